@@ -1,0 +1,49 @@
+{#-
+    The staged batch of a collection, as a select: the updates that take the persisted state over
+    the ticks `[lower, upper)` of the log, and one progress row. See the YAML beside this file.
+
+    Two objects of the Spark session carry what is known only at run time, both made by the
+    materialization `trueup_batch`: the variable `frontier` and the view `input`.
+-#}
+{% macro batch(collection) -%}
+    {{- config(materialized='trueup_batch') -}}
+    {%- do trueup._require_role('batch', collection) -%}
+    {%- set identity = trueup._unique_key('batch') + ['_error_key'] -%}
+    {%- set frontier = trueup._session_name(collection, 'frontier') -%}
+    {%- set state = trueup._sibling(collection, 'state') -%}
+-- depends_on: {{ ref(collection ~ '_commands') }}
+with
+
+{{ trueup.prior_and_commands(
+    input=trueup._session_name(collection, 'input'), state=state, identity=identity
+) }},
+
+{{ trueup.fold_ticks(identity=identity) }},
+
+{{ trueup.folded_updates(identity=identity) }},
+
+{{ trueup.batch_progress(frontier=frontier, state=state, identity=identity) }},
+
+staged as (
+
+    select * from updates
+    union all
+    select * from progress
+
+)
+
+select
+    {{ trueup._column_list(identity[:-1]) }},
+    _value.*,
+    _error_key,
+    _ts,
+    _diff,
+    _cause,
+    _kind,
+    {{ frontier }}.seq as _seq,
+    {{ frontier }}.lower as _lower,
+    {{ frontier }}.upper as _upper,
+    {{ frontier }}.batch_id as _batch_id,
+    _statistics
+from staged
+{%- endmacro %}

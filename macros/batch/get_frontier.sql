@@ -1,0 +1,129 @@
+{#-
+    Reads, in one query, where the collection stands and what its log holds. A dict:
+
+    `last_seq`, `last_upper`   the last batch in the changelog; 0 and the option `as_of` before the first
+    `applied_seq`              the last batch in the state
+    `seq`, `lower`, `upper`    the batch to mint; `upper` is never below `lower`
+    `commands_settled`         commands of the log below `lower`, now
+    `late_dropped`             of these, those that came after their tick was settled; null where the
+                               log has lost commands since
+    `records_indexed`          rows and errors that the state holds
+    `has_leftover`             whether a batch is staged that was never appended
+
+    Null ticks are refused here: a command without a tick would never be settled, nor missed.
+-#}
+{% macro get_frontier(commands, changelog, batch, state, options) -%}
+    {%- set row = run_query(trueup.frontier_sql(commands, changelog, batch, state, options)).rows[0] -%}
+    {%- if row['null_ticks'] > 0 -%}
+        {%- do trueup._refuse(
+            '`trueup.commands` argument `ts`', 'not null for every command of ' ~ commands,
+            row['null_ticks'] ~ ' commands with a null tick',
+            'Give them a tick, or leave them out of the relation that `trueup.commands` reads.'
+        ) -%}
+    {%- endif -%}
+    {%- set frontier = {'last_seq': row['last_seq'], 'applied_seq': row['applied_seq'],
+        'seq': row['last_seq'] + 1, 'lower': row['lower'], 'upper': row['upper'],
+        'commands_settled': row['commands_settled'], 'late_dropped': row['late_dropped'],
+        'records_indexed': row['records_indexed'], 'has_leftover': row['has_leftover']} -%}
+    {{ return(frontier) }}
+{%- endmacro %}
+
+
+{#- The select behind `get_frontier`: one row. -#}
+{% macro frontier_sql(commands, changelog, batch, state, options) -%}
+    {%- set until = var('trueup_until', none) -%}
+with
+
+changelog_progress as (
+
+    select
+        coalesce(max(_seq), 0) as last_seq,
+        coalesce(max_by(_upper, _seq), {{ options.as_of }}) as lower,
+        max_by(_statistics, _seq) as _statistics
+    from {{ changelog }}
+    where _kind = 'progress'
+
+),
+
+state_progress as (
+
+    select max(_seq) as applied_seq from {{ state }} where _kind = 'progress'
+
+),
+
+log as (
+
+    select
+        max(_ts) + 1 as log_upper,
+        count_if(_ts < (select lower from changelog_progress)) as commands_settled,
+        count_if(_ts is null) as null_ticks
+    from {{ commands }}
+
+),
+
+leftover as (
+
+    select count(*) > 0 as has_leftover
+    from {{ batch }} as staged
+    left anti join {{ changelog }} as appended
+        on appended._kind = 'progress' and appended._batch_id = staged._batch_id
+    where staged._kind = 'progress'
+
+),
+
+capped as (
+
+    select
+        *,
+        greatest(lower, least(
+            coalesce({{ '(' ~ options.input_upper ~ ')' if options.input_upper else 'log_upper' }}, lower),
+            {{ until if until is not none else 'null' }}
+        )) as upper
+    from changelog_progress
+    cross join state_progress
+    cross join log
+    cross join leftover
+
+){% if options.max_commands_per_batch %},
+
+-- Cut at a tick: as many ticks as fit, at least one.
+ticks as (
+
+    select
+        _ts,
+        sum(count(*)) over (order by _ts) as command_count
+    from {{ commands }}
+    where _ts >= (select lower from capped) and _ts < (select upper from capped)
+    group by _ts
+
+),
+
+cut as (
+
+    select
+        case
+            when max(command_count) > {{ options.max_commands_per_batch }} then coalesce(
+                max(_ts) filter (where command_count <= {{ options.max_commands_per_batch }}),
+                min(_ts)
+            ) + 1
+        end as cut_upper
+    from ticks
+
+){% endif %}
+
+select
+    last_seq,
+    applied_seq,
+    lower,
+    {{ 'coalesce((select cut_upper from cut), upper)' if options.max_commands_per_batch else 'upper' }} as upper,
+    null_ticks,
+    commands_settled,
+    case
+        when last_seq = 0 then 0
+        when commands_settled >= _statistics.commands_settled
+            then commands_settled - _statistics.commands_settled
+    end as late_dropped,
+    coalesce(_statistics.records_indexed, 0) as records_indexed,
+    has_leftover
+from capped
+{%- endmacro %}

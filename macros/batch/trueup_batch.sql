@@ -1,0 +1,52 @@
+{#-
+    Catch up, mint, write: steps 1 to 3 of a run. Replaces the staged batch; the select is the
+    model's own (`trueup.batch`). With nothing to settle nothing is staged, and what a run before has
+    staged without appending it is thrown away.
+-#}
+{% materialization trueup_batch, adapter='spark' %}
+    {%- set options = trueup._options() -%}
+    {%- set unique_key = trueup._unique_key('batch') -%}
+    {%- set collection = trueup._collection_of('batch') -%}
+    {%- set target_relation = this.incorporate(type='table') -%}
+    {%- set commands = trueup._sibling(collection, 'commands') -%}
+    {%- set changelog = trueup._sibling(collection, 'changelog') -%}
+    {%- set state = trueup._sibling(collection, 'state') -%}
+    {%- set columns = trueup.get_shard_columns(commands) -%}
+
+    {{ run_hooks(pre_hooks) }}
+
+    {%- if should_full_refresh() and var('trueup_rebase', false) -%}
+        {%- do trueup.drop_shard(changelog, state) -%}
+    {%- endif -%}
+    {%- do trueup.create_shard(commands, changelog, target_relation, state, unique_key, columns) -%}
+    {%- set frontier = trueup.get_frontier(commands, changelog, target_relation, state, options) -%}
+    {%- do trueup.catch_up(collection, changelog, state, unique_key, frontier) -%}
+
+    {%- if frontier.upper == frontier.lower -%}
+        {%- if frontier.has_leftover -%}
+            {%- do run_query('delete from ' ~ target_relation ~ ' where true') -%}
+        {%- endif -%}
+        {%- call noop_statement('main', 'up to date at ' ~ frontier.lower) -%}
+            -- nothing to settle
+        {%- endcall -%}
+    {%- else -%}
+        {%- do run_query(trueup.declare_frontier_sql(collection, frontier)) -%}
+        {%- do run_query(trueup.input_view_sql(
+            collection, commands, unique_key, trueup.get_shard_columns(changelog)
+        )) -%}
+        {%- call statement('main') -%}
+            {{ trueup.create_table_sql(target_relation, compiled_code, replace=true) }}
+        {%- endcall -%}
+        {%- do trueup._report(
+            'batch ' ~ frontier.seq ~ ' [' ~ frontier.lower ~ ', ' ~ frontier.upper ~ ')'
+        ) -%}
+    {%- endif -%}
+
+    {%- do apply_grants(target_relation, config.get('grants'), should_revoke=True) -%}
+    {%- do persist_docs(target_relation, model) -%}
+
+    {{ run_hooks(post_hooks) }}
+
+    {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
+

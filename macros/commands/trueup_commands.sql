@@ -1,0 +1,48 @@
+{#-
+    The view of the commands. A materialization of its own, because only here, before the view
+    is made, can a bad key or column be refused by name.
+-#}
+{% materialization trueup_commands, adapter='spark' %}
+    {%- set target_relation = this.incorporate(type='view') -%}
+    {%- do trueup._require_log_columns(compiled_code, trueup._unique_key('commands')) -%}
+
+    {{ run_hooks(pre_hooks) }}
+
+    {%- call statement('main') -%}
+        {{ get_create_view_as_sql(target_relation, sql) }}
+    {%- endcall -%}
+
+    {%- do apply_grants(target_relation, config.get('grants'), should_revoke=True) -%}
+    {%- do persist_docs(target_relation, model) -%}
+
+    {{ run_hooks(post_hooks) }}
+
+    {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
+
+
+{#- Raises unless the log that the select reads has the key columns. -#}
+{% macro _require_log_columns(commands, unique_key) -%}
+    {%- set log = commands.split(trueup._log_ends_here())[0] ~ ' select * from log' -%}
+    {%- set found = trueup.get_columns(log) | map(attribute='name') | list -%}
+    {%- set lower_case = found | map('lower') | list -%}
+    {%- for name in unique_key if name | lower not in lower_case -%}
+        {%- do trueup._refuse(
+            '`trueup.commands` in ' ~ model.name ~ ': each column of config `unique_key`',
+            'a column of the log (' ~ (found | join(', ')) ~ ')', name
+        ) -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+
+{#-
+    The columns of a select: a list of `name` and `type`. `describe query`, because the rows of
+    `describe table` mix columns with headings that begin with `#`, which a column's name may too.
+-#}
+{% macro get_columns(select) -%}
+    {%- set columns = [] -%}
+    {%- for row in run_query('describe query ' ~ select) -%}
+        {%- do columns.append({'name': row[0], 'type': row[1]}) -%}
+    {%- endfor -%}
+    {{ return(columns) }}
+{%- endmacro %}

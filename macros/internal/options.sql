@@ -1,0 +1,76 @@
+{#-
+    The options of a collection, with their defaults: what `meta: {trueup: {...}}` of the
+    folder or the model says. The one place where options are read and checked.
+
+    `allowed` is a list of values, or one of `integer`, `positive integer`, `expression`.
+    An option whose default is none may stay unset.
+-#}
+{% macro _option_rules() -%}
+    {{ return({
+        'as_of': {'default': 0, 'allowed': 'integer'},
+        'input_upper': {'default': none, 'allowed': 'expression'},
+        'late': {'default': 'drop', 'allowed': ['drop']},
+        'max_commands_per_batch': {'default': none, 'allowed': 'positive integer'},
+        'null_keys': {'default': 'error', 'allowed': ['error', 'value']},
+    }) }}
+{%- endmacro %}
+
+
+{#- The options of the model that is being built, as a dict of every option's value. -#}
+{% macro _options() -%}
+    {%- set rules = trueup._option_rules() -%}
+    {%- set given = (config.get('meta') or {}).get('trueup') or {} -%}
+    {%- if given is not mapping -%}
+        {%- do trueup._refuse('`meta.trueup` of ' ~ model.name, 'a mapping of options', given) -%}
+    {%- endif -%}
+    {%- set options = {} -%}
+    {%- for name, value in given.items() -%}
+        {%- if name not in rules -%}
+            {%- do trueup._refuse(
+                'Each option in `meta.trueup` of ' ~ model.name,
+                'one of ' ~ (rules | sort | join(', ')), name
+            ) -%}
+        {%- endif -%}
+        {%- do trueup._require_option(name, rules[name].allowed, value) -%}
+    {%- endfor -%}
+    {%- for name, rule in rules.items() -%}
+        {%- do options.update({name: given.get(name, rule.default)}) -%}
+    {%- endfor -%}
+    {{ return(options) }}
+{%- endmacro %}
+
+
+{#- Raises unless `value` is allowed for the option. -#}
+{% macro _require_option(name, allowed, value) -%}
+    {%- set subject = 'Option `' ~ name ~ '` in `meta.trueup` of ' ~ model.name -%}
+    {%- if allowed is not string -%}
+        {%- if value not in allowed -%}
+            {%- do trueup._refuse(subject, 'one of ' ~ (allowed | join(', ')), value) -%}
+        {%- endif -%}
+    {%- elif allowed == 'expression' -%}
+        {%- if value is not string or not value.strip() -%}
+            {%- do trueup._refuse(subject, 'an SQL expression', value) -%}
+        {%- endif -%}
+    {%- elif value is not integer or value is boolean or (allowed == 'positive integer' and value < 1) -%}
+        {%- do trueup._refuse(subject, 'a ' ~ allowed if allowed[0] == 'p' else 'an integer', value) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- The key columns of the collection: the `unique_key` of the folder, as a list. -#}
+{% macro _unique_key(macro) -%}
+    {%- if not execute -%}
+        {{ return([]) }}
+    {%- endif -%}
+    {%- set unique_key = config.get('unique_key') or [] -%}
+    {%- set unique_key = [unique_key] if unique_key is string else unique_key -%}
+    {%- if unique_key | length == 0 -%}
+        {%- do trueup._refuse(
+            '`trueup.' ~ macro ~ '` in ' ~ model.name ~ ': config `unique_key`',
+            'a non-empty list of key columns', 'nothing',
+            'Set it once for the folder of the collection: `+unique_key: [...]` in dbt_project.yml.'
+        ) -%}
+    {%- endif -%}
+    {%- do trueup._require_list(macro, 'unique_key', unique_key) -%}
+    {{ return(unique_key) }}
+{%- endmacro %}

@@ -1,0 +1,32 @@
+{#- A column's name as an SQL identifier, whatever it holds. -#}
+{% macro _quote(name) -%}
+    {{ return('`' ~ (name | string | replace('`', '``')) ~ '`') }}
+{%- endmacro %}
+
+
+{#- Column names as a comma-separated list of identifiers, each of `alias` where one is given. -#}
+{% macro _column_list(names, alias=none) -%}
+    {%- set prefix = alias ~ '.' if alias else '' -%}
+    {%- set quoted = [] -%}
+    {%- for name in names -%}
+        {%- do quoted.append(prefix ~ trueup._quote(name)) -%}
+    {%- endfor -%}
+    {{ return(quoted | join(', ')) }}
+{%- endmacro %}
+
+
+{#- Null-safe equality of two aliases over columns, as a join condition. -#}
+{% macro _same_key(names, left, right) -%}
+    {%- set terms = [] -%}
+    {%- for name in names -%}
+        {%- set column = trueup._quote(name) -%}
+        {%- do terms.append(left ~ '.' ~ column ~ ' <=> ' ~ right ~ '.' ~ column) -%}
+    {%- endfor -%}
+    {{ return(terms | join(' and ')) }}
+{%- endmacro %}
+
+
+{#- A text as an SQL string literal. -#}
+{% macro _literal(text) -%}
+    {{ return("'" ~ (text | string | replace('\\', '\\\\') | replace("'", "\\'")) ~ "'") }}
+{%- endmacro %}

@@ -1,0 +1,40 @@
+{#-
+    The relation of another model of the collection, found by name in dbt's graph. The batch
+    reads the state and the state is made from the batch: a cycle that `ref` does not allow.
+    The graph knows alias, schema and package, so that all of them may be customised.
+
+    `role` is a suffix of design section 2 (`commands`, `batch`, `changelog`, `state`, `errors`).
+-#}
+{% macro _sibling(collection, role) -%}
+    {%- if not execute -%}
+        {{ return(api.Relation.create(schema='parsing', identifier=collection ~ '_' ~ role)) }}
+    {%- endif -%}
+    {%- set name = collection ~ '_' ~ role -%}
+    {%- set node = graph.nodes.get('model.' ~ model.package_name ~ '.' ~ name) -%}
+    {%- if node is none -%}
+        {%- do trueup._refuse(
+            'The collection `' ~ collection ~ '`', 'complete: ' ~ model.name ~ ' needs the model ' ~ name,
+            'no enabled model of this name in the package ' ~ model.package_name,
+            'Add ' ~ name ~ '.sql with {' ~ '{ trueup.' ~ role ~ "('" ~ collection ~ "') }" ~ '}.'
+        ) -%}
+    {%- endif -%}
+    {{ return(api.Relation.create(
+        database=node.database, schema=node.schema, identifier=node.alias, type='table'
+    )) }}
+{%- endmacro %}
+
+
+{#- The collection that a model belongs to: its name without the role. -#}
+{% macro _collection_of(role) -%}
+    {{ return(model.name[: -(role | length + 1)]) }}
+{%- endmacro %}
+
+
+{#-
+    The name of a session object (a variable or a temporary view) of a collection. Collections
+    that run side by side may share one Spark session, so the name holds package and collection.
+-#}
+{% macro _session_name(collection, object) -%}
+    {%- set package = model.package_name -%}
+    {{ return(trueup._quote('trueup__' ~ package ~ '__' ~ collection ~ '__' ~ object)) }}
+{%- endmacro %}

@@ -1,0 +1,31 @@
+{#-
+    Compare-and-append: inserts the staged batch unless the changelog has a progress row with its
+    `_seq`, in which case the batch was lost to another run and nothing is written.
+
+    An insert-only MERGE would not do: Iceberg plans it as a plain append, without a check for
+    conflicts. The matched clause makes it a row-level write, which fails when a progress row was
+    committed since the changelog was read. Only progress rows can match: data rows never do.
+-#}
+{% macro append_batch_sql(changelog, batch) -%}
+merge into {{ changelog }} as shard
+using (
+    {{ batch | indent }}
+) as batch
+    on shard._kind = 'progress'
+    and batch._kind = 'progress'
+    and shard._seq = batch._seq
+when matched then update set
+    _batch_id = raise_error({{ trueup.upper_mismatch_expr(
+        seq='batch._seq', lower='batch._lower', upper='shard._upper'
+    ) }})
+when not matched then insert *
+{%- endmacro %}
+
+
+{#- The one line that the loser of a race reads, as an SQL expression. -#}
+{% macro upper_mismatch_expr(seq, lower, upper) -%}
+concat(
+        'upper mismatch: batch ', {{ seq }}, ' expected lower ', {{ lower }},
+        ', the changelog\'s upper is ', {{ upper }}, '; run again'
+    )
+{%- endmacro %}

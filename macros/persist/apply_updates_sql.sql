@@ -1,0 +1,47 @@
+{#-
+    Feedback: one MERGE of the net updates into the state. The progress row moves from the batch
+    that the tail was read after to the tail's last; if it has moved already, or is not there,
+    nothing is applied.
+-#}
+{% macro apply_updates_sql(state, net_updates, unique_key) -%}
+    {%- set moved -%}
+raise_error(concat(
+        'state moved: the tail was read after batch ', net._applied,
+        ', which is no longer what the state holds; nothing is applied, run again'
+    ))
+    {%- endset -%}
+merge into {{ state }} as state
+using (
+    {{ net_updates | indent }}
+) as net
+    on {{ trueup._same_key(unique_key + ['_error_key'], 'state', 'net') }}
+    and (state._kind = 'progress') = (net._kind = 'progress')
+when matched and net._kind = 'progress' and state._seq = net._applied then update set
+    _seq = net._seq,
+    _upper = net._upper
+when matched and net._kind = 'progress' then update set
+    _kind = {{ moved }}
+when matched and net._diff = 1 then update set *
+when matched then delete
+when not matched and net._kind = 'progress' then insert (_kind) values ({{ moved }})
+when not matched and net._diff = 1 then insert *
+{%- endmacro %}
+
+
+{#-
+    The state made anew from the whole changelog, as a select: what `--full-refresh` replaces it
+    with, in one commit.
+-#}
+{% macro rebuild_state_sql(net_updates) -%}
+with net as (
+    {{ net_updates | indent }}
+)
+
+select * except (_diff, _applied) from net where _diff = 1
+{%- endmacro %}
+
+
+{#- The variable `applied` of the Spark session: the last batch that the state holds. -#}
+{% macro declare_applied_sql(collection, seq) -%}
+declare or replace variable {{ trueup._session_name(collection, 'applied') }} bigint default {{ seq }}
+{%- endmacro %}

@@ -1,0 +1,38 @@
+{#-
+    Applies what the changelog holds beyond the state: a crash came between append and apply, or
+    the state was lost. `position` has `last_seq` of the changelog and `applied_seq` of the state.
+-#}
+{% macro catch_up(collection, changelog, state, unique_key, position) -%}
+    {%- do trueup._require_changelog_ahead(collection, position) -%}
+    {%- if position.applied_seq < position.last_seq -%}
+        {%- do run_query(trueup.declare_applied_sql(collection, position.applied_seq)) -%}
+        {%- do run_query(trueup.apply_updates_sql(
+            state,
+            trueup.net_updates(
+                changelog=changelog,
+                applied=trueup._session_name(collection, 'applied'),
+                identity=unique_key + ['_error_key']
+            ),
+            unique_key
+        )) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Raises where the state knows of batches that the changelog does not have. -#}
+{% macro _require_changelog_ahead(collection, position) -%}
+    {%- if position.applied_seq is none -%}
+        {%- do trueup._refuse(
+            'The state of `' ~ collection ~ '`', 'a table with one progress row', 'none',
+            'Rebuild it from the changelog: dbt run --full-refresh -s ' ~ collection ~ '_state.'
+        ) -%}
+    {%- elif position.applied_seq > position.last_seq -%}
+        {%- do trueup._refuse(
+            'The changelog of `' ~ collection ~ '`',
+            'at or past batch ' ~ position.applied_seq ~ ', which its state has applied',
+            'a changelog that ends with batch ' ~ position.last_seq,
+            'Batches are lost. Restore the changelog; or accept the loss and rebuild the state from'
+            ~ ' what is left: dbt run --full-refresh -s ' ~ collection ~ '_state.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}

@@ -1,0 +1,15 @@
+{#-
+    The staged batch as it is appended to the changelog: the rows of the batch, with the time of
+    the append on its progress row. See the YAML beside this file.
+-#}
+{% macro changelog(collection) -%}
+    {{- config(materialized='trueup_changelog') -}}
+    {%- do trueup._require_role('changelog', collection) -%}
+select
+    * except (_statistics),
+    case when _kind = 'progress' then struct(
+        _statistics.* except (committed_at),
+        current_timestamp() as committed_at
+    ) end as _statistics
+from {{ ref(collection ~ '_batch') }}
+{%- endmacro %}

@@ -1,0 +1,47 @@
+{#-
+    `create table ... as` in the table format of the model's config `file_format` (default iceberg),
+    with the properties that make small MERGEs cheap; `tblproperties` of the config come last.
+-#}
+{% macro create_table_sql(relation, select, replace=false, partition_by=none) -%}
+    {%- set file_format = trueup._file_format() -%}
+    {%- set properties = dict(trueup._table_properties()[file_format], **(config.get('tblproperties') or {})) -%}
+create {{ 'or replace table' if replace else 'table if not exists' }} {{ relation }}
+using {{ file_format }}
+{% if partition_by -%}
+partitioned by ({{ partition_by }})
+{% endif -%}
+tblproperties (
+    {%- for name, value in properties.items() %}
+    {{ trueup._literal(name) }} = {{ trueup._literal(value) }}{{ ',' if not loop.last }}
+    {%- endfor %}
+)
+as
+{{ select }}
+{%- endmacro %}
+
+
+{#- The table formats that trueup writes: those with MERGE, each with its table properties. -#}
+{% macro _table_properties() -%}
+    {{ return({
+        'iceberg': {
+            'format-version': '3',
+            'write.delete.mode': 'merge-on-read',
+            'write.update.mode': 'merge-on-read',
+            'write.merge.mode': 'merge-on-read',
+        },
+        'delta': {'delta.enableDeletionVectors': 'true'},
+    }) }}
+{%- endmacro %}
+
+
+{% macro _file_format() -%}
+    {%- set file_format = config.get('file_format') or 'iceberg' -%}
+    {%- set formats = trueup._table_properties() -%}
+    {%- if file_format not in formats -%}
+        {%- do trueup._refuse(
+            'Config `file_format` of ' ~ model.name,
+            'a table format with MERGE: ' ~ (formats | join(', ')), file_format
+        ) -%}
+    {%- endif -%}
+    {{ return(file_format) }}
+{%- endmacro %}

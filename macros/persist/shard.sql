@@ -1,0 +1,108 @@
+{#-
+    The tables that the shard of a collection lives in. Both are made empty and typed before
+    anything is written, so that the first run goes the way of every other.
+-#}
+
+{#- The names of our columns; a user's column may not begin with one of them. -#}
+{% macro _own_columns() -%}
+    {{ return([
+        '_ts', '_order', '_op', '_error', '_error_key', '_diff', '_cause', '_kind',
+        '_seq', '_lower', '_upper', '_batch_id', '_statistics',
+    ]) }}
+{%- endmacro %}
+
+
+{#-
+    The key and value columns of the commands or the changelog, each with `name` and `type`.
+    Refuses names that begin with one of ours and types that Spark cannot compare.
+-#}
+{% macro get_shard_columns(relation) -%}
+    {%- set own = trueup._own_columns() -%}
+    {%- set columns = [] -%}
+    {%- for column in trueup.get_columns('select * from ' ~ relation) if column.name not in own -%}
+        {%- for name in own if column.name.lower().startswith(name) -%}
+            {%- do trueup._refuse(
+                '`trueup.commands`: a column of ' ~ relation, 'named other than trueup\'s own, which begin with ' ~ name,
+                column.name, 'Rename it in the relation that `trueup.commands` reads.'
+            ) -%}
+        {%- endfor -%}
+        {%- for type in ['map<', 'variant'] if type in column.type -%}
+            {%- do trueup._refuse(
+                '`trueup.commands`: a column of ' ~ relation, 'of a type that can be compared, which a ' ~ type.strip('<') ~ ' cannot',
+                column.name ~ ' ' ~ column.type, 'Turn it into a string with to_json, or into an array of structs.'
+            ) -%}
+        {%- endfor -%}
+        {%- do columns.append(column) -%}
+    {%- endfor -%}
+    {{ return(columns) }}
+{%- endmacro %}
+
+
+{#- Makes the changelog, the staged batch and the state where they are missing. -#}
+{% macro create_shard(commands, changelog, batch, state, unique_key, columns) -%}
+    {%- if load_relation(changelog) is none -%}
+        {%- do trueup._create_sibling(changelog, trueup.empty_changelog_sql(commands, unique_key, columns), '_kind') -%}
+    {%- endif -%}
+    {%- if load_relation(batch) is none -%}
+        {%- do trueup._create_sibling(batch, 'select * from ' ~ changelog ~ ' where false') -%}
+    {%- endif -%}
+    {%- if load_relation(state) is none -%}
+        {%- do trueup._create_sibling(state, trueup.unapplied_state_sql(changelog, unique_key, columns)) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{% macro _create_sibling(relation, select, partition_by=none) -%}
+    {%- do adapter.create_schema(relation) -%}
+    {%- do run_query(trueup.create_table_sql(relation, select, partition_by=partition_by)) -%}
+    {%- do adapter.cache_added(relation) -%}
+{%- endmacro %}
+
+
+{% macro drop_shard(changelog, state) -%}
+    {%- for relation in [state, changelog] -%}
+        {%- do run_query('drop table if exists ' ~ relation) -%}
+        {%- do adapter.cache_dropped(relation) -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+
+{#- A changelog without a batch: the shard's columns, no row. -#}
+{% macro empty_changelog_sql(commands, unique_key, columns) -%}
+select
+    {{ trueup._column_list(unique_key) }},
+    {% for column in columns if column.name not in unique_key -%}
+    {{ trueup._quote(column.name) }},
+    {% endfor -%}
+    _error,
+    _error_key,
+    _ts,
+    cast(null as int) as _diff,
+    cast(null as string) as _cause,
+    cast(null as string) as _kind,
+    cast(null as bigint) as _seq,
+    cast(null as bigint) as _lower,
+    cast(null as bigint) as _upper,
+    cast(null as string) as _batch_id,
+    cast(null as {{ trueup._statistics_type() }}) as _statistics
+from {{ commands }}
+where false
+{%- endmacro %}
+
+
+{#- A state that has applied no batch: its progress row alone. -#}
+{% macro unapplied_state_sql(changelog, unique_key, columns) -%}
+select
+    {{ trueup._column_list(unique_key) }},
+    {% for column in columns if column.name not in unique_key -%}
+    {{ trueup._quote(column.name) }},
+    {% endfor -%}
+    _error,
+    _error_key,
+    _ts,
+    'progress' as _kind,
+    cast(0 as bigint) as _seq,
+    _upper
+from (values (0)) as genesis
+left join {{ changelog }} on false
+{%- endmacro %}

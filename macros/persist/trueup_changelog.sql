@@ -1,0 +1,124 @@
+{#-
+    Append: step 4 of a run. Appends the staged batch if the changelog still ends where the batch
+    begins; a batch that is there already is left alone, another one in its place is an error.
+-#}
+{% materialization trueup_changelog, adapter='spark' %}
+    {%- do trueup._options() -%}
+    {%- set collection = trueup._collection_of('changelog') -%}
+    {%- set target_relation = this.incorporate(type='table') -%}
+    {%- set batch = trueup._sibling(collection, 'batch') -%}
+    {%- if should_full_refresh() -%}
+        {%- do trueup._require_rebase(collection) -%}
+    {%- endif -%}
+
+    {{ run_hooks(pre_hooks) }}
+
+    {%- set staged = trueup.get_staged_batch(target_relation, batch) -%}
+    {%- if staged.seq is none or staged.is_appended -%}
+        {%- set nothing_to_append = 'nothing to append' -%}
+    {%- elif var('trueup_read_only', false) -%}
+        {%- set nothing_to_append = 'read only: batch ' ~ staged.seq ~ ' is staged, not appended' -%}
+    {%- elif staged.mismatch -%}
+        {%- do exceptions.raise_compiler_error(staged.mismatch) -%}
+    {%- endif -%}
+
+    {%- if nothing_to_append -%}
+        {%- call noop_statement('main', nothing_to_append) -%}
+            -- {{ nothing_to_append }}
+        {%- endcall -%}
+    {%- else -%}
+        {%- call statement('main') -%}
+            {{ trueup.append_batch_sql(target_relation, compiled_code) }}
+        {%- endcall -%}
+        {%- do trueup._report(
+            'batch ' ~ staged.seq ~ ': ' ~ staged.updates_staged ~ ' updates, upper ' ~ staged.upper
+        ) -%}
+    {%- endif -%}
+
+    {%- do apply_grants(target_relation, config.get('grants'), should_revoke=True) -%}
+    {%- do persist_docs(target_relation, model) -%}
+
+    {{ run_hooks(post_hooks) }}
+
+    {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
+
+
+{#-
+    What is staged, against where the changelog ends. A dict: `seq`, `upper`, `updates_staged` of the staged
+    batch (none where nothing is staged), `is_appended`, and `mismatch`, the message of a batch
+    that does not continue the changelog, else none.
+-#}
+{% macro get_staged_batch(changelog, batch) -%}
+    {%- set row = run_query(trueup.staged_batch_sql(changelog, batch)).rows[0] -%}
+    {{ return({
+        'seq': row['seq'], 'upper': row['upper'], 'updates_staged': row['updates_staged'],
+        'is_appended': row['is_appended'], 'mismatch': row['mismatch'],
+    }) }}
+{%- endmacro %}
+
+
+{#- The select behind `get_staged_batch`: one row. -#}
+{% macro staged_batch_sql(changelog, batch) -%}
+with
+
+staged as (
+
+    select
+        max(_seq) as seq,
+        max(_lower) as lower,
+        max(_upper) as upper,
+        max(_batch_id) as batch_id,
+        max(_statistics.updates_staged) as updates_staged
+    from {{ batch }}
+    where _kind = 'progress'
+
+),
+
+appended as (
+
+    select
+        coalesce(max(_seq), 0) as seq,
+        max_by(_upper, _seq) as upper,
+        coalesce(count_if(_batch_id = (select batch_id from staged)), 0) > 0 as is_appended
+    from {{ changelog }}
+    where _kind = 'progress'
+
+)
+
+select
+    staged.seq,
+    staged.upper,
+    staged.updates_staged,
+    appended.is_appended,
+    case
+        when staged.seq <> appended.seq + 1 or staged.lower <> appended.upper then
+            {{ trueup.upper_mismatch_expr(
+                seq='staged.seq', lower='staged.lower', upper="coalesce(cast(appended.upper as string), 'none')"
+            ) }}
+    end as mismatch
+from staged
+cross join appended
+{%- endmacro %}
+
+
+{#-
+    `--full-refresh` would throw history away: refused unless the var says so. The batch begins the
+    rebase (it drops the shard and mints from the first tick), so it has to be part of the run.
+-#}
+{% macro _require_rebase(collection) -%}
+    {%- set batch_id = 'model.' ~ model.package_name ~ '.' ~ collection ~ '_batch' -%}
+    {%- if not var('trueup_rebase', false) -%}
+        {%- do exceptions.raise_compiler_error(
+            'A changelog is the only copy of its history: ' ~ this ~ ' is not refreshed.\n'
+            ~ 'To rebuild the state from it: dbt run --full-refresh -s ' ~ collection ~ '_state. '
+            ~ 'To throw the history away and start again from the log: dbt run --full-refresh -s '
+            ~ collection ~ "_batch+ --vars '{trueup_rebase: true}'."
+        ) -%}
+    {%- elif batch_id not in selected_resources -%}
+        {%- do trueup._refuse(
+            'A rebase', 'run with the batch of the collection', 'a selection without ' ~ collection ~ '_batch',
+            'Run: dbt run --full-refresh -s ' ~ collection ~ "_batch+ --vars '{trueup_rebase: true}'."
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}

@@ -1,0 +1,63 @@
+{#-
+    Apply: step 5 of a run. Merges the tail of the changelog into the state; `--full-refresh`
+    rebuilds the state from the whole changelog. The changelog is all that is read.
+-#}
+{% materialization trueup_state, adapter='spark' %}
+    {%- do trueup._options() -%}
+    {%- set unique_key = trueup._unique_key('state') -%}
+    {%- set collection = trueup._collection_of('state') -%}
+    {%- set target_relation = this.incorporate(type='table') -%}
+    {%- set changelog = trueup._sibling(collection, 'changelog') -%}
+
+    {{ run_hooks(pre_hooks) }}
+
+    {%- if should_full_refresh() -%}
+        {%- do run_query(trueup.declare_applied_sql(collection, 0)) -%}
+        {%- call statement('main') -%}
+            {{ trueup.create_table_sql(
+                target_relation, trueup.rebuild_state_sql(compiled_code), replace=true
+            ) }}
+        {%- endcall -%}
+        {%- do trueup._report('rebuilt from the changelog') -%}
+    {%- else -%}
+        {%- if load_relation(target_relation) is none -%}
+            {%- do trueup._create_sibling(target_relation, trueup.unapplied_state_sql(
+                changelog, unique_key, trueup.get_shard_columns(changelog)
+            )) -%}
+        {%- endif -%}
+        {%- set position = trueup.get_position(changelog, target_relation) -%}
+        {%- do trueup._require_changelog_ahead(collection, position) -%}
+        {%- if position.applied_seq == position.last_seq -%}
+            {%- call noop_statement('main', 'up to date at batch ' ~ position.applied_seq) -%}
+                -- nothing to apply
+            {%- endcall -%}
+        {%- else -%}
+            {%- do run_query(trueup.declare_applied_sql(collection, position.applied_seq)) -%}
+            {%- call statement('main') -%}
+                {{ trueup.apply_updates_sql(target_relation, compiled_code, unique_key) }}
+            {%- endcall -%}
+            {%- do trueup._report('applied batch ' ~ position.last_seq) -%}
+        {%- endif -%}
+    {%- endif -%}
+
+    {%- do apply_grants(target_relation, config.get('grants'), should_revoke=True) -%}
+    {%- do persist_docs(target_relation, model) -%}
+
+    {{ run_hooks(post_hooks) }}
+
+    {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
+
+
+{#- The last batch of the changelog and of the state. A dict: `last_seq`, `applied_seq`. -#}
+{% macro get_position(changelog, state) -%}
+    {%- set row = run_query(trueup.position_sql(changelog, state)).rows[0] -%}
+    {{ return({'last_seq': row['last_seq'], 'applied_seq': row['applied_seq']}) }}
+{%- endmacro %}
+
+
+{% macro position_sql(changelog, state) -%}
+select
+    (select coalesce(max(_seq), 0) from {{ changelog }} where _kind = 'progress') as last_seq,
+    (select max(_seq) from {{ state }} where _kind = 'progress') as applied_seq
+{%- endmacro %}

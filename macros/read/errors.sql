@@ -1,0 +1,17 @@
+{#- The keys that are broken now, and why, as a view: one row per key that is not readable. -#}
+{% macro errors(collection) -%}
+    {{- config(materialized='view') -}}
+    {%- do trueup._require_role('errors', collection) -%}
+select
+    {{ trueup._column_list(trueup._unique_key('errors')) }},
+    _error_key,
+    case
+        when _error_key is null then 'value'
+        when _error_key = 'null' then 'null_key'
+        else 'key'
+    end as _error_kind,
+    _error,
+    _ts
+from {{ ref(collection ~ '_state') }}
+where _kind = 'error'
+{%- endmacro %}

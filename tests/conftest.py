@@ -1,0 +1,76 @@
+"""One warm Spark session for all tests of a process, and dbt in the same process."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jinja2
+import pytest
+import yaml
+
+from tests.project import Project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[1]
+
+SMALL = {
+    "spark.master": "local[2]",
+    "spark.sql.shuffle.partitions": "1",
+    # The tests run many small statements, whose time is that of planning and compiling them.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""What the tests change in the settings of profiles.yml.example."""
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the catalog, the warehouse and the profile of this process."""
+    folder = tmp_path_factory.mktemp("trueup")
+    example = jinja2.Template((ROOT / "profiles.yml.example").read_text())
+    environment = {"TRUEUP_HOME": str(folder), "TRUEUP_SCHEMA": "trueup"}
+    profile = yaml.safe_load(
+        example.render(env_var=lambda name, default: environment.get(name, default))
+    )
+    settings = profile["trueup"]["outputs"]["local"]["server_side_parameters"]
+    settings |= SMALL | {"spark.trueup.jvm_log": str(folder / "spark.log")}
+    (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
+    os.environ["DBT_PROFILES_DIR"] = str(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def spark(home: Path) -> Iterator[SparkSession]:
+    """The session that dbt uses, too."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - the fast tests need none
+
+    from dbt_trueup import session  # noqa: PLC0415
+
+    session.install()
+    profile = yaml.safe_load((home / "profiles.yml").read_text())
+    builder = SparkSession.builder
+    for name, value in profile["trueup"]["outputs"]["local"]["server_side_parameters"].items():
+        builder = builder.config(name, value)
+    started = builder.enableHiveSupport().getOrCreate()
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def new_project(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Project]:
+    """Makes an empty dbt project that has trueup as a package; its name is its schema, too."""
+
+    def make(name: str) -> Project:
+        return Project(tmp_path_factory.mktemp(name), name, spark, ROOT)
+
+    return make

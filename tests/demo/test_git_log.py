@@ -1,0 +1,536 @@
+"""Small real repositories, read as changes and replayed against their trees."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from datetime import datetime, timedelta, timezone
+from itertools import chain, repeat
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from demo.git_log import (
+    Change,
+    GitLogError,
+    NotAPrefixError,
+    decode_path,
+    first_parents,
+    read_changes,
+    read_tree,
+    require_prefix,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+FILE, PROGRAM, SYMLINK, SUBMODULE = "100644", "100755", "120000", "160000"
+ONE_COMMIT, OTHER_COMMIT = "1" * 40, "2" * 40
+NOON = datetime(2020, 2, 29, 12, tzinfo=timezone.utc)
+
+ODD_PATHS = {
+    b" two  blanks ": " two  blanks ",
+    b"-n": "-n",
+    b":000000 100644": ":000000 100644",
+    b"'quotes\" and \\back\\slash\\": "'quotes\" and \\back\\slash\\",
+    b"line\nend\ttab\rreturn": "line\nend\ttab\rreturn",
+    b"\n:starts with a line end": "\n:starts with a line end",
+    b"trailing line end\n": "trailing line end\n",
+    "übung/日本.txt".encode(): "übung/日本.txt",
+    "u\u0308bung/日本.txt".encode(): "u\u0308bung/日本.txt",
+    "🦆.sql".encode(): "🦆.sql",
+    b"100%25": "100%25",
+    b"100% caf\xe9": "100%25 caf%E9",
+    b"\xff\xfe/\xed\xa0\x80": "%FF%FE/%ED%A0%80",
+}
+
+SIGNED_COMMIT = """tree {tree}
+parent {parent}
+author A <a@example.com> 1000000000 +0000
+committer C <c@example.com> 1000000000 +0000
+gpgsig -----BEGIN PGP SIGNATURE-----
+ c2lnbmVk
+ -----END PGP SIGNATURE-----
+
+signed
+"""
+
+Content = tuple[str, str]
+"""Mode and text; for a submodule, mode and commit."""
+
+
+def git(repository: Path, *arguments: str, given: bytes = b"") -> str:
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
+    environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    command = ["git", "-C", str(repository), *arguments]
+    ran = subprocess.run(command, input=given, env=environment, check=True, capture_output=True)
+    return ran.stdout.decode(errors="replace").strip()
+
+
+def new_repository(path: Path) -> Path:
+    git(path.parent, "init", "--quiet", "--bare", "--initial-branch=main", str(path))
+    return path
+
+
+def commit(
+    repository: Path,
+    files: Mapping[bytes, Content | None],
+    *,
+    parents: Iterable[str] | None = None,
+    branch: str = "main",
+    at: str = f"{NOON.timestamp():.0f} +0000",
+) -> str:
+    """Commit on top of the first of `parents`, by default the branch; no content deletes a path."""
+    if parents is None:
+        tip = git(repository, "for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}")
+        parents = [tip] if tip else []
+    lines = [
+        b"commit refs/heads/%b" % branch.encode(),
+        b"author A <a@example.com> 1000000000 +0000",
+    ]
+    lines += [b"committer C <c@example.com> %b" % at.encode(), b"data 0"]
+    relations = chain([b"from"], repeat(b"merge"))
+    lines += [b"%b %b" % pair for pair in zip(relations, map(str.encode, parents), strict=False)]
+    # Deletions first, so that a file can make room for a folder of its name.
+    for path, content in sorted(files.items(), key=lambda item: item[1] is not None):
+        lines += _file_lines(b'"%b"' % b"".join(b"\\%03o" % byte for byte in path), content)
+    git(repository, "fast-import", "--quiet", "--force", given=b"\n".join([*lines, b""]))
+    return git(repository, "rev-parse", f"refs/heads/{branch}")
+
+
+def _file_lines(path: bytes, content: Content | None) -> list[bytes]:
+    if content is None:
+        return [b"D %b" % path]
+    mode, text = (part.encode() for part in content)
+    if content[0] == SUBMODULE:
+        return [b"M %b %b %b" % (mode, text, path)]
+    return [b"M %b inline %b" % (mode, path), b"data %d" % len(text), text]
+
+
+def replay(changes: Iterable[Change]) -> dict[str, Content]:
+    files: dict[str, Content] = {}
+    for change in changes:
+        assert (change.op == "A") == (change.path not in files)
+        if change.mode is None or change.blob is None:
+            assert (change.op, change.mode, change.blob) == ("D", None, None)
+            del files[change.path]
+        else:
+            assert change.op in {"A", "M", "T"}
+            files[change.path] = (change.mode, change.blob)
+    return files
+
+
+def assert_every_tree_is_exact(repository: Path) -> None:
+    changes = list(read_changes(repository))
+    for commit_no, name in enumerate(first_parents(repository), start=1):
+        files = replay(change for change in changes if change.commit_no <= commit_no)
+        tree = read_tree(repository, name)
+        assert files == {path: (mode, blob) for path, mode, blob in tree}
+        assert len(files) == len(tree)
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a repository in which everything happens that can happen to a path."""
+    repository = new_repository(tmp_path_factory.mktemp("story") / "repository.git")
+    steps: list[dict[bytes, Content | None]] = [
+        {b"a": (FILE, "one"), b"b": (FILE, "two"), b"run": (PROGRAM, "go"), b"Run": (FILE, "")},
+        {b"a": (FILE, "one, changed")},
+        {},
+        {b"b": None, b"renamed/b": (FILE, "two")},
+        {b"run": (FILE, "go")},
+        {b"a": (SYMLINK, "run")},
+        {b"a": None},
+        {b"a": (FILE, "one, changed")},
+        {b"a": None, b"a/file in its place": (FILE, "one")},
+        {b"vendored": (SUBMODULE, ONE_COMMIT)},
+        {b"vendored": (SUBMODULE, OTHER_COMMIT)},
+        {b"vendored": (FILE, "copied")},
+        dict.fromkeys(ODD_PATHS, (FILE, "odd")),
+        dict.fromkeys(ODD_PATHS, (PROGRAM, "odd")),
+    ]
+    names = [commit(repository, files) for files in steps]
+    side = {b"run": None, b"from the side": (FILE, "1"), b"a": (FILE, "one")}
+    commit(repository, side, parents=[names[7]], branch="side")
+    theirs = commit(repository, {b"from the side": (FILE, "2")}, branch="side")
+    merged = {b"run": None, b"from the side": (FILE, "2"), b"of the merge": (FILE, "")}
+    merge = commit(repository, merged, parents=[names[-1], theirs])
+    commit(repository, {}, parents=[merge, names[0], theirs])
+    the_whole_tree = b""
+    commit(repository, {the_whole_tree: None})
+    last = commit(repository, {b"a": (FILE, "one"), b"vendored": (SUBMODULE, ONE_COMMIT)})
+    tree = git(repository, "rev-parse", f"{merge}^{{tree}}")
+    signed = SIGNED_COMMIT.format(tree=tree, parent=last).encode()
+    name = git(repository, "hash-object", "-t", "commit", "-w", "--stdin", given=signed)
+    git(repository, "update-ref", "refs/heads/main", name)
+    return repository
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Give a repository of four commits, the third of which is empty."""
+    path = new_repository(tmp_path / "repository.git")
+    commit(path, {b"a": (FILE, "1"), b"b": (FILE, "1")})
+    commit(path, {b"a": (FILE, "2")})
+    commit(path, {})
+    commit(path, {b"a": None, b"c": (FILE, "3")})
+    return path
+
+
+def test_replaying_the_changes_gives_the_tree_of_every_commit(story: Path) -> None:
+    changes = list(read_changes(story))
+
+    assert_every_tree_is_exact(story)
+    assert {change.op for change in changes} == {"A", "M", "D", "T"}
+    assert {change.mode for change in changes} == {FILE, PROGRAM, SYMLINK, SUBMODULE, None}
+    assert len({change.commit_no for change in changes}) == len(first_parents(story)) - 2
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.dictionaries(
+                st.sampled_from([b"a", b"a/b", b"a.b", b"A", b"-a", *ODD_PATHS]),
+                st.none()
+                | st.tuples(st.sampled_from([FILE, PROGRAM, SYMLINK]), st.sampled_from("xy"))
+                | st.tuples(st.just(SUBMODULE), st.sampled_from([ONE_COMMIT, OTHER_COMMIT])),
+                max_size=5,
+            ),
+            st.none() | st.integers(min_value=0),
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_any_history_replays_exactly(
+    history: list[tuple[dict[bytes, Content | None], int | None]],
+) -> None:
+    with TemporaryDirectory() as folder:
+        repository = new_repository(Path(folder) / "repository.git")
+        names: list[str] = []
+        for files, other in history:
+            others = [] if other is None or not names else [names[other % len(names)]]
+            names.append(commit(repository, files, parents=[*names[-1:], *others]))
+
+        assert first_parents(repository) == names
+        assert_every_tree_is_exact(repository)
+
+
+def test_a_change_says_what_became_of_a_path(repository: Path) -> None:
+    one, two, _, four = first_parents(repository)
+    blobs = {
+        text: git(repository, "hash-object", "--stdin", given=text) for text in (b"1", b"2", b"3")
+    }
+
+    assert list(read_changes(repository)) == [
+        Change(1, 1, one, NOON, "a", FILE, blobs[b"1"], "A"),
+        Change(1, 2, one, NOON, "b", FILE, blobs[b"1"], "A"),
+        Change(2, 1, two, NOON, "a", FILE, blobs[b"2"], "M"),
+        Change(4, 1, four, NOON, "a", None, None, "D"),
+        Change(4, 2, four, NOON, "c", FILE, blobs[b"3"], "A"),
+    ]
+
+
+def test_a_tree_is_listed_in_order_of_the_bytes_of_its_paths(story: Path) -> None:
+    trees = [[row.path for row in read_tree(story, name)] for name in first_parents(story)]
+    plain = [tree for tree in trees if all("%" not in path for path in tree)]
+
+    assert all(tree == sorted(tree, key=str.encode) for tree in plain)
+    assert [] in trees
+
+
+@pytest.mark.parametrize(("path", "text"), ODD_PATHS.items())
+def test_both_readings_write_an_odd_path_alike(tmp_path: Path, path: bytes, text: str) -> None:
+    repository = new_repository(tmp_path / "repository.git")
+    commit(repository, {path: (FILE, "odd")})
+
+    assert decode_path(path) == text
+    assert [change.path for change in read_changes(repository)] == [text]
+    assert [row.path for row in read_tree(repository)] == [text]
+
+
+def test_after_leaves_out_exactly_the_commits_read_before(story: Path) -> None:
+    changes = list(read_changes(story))
+
+    for after in range(len(first_parents(story)) + 1):
+        tail = [change for change in changes if change.commit_no > after]
+        assert list(read_changes(story, after)) == tail
+
+
+def test_commits_made_later_do_not_enter_a_stream_that_has_begun(repository: Path) -> None:
+    before = list(read_changes(repository))
+    stream = read_changes(repository)
+    commit(repository, {b"later": (FILE, "")})
+
+    assert list(stream) == before
+    assert [change.path for change in read_changes(repository, after=4)] == ["later"]
+
+
+def test_a_stream_may_be_left_early(story: Path) -> None:
+    stream = read_changes(story)
+
+    assert next(stream).commit_no == 1
+    stream.close()  # type: ignore[attr-defined]
+
+
+def test_reading_up_to_a_commit_is_reading_its_own_history(repository: Path) -> None:
+    names = first_parents(repository)
+    identity = ("-c", "user.name=T", "-c", "user.email=t@example.com")
+    git(repository, *identity, "tag", "--annotate", "--message=two", "v2", names[1])
+
+    assert first_parents(repository, commit="v2") == names[:2]
+    changes = [change for change in read_changes(repository) if change.commit_no <= 2]
+    assert list(read_changes(repository, commit="v2")) == changes
+    assert read_tree(repository, "v2") == read_tree(repository, names[1])
+
+
+def test_a_longer_history_begins_with_what_was_read_before(repository: Path) -> None:
+    before = first_parents(repository)
+    commit(repository, {b"later": (FILE, "")})
+    history = first_parents(repository)
+
+    assert history[:-1] == before
+    for commit_no, name in enumerate(before, start=1):
+        require_prefix(history, commit_no=commit_no, commit=name)
+
+
+def test_a_rewritten_history_is_refused(repository: Path) -> None:
+    before = first_parents(repository)
+    commit(repository, {b"amended": (FILE, "")}, parents=[before[2]])
+    amended = first_parents(repository)
+    commit(repository, {b"new root": (FILE, "")}, parents=[])
+
+    require_prefix(amended, commit_no=3, commit=before[2])
+    for history in (amended, first_parents(repository), []):
+        with pytest.raises(NotAPrefixError, match=f"`make clean`.\nGot: commit 4 .*{before[3]}"):
+            require_prefix(history, commit_no=4, commit=before[3])
+    with pytest.raises(NotAPrefixError, match="`make clean`\\.\nGot: 1 commits, where 4 were read"):
+        read_changes(repository, after=4)
+
+
+def test_a_merge_that_makes_ours_the_second_parent_is_a_rewritten_history(tmp_path: Path) -> None:
+    repository = new_repository(tmp_path / "repository.git")
+    base = commit(repository, {b"a": (FILE, "1")})
+    ours = commit(repository, {b"a": (FILE, "2")})
+    theirs = commit(repository, {b"b": (FILE, "1")}, parents=[base], branch="theirs")
+    commit(repository, {b"a": (FILE, "2")}, parents=[theirs, ours])
+
+    assert_every_tree_is_exact(repository)
+    with pytest.raises(NotAPrefixError):
+        require_prefix(first_parents(repository), commit_no=2, commit=ours)
+
+
+def test_the_time_is_the_committers_in_utc(tmp_path: Path) -> None:
+    repository = new_repository(tmp_path / "repository.git")
+    epoch = datetime.fromtimestamp(0, tz=timezone.utc)
+    noon = round(NOON.timestamp())
+    times = {
+        f"{noon} +0200": NOON,
+        f"{noon - 3600} -1130": NOON - timedelta(hours=1),
+        "0 +0000": epoch,
+        "999999999999999 +0000": epoch,
+    }
+    for number, at in enumerate(times):
+        commit(repository, {b"a": (FILE, str(number))}, at=at)
+
+    assert [change.committed_at for change in read_changes(repository)] == list(times.values())
+    assert_every_tree_is_exact(repository)
+
+
+def test_settings_of_the_user_change_nothing(
+    story: Path, tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes, tree, history = list(read_changes(story)), read_tree(story), first_parents(story)
+    order = tmp_path / "order"
+    order.write_text("run\n")
+    verifier = tmp_path / "gpg"
+    verifier.write_text("#!/bin/sh\necho 'gpg: a word on the signature' >&2\n")
+    verifier.chmod(0o755)
+    configuration = tmp_path / "gitconfig"
+    configuration.write_text(SETTINGS.format(order=order, verifier=verifier))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(configuration))
+    monkeypatch.setenv("GIT_EXTERNAL_DIFF", "false")
+    monkeypatch.setenv("GIT_DIR", str(repository))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
+
+    assert list(read_changes(story)) == changes
+    assert list(read_changes(story, after=5)) == [row for row in changes if row.commit_no > 5]
+    assert read_tree(story) == tree
+    assert first_parents(story) == history
+
+
+SETTINGS = """
+[core]
+    quotePath = true
+    abbrev = 7
+    attributesFile = {order}
+[color]
+    ui = always
+[log]
+    diffMerges = combined
+    showRoot = false
+    showSignature = true
+    abbrevCommit = true
+    decorate = full
+    date = relative
+    follow = true
+[diff]
+    renames = copies
+    noprefix = true
+    mnemonicPrefix = true
+    submodule = log
+    ignoreSubmodules = all
+    external = false
+    orderFile = {order}
+    relative = true
+    wsErrorHighlight = all
+[gpg]
+    program = {verifier}
+[format]
+    pretty = fuller
+    notes = *
+[i18n]
+    logOutputEncoding = UTF-16
+[submodule]
+    recurse = true
+"""
+
+
+def test_a_replacement_for_a_commit_changes_nothing(repository: Path) -> None:
+    changes, tree = list(read_changes(repository)), read_tree(repository)
+    names = first_parents(repository)
+    git(repository, "replace", names[3], names[0])
+
+    assert list(read_changes(repository)) == changes
+    assert read_tree(repository) == tree
+
+
+def test_a_working_copy_reads_as_its_history_whatever_lies_in_it(
+    story: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    git(tmp_path, "clone", "--quiet", "--no-checkout", str(story), str(copy))
+    (copy / "untracked").write_text("")
+    (copy / ".gitmodules").write_text(
+        '[submodule "vendored"]\n\tpath = vendored\n\turl = ../vendored\n\tignore = all\n'
+    )
+
+    assert list(read_changes(copy)) == list(read_changes(story))
+    assert read_tree(copy) == read_tree(story)
+    assert list(read_changes(copy / ".git")) == list(read_changes(story))
+
+
+def test_a_clone_without_contents_will_do(story: Path, tmp_path: Path) -> None:
+    git(story, "config", "uploadpack.allowFilter", "true")
+    copy = tmp_path / "copy.git"
+    clone = ("clone", "--quiet", "--bare", "--filter=blob:none", story.as_uri(), str(copy))
+    git(tmp_path, *clone)
+    git(copy, "remote", "remove", "origin")
+
+    assert list(read_changes(copy)) == list(read_changes(story))
+    assert read_tree(copy) == read_tree(story)
+
+
+READINGS: list[Callable[[Path], object]] = [read_changes, first_parents, read_tree]
+every_reading = pytest.mark.parametrize("read", READINGS)
+
+
+@every_reading
+@pytest.mark.parametrize("name", ["", "absent", "repository.git/refs"])
+def test_what_is_no_repository_is_refused(
+    repository: Path, read: Callable[[Path], object], name: str
+) -> None:
+    path = repository.parent / name
+
+    with pytest.raises(GitLogError, match="top folder of a git repository") as refusal:
+        read(path)
+
+    assert str(refusal.value).splitlines()[1].startswith(f"Got: {path}, of which git says: fatal:")
+
+
+@every_reading
+def test_a_folder_inside_a_working_copy_is_refused(
+    tmp_path: Path, read: Callable[[Path], object]
+) -> None:
+    git(tmp_path, "init", "--quiet")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+
+    with pytest.raises(GitLogError, match="top folder of a git repository"):
+        read(folder)
+
+
+def test_where_a_folder_cannot_be_told_apart_the_whole_repository_is_read(tmp_path: Path) -> None:
+    separator_in_name = tmp_path / f"a{os.pathsep}b"
+    separator_in_name.mkdir()
+    git(separator_in_name, "init", "--quiet", "--initial-branch=main")
+    commit(separator_in_name, {b"a": (FILE, "1"), b"folder/b": (FILE, "1")})
+    git(separator_in_name, "config", "diff.relative", "true")
+    folder = separator_in_name / "folder"
+    folder.mkdir()
+
+    assert [change.path for change in read_changes(folder)] == ["a", "folder/b"]
+    assert [row.path for row in read_tree(folder)] == ["a", "folder/b"]
+
+
+@every_reading
+def test_a_repository_without_a_commit_is_refused(
+    tmp_path: Path, read: Callable[[Path], object]
+) -> None:
+    repository = new_repository(tmp_path / "repository.git")
+
+    with pytest.raises(GitLogError, match=f"needs a first commit.\nGot: HEAD in {repository}$"):
+        read(repository)
+
+
+def test_an_unknown_commit_is_refused(repository: Path) -> None:
+    with pytest.raises(GitLogError, match="\nGot: v9 in "):
+        read_tree(repository, "v9")
+    with pytest.raises(GitLogError, match="\nGot: v9 in "):
+        read_changes(repository, commit="v9")
+
+
+@pytest.mark.parametrize("read", [read_changes, first_parents])
+def test_a_shallow_clone_is_refused(
+    repository: Path, tmp_path: Path, read: Callable[[Path], object]
+) -> None:
+    copy = tmp_path / "copy.git"
+    git(tmp_path, "clone", "--quiet", "--bare", "--depth=1", repository.as_uri(), str(copy))
+
+    with pytest.raises(GitLogError, match=r"`git fetch --unshallow` in it\.\nGot: the shallow"):
+        read(copy)
+
+    assert read_tree(copy) == read_tree(repository)
+    git(copy, "fetch", "--quiet", "--unshallow", "origin")
+    assert list(read_changes(copy)) == list(read_changes(repository))
+
+
+@every_reading
+def test_a_missing_git_is_told(
+    repository: Path,
+    tmp_path: Path,
+    read: Callable[[Path], object],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(GitLogError, match="git must be installed"):
+        read(repository)
+
+
+def test_after_counts_commits(repository: Path) -> None:
+    with pytest.raises(ValueError, match=r"`after` must be .*\nGot: -1"):
+        read_changes(repository, after=-1)
+
+
+def test_a_damaged_repository_never_reads_as_a_shorter_one(repository: Path) -> None:
+    tree = git(repository, "rev-parse", "HEAD~2^{tree}")
+    (repository / "objects" / tree[:2] / tree[2:]).unlink()
+
+    with pytest.raises(GitLogError, match=f"\nGot: {repository}, of which git says: .*{tree}"):
+        list(read_changes(repository))

@@ -1,0 +1,90 @@
+"""Histories of git repositories: a real log of keyed commands, and trees that it must leave."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests import oracle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FOLDER = Path(__file__).parents[2] / "shared" / "data" / "git_history"
+
+
+class Change(NamedTuple):
+    """A path changed by a commit; mode and blob are empty where the op is `D`."""
+
+    commit_no: int
+    change_no: int
+    committed_at: str
+    path: str
+    mode: str
+    blob: str
+    op: str
+
+    def command(self) -> oracle.Command:
+        """The change as a command: the commit is the tick, the place within it the order."""
+        value = None if self.op == "D" else (self.mode, self.blob)
+        return oracle.Command(self.commit_no, (self.change_no,), (self.path,), value)
+
+
+class File(NamedTuple):
+    """A path that is there after a commit."""
+
+    path: str
+    mode: str
+    blob: str
+
+
+@dataclass(frozen=True)
+class History:
+    """The changes of one repository, and its trees by the commit that they come after."""
+
+    name: str
+    changes: list[Change]
+    trees: dict[int, list[File]]
+
+
+def available() -> list[str]:
+    """The names that `load` takes; none where there is no folder."""
+    return sorted(manifest.parent.name for manifest in FOLDER.glob("*/manifest.json"))
+
+
+def load(name: str) -> History:
+    """Read one history and hold it against its manifest.
+
+    Raises:
+        ValueError: A count or a checksum differs: the files are not those of the manifest.
+    """
+    manifest = json.loads((FOLDER / name / "manifest.json").read_text(encoding="utf-8"))
+    changes = [
+        Change(int(commit_no), int(change_no), *texts)
+        for commit_no, change_no, *texts in _records(FOLDER / name / "commands.csv.gz")
+    ]
+    if len(changes) != manifest["commands"]:
+        message = f"{name}: {manifest['commands']} commands expected\nGot: {len(changes)}"
+        raise ValueError(message)
+    trees = {}
+    for snapshot in manifest["snapshots"]:
+        tree = [File(*texts) for texts in _records(FOLDER / name / snapshot["file"])]
+        lines = "".join("\t".join(file) + "\n" for file in tree)
+        if sha256(lines.encode()).hexdigest() != snapshot["sha256"]:
+            message = f"{name}: the checksum of {snapshot['file']} differs\nGot: {len(tree)} rows"
+            raise ValueError(message)
+        trees[snapshot["commit_no"]] = tree
+    return History(name, changes, trees)
+
+
+def _records(path: Path) -> Iterator[list[str]]:
+    """The records of a CSV file below its header."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        records = csv.reader(file, strict=True)
+        next(records)
+        yield from records

@@ -1,0 +1,212 @@
+"""A dbt project of a user of trueup, made in a temporary folder."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from dbt.cli.main import dbtRunner
+
+from tests import oracle
+from tests.acceptance import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import Row, SparkSession
+
+ROLES = ("commands", "batch", "changelog", "state", "errors")
+LOG_COLUMNS = (
+    Column("log_ts", "bigint"),
+    Column("log_order", "bigint"),
+    Column("log_delete", "boolean"),
+    Column("log_error", "string"),
+    Column("log_error_key", "string"),
+)
+
+
+class Project:
+    """A project with collections, each read from a log table that the test appends to."""
+
+    def __init__(self, folder: Path, name: str, spark: SparkSession, package: Path) -> None:
+        """Write an empty project that has `package` installed."""
+        self.folder = folder
+        self.name = name
+        self.spark = spark
+        self.messages: list[str] = []
+        """What dbt said of each model in the last run, or its error."""
+        self.config: dict[str, Any] = {}
+        self._columns: dict[str, tuple[list[Column], list[Column]]] = {}
+        self._manifest: Any = None
+        (folder / "models").mkdir()
+        (folder / "dbt_packages").mkdir()
+        (folder / "dbt_packages" / "trueup").symlink_to(package)
+        self.configure()
+        spark.sql(f"create schema if not exists {name}")
+
+    def configure(self, **models: Any) -> None:
+        """Set configs of the project's models, as `models:` of dbt_project.yml has them."""
+        self.config |= models
+        project = {
+            "name": self.name,
+            "version": "1.0.0",
+            "profile": "trueup",
+            "flags": {"send_anonymous_usage_stats": False},
+            "models": {self.name: {"+schema": None, **self.config}},
+        }
+        (self.folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
+        macro = "{% macro generate_schema_name(custom_schema_name, node) %}"
+        macro += "{{ custom_schema_name or '" + self.name + "' }}{% endmacro %}"
+        (self.folder / "macros").mkdir(exist_ok=True)
+        (self.folder / "macros" / "generate_schema_name.sql").write_text(macro)
+        self._manifest = None
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file of the project."""
+        target = self.folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        self._manifest = None
+
+    def add_collection(
+        self,
+        name: str,
+        key: Sequence[Column],
+        value: Sequence[Column],
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        """Write the models of a collection, and make its empty log."""
+        self._columns[name] = (list(key), list(value))
+        columns = ", ".join(
+            f"{quote(column.name)} {column.type}" for column in (*LOG_COLUMNS, *key, *value)
+        )
+        self.spark.sql(f"create table {self.name}.{name}_log ({columns}) using iceberg")
+        self.write(f"models/{name}/{name}.sql", f"{{{{ trueup.collection('{name}') }}}}")
+        for role in ROLES[1:]:
+            self.write(f"models/{name}/{name}_{role}.sql", f"{{{{ trueup.{role}('{name}') }}}}")
+        arguments = {
+            "relation": f"{self.name}.{name}_log",
+            "ts": "log_ts",
+            "sequence_by": ["log_order"],
+            "delete_when": "log_delete",
+            "columns": [column.name for column in value],
+            "error": "log_error",
+            "error_key": "log_error_key",
+        }
+        call = ", ".join(f"{argument}={json.dumps(given)}" for argument, given in arguments.items())
+        self.write(f"models/{name}/{name}_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
+        folder = {"+unique_key": [column.name for column in key]}
+        if options:
+            folder["+meta"] = {"trueup": options}
+        self.configure(**{name: folder})
+
+    def append(self, name: str, commands: Iterable[oracle.Command]) -> None:
+        """Append commands to the log of a collection; the first of each order is all that counts."""
+        key, value = self._columns[name]
+        rows = [
+            (
+                command.ts,
+                pack(command.order),
+                command.value is None and command.error is None,
+                command.error,
+                command.error_key,
+                *(command.key or [None] * len(key)),
+                *(command.value or [None] * len(value)),
+            )
+            for command in commands
+        ]
+        if rows:
+            schema = self.spark.table(f"{self.name}.{name}_log").schema
+            frame = self.spark.createDataFrame(rows, schema).coalesce(1)
+            frame.writeTo(f"{self.name}.{name}_log").append()
+
+    def run(self, *select: str, fails: bool = False, **variables: Any) -> None:
+        """`dbt run`; fails with dbt's messages, or, where it is to fail, if it does not."""
+        self.invoke("run", *select, fails=fails, **variables)
+
+    def invoke(self, command: str, *select: str, fails: bool = False, **variables: Any) -> None:
+        """Any dbt command, in this process; the project is parsed once, and after each change."""
+        arguments = ["--project-dir", str(self.folder), "--quiet", "--no-use-colors"]
+        if self._manifest is None:
+            parsed = dbtRunner().invoke(["parse", *arguments, "--no-partial-parse"])
+            if not parsed.success:
+                self.messages = [str(parsed.exception)]
+                assert fails, self.messages
+                return
+            self._manifest = parsed.result
+        # dbt reads variables while it parses; ours are read at run time, where they are flags.
+        result = dbtRunner(manifest=self._manifest).invoke(
+            [
+                command,
+                *arguments,
+                *(["--select", *[item for item in select if not item.startswith("-")]] if [
+                    item for item in select if not item.startswith("-")
+                ] else []),
+                *[item for item in select if item.startswith("-")],
+                "--vars",
+                json.dumps({f"trueup_{name}": value for name, value in variables.items()}),
+            ]
+        )
+        self.messages = [str(result.exception)] if result.result is None else [
+            f"{one.node.name}: {one.message}" for one in result.result.results
+        ]
+        assert result.success is not fails, "\n".join(self.messages)
+
+    def sql(self, text: str) -> list[Row]:
+        """Rows of a query; `{}` in it is the schema."""
+        return self.spark.sql(text.replace("{}", self.name)).collect()
+
+    def rows(self, name: str) -> list[oracle.Value]:
+        """What an analyst sees of the collection."""
+        return [tuple(row) for row in self.sql(f"select * from {{}}.{quote(name)}")]
+
+    def errors(self, name: str) -> list[oracle.Error]:
+        """The errors that are open in the collection."""
+        key = ", ".join(quote(column.name) for column in self._columns[name][0])
+        return [
+            oracle.Error(
+                tuple(row[:-3]) if row["_error_kind"] == "value" else None,
+                row["_error_key"],
+                row["_error"] if row["_error_kind"] == "value" else None,
+            )
+            for row in self.sql(
+                f"select {key}, _error_key, _error_kind, _error from {{}}.{name}_errors"
+            )
+        ]
+
+    def updates(self, name: str, after: int = 0) -> list[oracle.Update]:
+        """The updates of the batches after `after`, as the changelog has them."""
+        key, value = self._columns[name]
+        rows = self.sql(
+            f"select * from {{}}.{name}_changelog where _kind = 'update' and _seq > {after}"
+        )
+        return [
+            oracle.Update(
+                row["_ts"],
+                row["_diff"],
+                None if row["_error_key"] else tuple(row[column.name] for column in key),
+                None if row["_error"] else tuple(row[column.name] for column in value),
+                None if row["_error_key"] else row["_error"],
+                row["_error_key"],
+            )
+            for row in rows
+        ]
+
+    def progress(self, name: str) -> list[Row]:
+        """The progress rows of the changelog, in sequence."""
+        return self.sql(f"select * from {{}}.{name}_changelog where _kind = 'progress' order by _seq")
+
+
+def quote(name: str) -> str:
+    """A name as an SQL identifier."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def pack(order: tuple[int, ...]) -> int:
+    """An order of small numbers as one."""
+    packed = 0
+    for part in order:
+        packed = packed * 1_000_000 + part
+    return packed

@@ -1,0 +1,385 @@
+"""What the updates of a key leave: one value, none, or an error that names the disagreement.
+
+Four sums over the updates decide it, whatever their order and however they were split. The same
+rules stand here twice: `Accumulator` is one key in pure Python, the reference; `consolidate_bucket`
+is many keys at once in numpy.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+    Words = NDArray[np.uint64]
+
+Bits = TypeVar("Bits", int, "NDArray[np.uint64]")
+
+CHUNK_BYTES = 64 * 2**20
+"""The memory that `consolidate_bucket` works in, beyond the columns of its result and its sums."""
+
+_WORD = 8
+_WRAP = 2**64 - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_BEYOND_INT64 = 2.0**63
+_SHOWN_BYTES = 60
+_WORKING_BYTES = 80
+
+
+class ConsolidationError(ValueError):
+    """The updates of a key do not add up to one value or none, or were not added up yet."""
+
+
+def _mix(bits: Bits) -> Bits:
+    """Scatter 64 bits: the output function of the generator splitmix64, a bijection."""
+    mixed: Any = bits
+    mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 & _WRAP
+    mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB & _WRAP
+    return cast("Bits", mixed ^ (mixed >> 31))
+
+
+def checksum(value: bytes) -> int:
+    """Hash a value to 64 bits, the same in every run, on every machine and in numpy.
+
+    Args:
+        value: Any bytes, also none. Bytes are compared, not text: equal values must be encoded
+            equally.
+
+    Returns:
+        An unsigned 64-bit hash.
+
+    Note:
+        The value is cut into little-endian words of 8 bytes, the last one filled up with 1 to 8
+        zeros; each word is mixed with its place, and their sum is mixed with the length. As words
+        meet in a sum, numpy needs no loop over places; as the sum is mixed again, the hashes of
+        several values do not cancel when their words do. It finds accidents, not forgeries.
+
+    Example:
+        >>> hex(checksum(b"")), hex(checksum(b"fish"))
+        ('0x48218226ff3cd4bf', '0xa9b178bb653ac78d')
+    """
+    total = len(value) * _GOLDEN
+    words = struct.iter_unpack("<Q", value + bytes(_WORD - len(value) % _WORD))
+    for place, (word,) in enumerate(words, 1):
+        total += _mix(word + place * _GOLDEN & _WRAP)
+    return _mix(total & _WRAP)
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """The sums over some updates of one key.
+
+    Args:
+        diff_sum: The sum of the diffs.
+        len_sum: The sum of length times diff, in bytes.
+        checksum_sum: The sum of checksum times diff, modulo 2**64; in `[0, 2**64)`.
+        value_xor: The XOR of the values whose diff is odd, as long as the longest of them.
+
+    Note:
+        `merge` is associative and commutative, and `Accumulator()` changes nothing in it. So the
+        updates may come in any order, split in any way.
+
+    Example:
+        >>> a, b, c = (Accumulator.from_update(v, d) for v, d in [(b"x", 1), (b"yz", -1), (b"", 3)])
+        >>> a.merge(b).merge(c) == c.merge(a.merge(b)) == a.merge(b.merge(c))
+        True
+        >>> a.merge(Accumulator()) == a, a.merge(a.negate()).is_zero
+        (True, True)
+    """
+
+    diff_sum: int = 0
+    len_sum: int = 0
+    checksum_sum: int = 0
+    value_xor: bytes = b""
+
+    @classmethod
+    def from_update(cls, value: bytes, diff: int) -> Accumulator:
+        """Sum one update; a diff of 0 is no update.
+
+        >>> Accumulator.from_update(b"fish", 0) == Accumulator()
+        True
+        """
+        odd = value if diff % 2 else b""
+        return cls(diff, len(value) * diff, checksum(value) * diff & _WRAP, odd)
+
+    def update(self, value: bytes, diff: int) -> Accumulator:
+        """Add one update.
+
+        >>> Accumulator().update(b"fish", 1).update(b"bird", 1).update(b"fish", -1).decode()
+        b'bird'
+        """
+        return self.merge(self.from_update(value, diff))
+
+    def merge(self, other: Accumulator) -> Accumulator:
+        """Add the updates of another accumulator."""
+        length = max(len(self.value_xor), len(other.value_xor))
+        left = int.from_bytes(self.value_xor, "little")
+        right = int.from_bytes(other.value_xor, "little")
+        return Accumulator(
+            diff_sum=self.diff_sum + other.diff_sum,
+            len_sum=self.len_sum + other.len_sum,
+            checksum_sum=self.checksum_sum + other.checksum_sum & _WRAP,
+            value_xor=(left ^ right).to_bytes(length, "little"),
+        )
+
+    def negate(self) -> Accumulator:
+        """Turn additions into retractions and back; the XOR is its own opposite."""
+        return Accumulator(
+            -self.diff_sum, -self.len_sum, -self.checksum_sum & _WRAP, self.value_xor
+        )
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether nothing is left in any of the four sums."""
+        return not (self.diff_sum or self.len_sum or self.checksum_sum or any(self.value_xor))
+
+    def decode(self) -> bytes | None:
+        """Read the value that is left; None where nothing is.
+
+        Raises:
+            ConsolidationError: The updates do not leave one value or none. Names the first sum
+                that disagrees, then all of them.
+
+        Example:
+            >>> Accumulator.from_update(b"fish", 3).update(b"fish", -2).decode()
+            b'fish'
+            >>> Accumulator().decode() is None
+            True
+        """
+        if fault := self.fault():
+            raise ConsolidationError(fault)
+        return self.value_xor[: self.len_sum] if self.diff_sum else None
+
+    def fault(self) -> str | None:
+        """Name the first sum that disagrees, then show all; None where they decode.
+
+        >>> print(Accumulator.from_update(b"fish", 2).fault())
+        non 0/1 diff_sum
+        Got: diff_sum 2, len_sum 8, checksum_sum 0x5362f176ca758f1a, value_xor of 0 bytes
+        """
+        if self.diff_sum == 0:
+            checks = {
+                "len_sum is non-0": self.len_sum != 0,
+                "checksum_sum is non-0": self.checksum_sum != 0,
+                "value_xor is non-0": any(self.value_xor),
+            }
+        elif self.diff_sum == 1:
+            value = self.value_xor[: max(self.len_sum, 0)]
+            checks = {
+                "len_sum is negative": self.len_sum < 0,
+                "value_xor is not the same length as len_sum": self.len_sum > len(self.value_xor),
+                "checksum_sum does not match": self.checksum_sum != checksum(value),
+            }
+        else:
+            checks = {"non 0/1 diff_sum": True}
+        return next((f"{fault}\nGot: {self}" for fault, found in checks.items() if found), None)
+
+    def __str__(self) -> str:
+        """Show the sums, and of the XOR its length, as values may be long or private."""
+        return (
+            f"diff_sum {self.diff_sum}, len_sum {self.len_sum}, "
+            f"checksum_sum {self.checksum_sum:#018x}, value_xor of {len(self.value_xor)} bytes"
+        )
+
+
+def consolidate_bucket(
+    keys: pa.Array, values: pa.Array, diffs: pa.Array, *, chunk_bytes: int = CHUNK_BYTES
+) -> tuple[pa.Array, pa.Array]:
+    """Consolidate the updates of many keys, each as `Accumulator` would.
+
+    Args:
+        keys: The encoded keys; binary or large_binary, shape `(updates,)`, no nulls.
+        values: The encoded values; binary or large_binary, shape `(updates,)`, no nulls. A value
+            without bytes is a value.
+        diffs: What each update adds; int64, shape `(updates,)`, no nulls.
+        chunk_bytes: The memory that a chunk of values may take while it is worked on, in bytes.
+            The sums of the chunks are merged.
+
+    Returns:
+        The keys that have a value, and their values: two arrays of the types that came, shape
+        `(live keys,)`, in the order in which the keys first appear; empty for no updates.
+
+    Note:
+        The order of the updates and `chunk_bytes` change no row and no error.
+
+    Raises:
+        ConsolidationError: A key does not add up. Names the least such key and what disagrees.
+        ValueError: There is a null, or the arrays differ in length.
+        OverflowError: The diffs are so large that a sum may leave 64 bits.
+
+    Example:
+        >>> live_keys, live_values = consolidate_bucket(
+        ...     keys=pa.array([b"a", b"b", b"a", b"a", b"b"]),
+        ...     values=pa.array([b"fish", b"seal", b"fish", b"bird", b"seal"]),
+        ...     diffs=pa.array([1, 1, -1, 1, -1]),
+        ... )
+        >>> live_keys.to_pylist(), live_values.to_pylist()
+        ([b'a'], [b'bird'])
+    """
+    counts = {len(array) for array in (keys, values, diffs)}
+    null_counts = [array.null_count for array in (keys, values, diffs)]
+    if len(counts) > 1 or any(null_counts):
+        got = f"lengths {sorted(counts)}, nulls {null_counts}"
+        message = f"consolidate_bucket: the arrays must have one length and no nulls\nGot: {got}"
+        raise ValueError(message)
+    chunk_words = max(chunk_bytes // _WORKING_BYTES, 1)
+    encoded = keys.dictionary_encode()
+    sums = _accumulate(
+        slots=encoded.indices.to_numpy().astype(np.int64),
+        slots_count=len(encoded.dictionary),
+        values=values.cast(pa.large_binary()),
+        diffs=diffs.to_numpy(),
+        chunk_words=chunk_words,
+    )
+    live, live_values, wrong = _decode(sums, chunk_words)
+    if len(wrong):
+        wrong_keys = encoded.dictionary.take(pa.array(wrong)).to_pylist()
+        key, slot = min(zip(wrong_keys, wrong.tolist(), strict=True))
+        message = f"key {_shown(key)}: {sums.accumulator(slot).fault()}"
+        raise ConsolidationError(message)
+    return encoded.dictionary.take(pa.array(live)), live_values.cast(values.type)
+
+
+def _shown(key: bytes) -> str:
+    text = repr(key[:_SHOWN_BYTES].decode(errors="backslashreplace"))
+    return text if len(key) <= _SHOWN_BYTES else f"{text}... of {len(key)} bytes"
+
+
+class _Sums(NamedTuple):
+    """One `Accumulator` a slot, as columns of shape `(slots,)`; a slot stands for a key."""
+
+    diff_sum: Integers
+    len_sum: Integers
+    checksum_sum: Words
+    xor_len: Integers
+    """How many bytes the XOR has."""
+    xor_head: Integers
+    """Its first word in `xor`."""
+    xor: Words
+    """All XORs, each in whole words, at least one."""
+
+    def accumulator(self, slot: int) -> Accumulator:
+        """Give the sums of one slot."""
+        return Accumulator(
+            diff_sum=int(self.diff_sum[slot]),
+            len_sum=int(self.len_sum[slot]),
+            checksum_sum=int(self.checksum_sum[slot]),
+            value_xor=self.xor[self.xor_head[slot] :]
+            .view(np.uint8)[: self.xor_len[slot]]
+            .tobytes(),
+        )
+
+
+def _accumulate(
+    slots: Integers, slots_count: int, values: pa.Array, diffs: Integers, chunk_words: int
+) -> _Sums:
+    """Sum the updates by slot; `values` are large_binary."""
+    lengths = np.diff(_offsets(values))
+    most = np.abs(diffs.astype(np.float64))
+    if most @ (lengths + 1.0) >= _BEYOND_INT64:
+        message = f"consolidate_bucket: a sum may leave 64 bits\nGot: a diff of {most.max():+.0f}"
+        raise OverflowError(message)
+    is_odd = diffs % 2 == 1
+    xor_len = np.zeros(slots_count, np.int64)
+    np.maximum.at(xor_len, slots[is_odd], lengths[is_odd])
+    xor_words = xor_len // _WORD + 1
+    xor_head = np.cumsum(xor_words) - xor_words
+    xor = np.zeros(xor_words.sum(), "<u8")
+    for row, place, word in _cut(values, chunk_words):
+        is_xored = is_odd[row]
+        target = xor_head[slots[row]] + place
+        np.bitwise_xor.at(xor, target[is_xored], word[is_xored])
+    checksums = _checksums(values, chunk_words)
+    return _Sums(
+        diff_sum=_sum_by(slots, slots_count, diffs),
+        len_sum=_sum_by(slots, slots_count, lengths * diffs),
+        checksum_sum=_sum_by(slots, slots_count, checksums * diffs.astype(np.uint64)),
+        xor_len=xor_len,
+        xor_head=xor_head,
+        xor=xor,
+    )
+
+
+def _sum_by(slots: Integers, slots_count: int, amounts: NDArray[Any]) -> NDArray[Any]:
+    sums = np.zeros(slots_count, amounts.dtype)
+    np.add.at(sums, slots, amounts)
+    return sums
+
+
+def _decode(sums: _Sums, chunk_words: int) -> tuple[Integers, pa.Array, Integers]:
+    """Give the slots that have a value, those values, and the slots that do not add up."""
+    cut_len = np.clip(sums.len_sum, 0, sums.xor_len)
+    live = np.flatnonzero(sums.diff_sum == 1)
+    # One array over all XORs: in turn what is left of one, and what is cut off behind it.
+    heads = sums.xor_head * _WORD
+    bounds = np.append(np.column_stack([heads, heads + cut_len]), sums.xor.nbytes)
+    pieces = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), 2 * len(heads), [None, pa.py_buffer(bounds), pa.py_buffer(sums.xor)]
+    )
+    values = pieces.take(pa.array(2 * live))
+    is_left = (sums.len_sum != 0) | (sums.checksum_sum != 0)
+    is_left |= np.bitwise_or.reduceat(sums.xor, sums.xor_head) != 0
+    is_wrong = np.where(sums.diff_sum == 0, is_left, sums.diff_sum != 1)
+    is_wrong[live] = (sums.len_sum != cut_len)[live]
+    is_wrong[live] |= sums.checksum_sum[live] != _checksums(values, chunk_words)
+    return live, values, np.flatnonzero(is_wrong)
+
+
+def _checksums(values: pa.Array, chunk_words: int) -> Words:
+    """Give the `checksum` of each of some large_binary values."""
+    sums = np.diff(_offsets(values)).astype(np.uint64) * _GOLDEN
+    for row, place, word in _cut(values, chunk_words):
+        np.add.at(sums, row, _mix(word + (place + 1).astype(np.uint64) * _GOLDEN))
+    return _mix(sums)
+
+
+def _cut(values: pa.Array, chunk_words: int) -> Iterator[tuple[Integers, Integers, Words]]:
+    """Cut large_binary values into words, as `checksum` does; chunks may end within a value.
+
+    Yields:
+        The row of each word, its place within the value from 0, and the word; in turn, with at
+        most `chunk_words` at a time.
+    """
+    starts = _offsets(values)
+    lengths = np.diff(starts)
+    counts = lengths // _WORD + 1
+    stops = np.cumsum(counts)
+    heads = stops - counts
+    for first in range(0, int(stops[-1]) if len(stops) else 0, chunk_words):
+        last = min(first + chunk_words, int(stops[-1]))
+        low, high = np.searchsorted(stops, [first, last - 1], side="right")
+        rows = np.arange(low, high + 1)
+        row = np.repeat(rows, np.diff(np.minimum(stops[rows], last), prepend=first))
+        place = np.arange(first, last) - heads[row]
+        word = _read(values, starts[row] + place * _WORD)
+        ended = rows[stops[rows] <= last]
+        tail_bits = (lengths[ended] % _WORD * 8).astype(np.uint64)
+        word[stops[ended] - 1 - first] &= (np.uint64(1) << tail_bits) - np.uint64(1)
+        yield row, place, word
+
+
+def _read(values: pa.Array, starts: Integers) -> Words:
+    """Read the 8 bytes at each of `starts`, which ascend; zeros behind the end of the buffer."""
+    text = np.frombuffer(values.buffers()[2] or b"", np.uint8)[starts[0] : starts[-1] + _WORD]
+    size = starts[-1] - starts[0] + _WORD
+    padded = np.append(text, np.zeros(size - len(text), np.uint8))
+    at_each_byte = np.ndarray(size - _WORD + 1, "<u8", padded, strides=(1,))
+    words: Words = at_each_byte[starts - starts[0]]
+    return words
+
+
+def _offsets(values: pa.Array) -> Integers:
+    """Give where each of some large_binary values begins, and where the last ends."""
+    if not len(values):
+        return np.zeros(1, np.int64)
+    offsets = np.frombuffer(values.buffers()[1], np.int64)
+    return offsets[values.offset : values.offset + len(values) + 1]
