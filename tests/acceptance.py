@@ -89,7 +89,7 @@ def expand(templates: list[Item], field: str) -> list[Item]:
     ]
 
 
-def _fill(item: object, variables: dict[str, int]) -> Any:  # noqa: ANN401 - any YAML
+def _fill(item: object, variables: dict[str, int]) -> Any:
     if isinstance(item, dict):
         return {name: _fill(each, variables) for name, each in item.items()}
     if isinstance(item, list):
@@ -142,7 +142,7 @@ CASTS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def cast(item: object, spark_type: str) -> Any:  # noqa: ANN401 - any column type
+def cast(item: object, spark_type: str) -> Any:
     """Cast a scalar, or its text, as Spark would; a timestamp comes back naive, in UTC.
 
     >>> cast("1.005", "decimal(10,2)"), cast("2020-01-01T00:00:00Z", "timestamp"), cast(1, "bigint")

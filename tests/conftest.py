@@ -37,9 +37,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trueup")
     example = jinja2.Template((ROOT / "profiles.yml.example").read_text())
     environment = {"TRUEUP_HOME": str(folder), "TRUEUP_SCHEMA": "trueup"}
-    profile = yaml.safe_load(
-        example.render(env_var=lambda name, default: environment.get(name, default))
-    )
+    profile = yaml.safe_load(example.render(env_var=environment.get))
     settings = profile["trueup"]["outputs"]["local"]["server_side_parameters"]
     settings |= SMALL | {"spark.trueup.jvm_log": str(folder / "spark.log")}
     (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
@@ -50,9 +48,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def spark(home: Path) -> Iterator[SparkSession]:
     """The session that dbt uses, too."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - the fast tests need none
-
     from dbt_trueup import session  # noqa: PLC0415
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - the fast tests need none
 
     session.install()
     profile = yaml.safe_load((home / "profiles.yml").read_text())

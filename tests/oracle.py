@@ -22,7 +22,7 @@ Content = tuple[Value | None, str | None]
 """Value and error text: a row has a value, a value error its text, a key error neither."""
 
 
-def canonical(item: object) -> Any:  # noqa: ANN401 - any column type
+def canonical(item: object) -> Any:
     """Give equal values one hashable form: NaN equals NaN and -0.0 equals 0.0, at any depth.
 
     >>> canonical([float("nan"), -0.0, None])

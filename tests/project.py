@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from dbt.cli.main import dbtRunner
+from dbt.artifacts.schemas.run import RunExecutionResult
+from dbt.cli.main import dbtRunner, dbtRunnerResult
 
 from tests import oracle
 from tests.acceptance import Column
@@ -97,13 +98,13 @@ class Project:
         }
         call = ", ".join(f"{argument}={json.dumps(given)}" for argument, given in arguments.items())
         self.write(f"models/{name}/{name}_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
-        folder = {"+unique_key": [column.name for column in key]}
+        folder: dict[str, Any] = {"+unique_key": [column.name for column in key]}
         if options:
             folder["+meta"] = {"trueup": options}
         self.configure(**{name: folder})
 
     def append(self, name: str, commands: Iterable[oracle.Command]) -> None:
-        """Append commands to the log of a collection; the first of each order is all that counts."""
+        """Append commands to the log of a collection."""
         key, value = self._columns[name]
         rows = [
             (
@@ -122,12 +123,12 @@ class Project:
             frame = self.spark.createDataFrame(rows, schema).coalesce(1)
             frame.writeTo(f"{self.name}.{name}_log").append()
 
-    def run(self, *select: str, fails: bool = False, **variables: Any) -> None:
-        """`dbt run`; fails with dbt's messages, or, where it is to fail, if it does not."""
-        self.invoke("run", *select, fails=fails, **variables)
+    def run(self, *select: str, fails: bool | None = False, **variables: Any) -> None:
+        """`dbt run` in this process, of the selected models or all; words with `-` are flags.
 
-    def invoke(self, command: str, *select: str, fails: bool = False, **variables: Any) -> None:
-        """Any dbt command, in this process; the project is parsed once, and after each change."""
+        The project is parsed once, and after each change. Raises dbt's messages where the run
+        fails, or, with `fails`, where it does not; with None either will do.
+        """
         arguments = ["--project-dir", str(self.folder), "--quiet", "--no-use-colors"]
         if self._manifest is None:
             parsed = dbtRunner().invoke(["parse", *arguments, "--no-partial-parse"])
@@ -136,23 +137,19 @@ class Project:
                 assert fails, self.messages
                 return
             self._manifest = parsed.result
-        # dbt reads variables while it parses; ours are read at run time, where they are flags.
+        models = [word for word in select if not word.startswith("-")]
         result = dbtRunner(manifest=self._manifest).invoke(
             [
-                command,
+                "run",
                 *arguments,
-                *(["--select", *[item for item in select if not item.startswith("-")]] if [
-                    item for item in select if not item.startswith("-")
-                ] else []),
-                *[item for item in select if item.startswith("-")],
+                *(word for word in select if word.startswith("-")),
+                *(["--select", *models] if models else []),
                 "--vars",
                 json.dumps({f"trueup_{name}": value for name, value in variables.items()}),
             ]
         )
-        self.messages = [str(result.exception)] if result.result is None else [
-            f"{one.node.name}: {one.message}" for one in result.result.results
-        ]
-        assert result.success is not fails, "\n".join(self.messages)
+        self.messages = messages(result)
+        assert fails in (None, not result.success), "\n".join(self.messages)
 
     def sql(self, text: str) -> list[Row]:
         """Rows of a query; `{}` in it is the schema."""
@@ -181,14 +178,17 @@ class Project:
         key, value = self._columns[name]
         rows = self.sql(
             f"select * from {{}}.{name}_changelog where _kind = 'update' and _seq > {after}"
+            " order by _seq, _ts, _diff"
         )
         return [
             oracle.Update(
                 row["_ts"],
                 row["_diff"],
-                None if row["_error_key"] else tuple(row[column.name] for column in key),
-                None if row["_error"] else tuple(row[column.name] for column in value),
-                None if row["_error_key"] else row["_error"],
+                None
+                if row["_error_key"] is not None
+                else tuple(row[column.name] for column in key),
+                None if row["_error"] is not None else tuple(row[column.name] for column in value),
+                None if row["_error_key"] is not None else row["_error"],
                 row["_error_key"],
             )
             for row in rows
@@ -196,7 +196,16 @@ class Project:
 
     def progress(self, name: str) -> list[Row]:
         """The progress rows of the changelog, in sequence."""
-        return self.sql(f"select * from {{}}.{name}_changelog where _kind = 'progress' order by _seq")
+        return self.sql(
+            f"select * from {{}}.{name}_changelog where _kind = 'progress' order by _seq"
+        )
+
+
+def messages(invoked: dbtRunnerResult) -> list[str]:
+    """What dbt said of each model of a run, or why there was none."""
+    if isinstance(invoked.result, RunExecutionResult):
+        return [f"{one.node.name}: {one.message}" for one in invoked.result.results]
+    return [str(invoked.exception)]
 
 
 def quote(name: str) -> str:

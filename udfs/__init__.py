@@ -6,8 +6,6 @@ heavy is imported here, and nothing happens until a Spark session starts.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from dbt.plugins.manager import dbtPlugin
 
 
@@ -15,10 +13,11 @@ class TrueupPlugin(dbtPlugin):
     """Prepares the Spark sessions that dbt starts in this process; see `session`."""
 
     def initialize(self) -> None:
-        """Wrap the start of Spark sessions. Called by dbt once per project that it loads."""
-        from . import session  # noqa: PLC0415 - imports pyspark, which not every project has
+        """Wrap the start of Spark sessions, and their errors. Called by dbt for every project."""
+        from . import conflicts, session  # noqa: PLC0415 - these import pyspark, which is heavy
 
         session.install()
+        conflicts.install()
 
 
-plugins: ClassVar = [TrueupPlugin]
+plugins = [TrueupPlugin]

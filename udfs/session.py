@@ -43,7 +43,7 @@ def install() -> None:
             prepare(builder._options)  # noqa: SLF001 - the settings given so far
         return get_or_create(builder)
 
-    SparkSession.Builder.getOrCreate = prepared  # type: ignore[method-assign]
+    SparkSession.Builder.getOrCreate = prepared  # type: ignore[assignment]
 
 
 def prepare(settings: Mapping[str, str]) -> None:
@@ -105,7 +105,7 @@ def start_jvm(settings: Mapping[str, str], log: Path) -> None:
     conf = SparkConf().setAll(list(settings.items()))
     with log.open("w") as output:
         try:
-            gateway = launch_gateway(conf, {"stdout": output, "stderr": output})
+            gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
             end = "\n".join(log.read_text().splitlines()[-20:])
             message = f"Spark did not start. The end of {log}:\n{end}"

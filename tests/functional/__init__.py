@@ -1,0 +1,1 @@
+"""The package through dbt, on Spark."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -17,38 +17,36 @@ if TYPE_CHECKING:
 
 CASES = [case for case in acceptance.load() if case.late == "drop"]
 
-Outcome = tuple[list[oracle.Value], list[oracle.Error], list[oracle.Update]]
+
+class Outcome(NamedTuple):
+    """What one run of a case left, and the updates that it wrote."""
+
+    rows: list[oracle.Value]
+    errors: list[oracle.Error]
+    updates: list[oracle.Update]
 
 
 @pytest.fixture(scope="module")
 def outcomes(new_project: Callable[[str], Project]) -> dict[str, list[Outcome]]:
-    """What each run of each case left. Cases at the same run, with the same cap, share a dbt run."""
+    """The outcomes of all runs of each case. Runs with the same cap share a dbt run."""
     project = new_project("acceptance")
     for case in CASES:
         project.add_collection(case.name, case.key, case.value)
-    outcomes: dict[str, list[Outcome]] = defaultdict(list)
+    outcomes: dict[str, list[Outcome]] = {case.name: [] for case in CASES}
     for run_no in range(max(len(case.runs) for case in CASES)):
-        capped: dict[Any, list[acceptance.Case]] = defaultdict(list)
+        together: dict[int | None, list[str]] = defaultdict(list)
         for case in CASES:
             if run_no < len(case.runs):
-                capped[case.runs[run_no].until].append(case)
+                together[case.runs[run_no].until].append(case.name)
                 project.append(case.name, case.runs[run_no].commands)
-        for until, cases in capped.items():
-            roles = [""] if run_no == 0 else ["_batch", "_changelog", "_state"]
-            names = [case.name for case in cases]
-            select = [f"models/{name}" for name in names] if run_no == 0 else [
-                name + role for name in names for role in roles
-            ]
-            seen = {case.name: len(project.progress(case.name)) for case in cases} if run_no else {}
-            project.run(*select, until=until)
+        for until, names in together.items():
+            # The views of a collection stay as its first run has made them.
+            shard = [f"{name}_{role}" for name in names for role in ("batch", "changelog", "state")]
+            before = {name: len(project.progress(name)) if run_no else 0 for name in names}
+            project.run(*(shard if run_no else [f"models/{name}" for name in names]), until=until)
             for name in names:
-                outcomes[name].append(
-                    (
-                        project.rows(name),
-                        project.errors(name),
-                        project.updates(name, after=seen.get(name, 0)),
-                    )
-                )
+                updates = project.updates(name, after=before[name])
+                outcomes[name].append(Outcome(project.rows(name), project.errors(name), updates))
     return outcomes
 
 

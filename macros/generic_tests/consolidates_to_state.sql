@@ -1,0 +1,56 @@
+{#-
+    Fails on each row, counted with multiplicity, that only one side holds: the consolidated
+    changelog (the sum of the diffs of equal rows, without zeros) or the state.
+-#}
+{% test consolidates_to_state(model, state) %}
+with
+
+consolidated as (
+
+    select
+        * except (_ts, _diff, _cause, _kind, _seq, _lower, _upper, _batch_id, _statistics),
+        sum(_diff) as _diff
+    from {{ model }}
+    where _kind = 'update'
+    group by all
+    having sum(_diff) <> 0
+
+),
+
+persisted as (
+
+    select
+        * except (_ts, _kind, _seq, _upper),
+        count(*) as _diff
+    from {{ state }}
+    where _kind <> 'progress'
+    group by all
+
+),
+
+only_in_changelog as (
+
+    select * from consolidated
+    except all
+    select * from persisted
+
+),
+
+only_in_state as (
+
+    select * from persisted
+    except all
+    select * from consolidated
+
+),
+
+final as (
+
+    select 'only in the changelog' as _side, * from only_in_changelog
+    union all
+    select 'only in the state' as _side, * from only_in_state
+
+)
+
+select * from final
+{% endtest %}

@@ -1,0 +1,67 @@
+{#-
+    Fails on each key and tick of a changelog after which the diffs of the key, or of one of its
+    rows, sum to anything but 0 or 1. An open error is the live row of its key.
+-#}
+{% test one_live_row_per_key(model, unique_key) %}
+    {%- do trueup._require_list('one_live_row_per_key', 'unique_key', unique_key) -%}
+    {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
+with
+
+updates as (
+
+    select
+        {{ identity }},
+        _ts,
+        _diff,
+        struct(* except (_ts, _diff, _cause, _kind, _seq, _lower, _upper, _batch_id, _statistics)) as _row
+    from {{ model }}
+    where _kind = 'update'
+
+),
+
+key_ticks as (
+
+    select {{ identity }}, _ts, sum(_diff) as _net
+    from updates
+    group by all
+
+),
+
+row_ticks as (
+
+    select {{ identity }}, _row, _ts, sum(_diff) as _net
+    from updates
+    group by all
+
+),
+
+live_keys as (
+
+    select
+        {{ identity }},
+        _ts,
+        sum(_net) over (partition by {{ identity }} order by _ts) as _live
+    from key_ticks
+
+),
+
+live_rows as (
+
+    select
+        {{ identity }},
+        _ts,
+        sum(_net) over (partition by _row order by _ts) as _live
+    from row_ticks
+
+),
+
+final as (
+
+    select 'key' as _of, * from live_keys where _live not in (0, 1)
+    union all
+    select 'row' as _of, * from live_rows where _live not in (0, 1)
+
+)
+
+select * from final
+{% endtest %}

@@ -1,0 +1,2 @@
+{{ config(schema='published') }}
+{{ trueup.collection('orders') }}

@@ -1,0 +1,1 @@
+{{ trueup.batch('orders') }}

@@ -1,0 +1,1 @@
+{{ trueup.changelog('orders') }}

@@ -1,0 +1,2 @@
+{{ config(alias='orders_now') }}
+{{ trueup.state('orders') }}

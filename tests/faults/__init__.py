@@ -1,0 +1,1 @@
+"""Runs that are killed, and runs that collide."""

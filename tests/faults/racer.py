@@ -1,0 +1,55 @@
+"""One of the processes that race: runs the same collection again and again, in step with others.
+
+`python -m tests.faults.racer FOLDER ROUNDS NUMBER`: FOLDER holds the project; a file there for
+each process and round says that it is ready, so that all start a round together. Prints one JSON
+line a round: whether the run succeeded, and what dbt said.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from dbt.cli.main import dbtRunner
+
+from tests.project import messages
+
+if TYPE_CHECKING:
+    from dbt.contracts.graph.manifest import Manifest
+
+PROCESSES = 2
+PATIENCE = 300
+"""Seconds to wait for the other process at a round."""
+
+
+def meet(folder: Path, round_no: int, number: int) -> None:
+    """Wait until every process has come to this round."""
+    (folder / f"round_{round_no}_{number}").touch()
+    until = time.monotonic() + PATIENCE
+    while len(list(folder.glob(f"round_{round_no}_*"))) < PROCESSES:
+        if time.monotonic() > until:
+            message = f"process {number} waited in vain at round {round_no}"
+            raise TimeoutError(message)
+        time.sleep(0.01)
+
+
+def main() -> None:
+    """Race."""
+    folder, rounds, number = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    arguments = ["--project-dir", str(folder), "--quiet", "--no-use-colors"]
+    arguments += ["--target-path", str(folder / f"target_{number}")]
+    arguments += ["--log-path", str(folder / f"logs_{number}")]
+    dbt = dbtRunner(manifest=cast("Manifest", dbtRunner().invoke(["parse", *arguments]).result))
+    for round_no in range(rounds):
+        meet(folder, round_no, number)
+        # Both settle the same tick, and nothing but the append can tell who was first.
+        until = json.dumps({"trueup_until": round_no + 1})
+        invoked = dbt.invoke(["run", *arguments, "--vars", until])
+        print(json.dumps({"success": invoked.success, "said": messages(invoked)}), flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

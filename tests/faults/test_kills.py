@@ -1,0 +1,114 @@
+"""Runs that are killed right after any of their statements; the next run puts everything right."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import contextmanager
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from dbt.adapters.spark.session import Cursor
+
+from tests.acceptance import Column, multiset
+from tests.oracle import Collection, Command, check_laws, consolidate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.project import Project
+
+WRITES = re.compile(r"^(create|declare|merge|delete|insert|drop|alter)\b")
+STRIDE = int(os.environ.get("TRUEUP_KILL_STRIDE", "4"))
+"""Kills after every n-th write of a run; a long run sets 1."""
+
+KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
+
+
+class KilledError(RuntimeError):
+    """The process ended here."""
+
+
+@contextmanager
+def killed_after(statement_no: int) -> Iterator[list[str]]:
+    """Let no statement through after the given write. Yields the writes that were let through."""
+    execute = Cursor.execute
+    written: list[str] = []
+
+    def counted(cursor: Cursor, sql: str, *parameters: Any) -> None:
+        if len(written) == statement_no:
+            message = f"killed after: {written[-1:]}"
+            raise KilledError(message)
+        execute(cursor, sql, *parameters)
+        bare = re.sub(r"^(/\*.*?\*/|\s)*", "", sql, flags=re.DOTALL)
+        if WRITES.match(bare):
+            written.append(" ".join(bare.split()[:6]))
+
+    Cursor.execute = counted  # type: ignore[assignment]
+    try:
+        yield written
+    finally:
+        Cursor.execute = execute  # type: ignore[method-assign]
+
+
+def commands(ts: int) -> list[Command]:
+    return [
+        Command(ts, (1,), ("always",), (f"value {ts}",)),
+        Command(ts, (1,), (f"new {ts}",), ("new",)),
+        Command(ts, (1,), (f"new {ts - 1}",), None),
+    ]
+
+
+def check(project: Project, name: str, oracle: Collection) -> None:
+    updates = project.updates(name)
+    check_laws(updates)
+    assert consolidate(updates) == consolidate(oracle.changelog)
+    assert len(updates) == len(oracle.changelog)
+    assert multiset(project.rows(name)) == multiset(oracle.rows)
+    progress = project.progress(name)
+    assert [row["_seq"] for row in progress] == list(range(1, len(progress) + 1))
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    return new_project("kills")
+
+
+def test_a_first_run_killed_after_any_write_loses_nothing(project: Project) -> None:
+    for statement_no in count(1, STRIDE):
+        name = f"first_{statement_no}"
+        project.add_collection(name, KEY, VALUE)
+        project.append(name, commands(1))
+        with killed_after(statement_no) as written:
+            project.run(f"{name}_commands", fails=None)
+            project.run(f"{name}_batch+", fails=None)
+        ended = len(written) < statement_no
+        project.run(f"models/{name}")
+        oracle = Collection()
+        oracle.run(commands(1))
+        check(project, name, oracle)
+        if ended:
+            break
+    assert statement_no > 8, "the run has become shorter: are all of its writes still here?"
+
+
+def test_a_later_run_killed_after_any_write_loses_nothing(project: Project) -> None:
+    project.add_collection("later", KEY, VALUE)
+    log, oracle = commands(1), Collection()
+    project.append("later", log)
+    project.run("models/later")
+    oracle.run(log)
+    for statement_no in count(1, STRIDE):
+        arriving = commands(statement_no + 1)
+        log += arriving
+        project.append("later", arriving)
+        with killed_after(statement_no) as written:
+            project.run("later_batch", "later_changelog", "later_state", fails=None)
+        ended = len(written) < statement_no
+        project.run("later_batch", "later_changelog", "later_state")
+        oracle.run(log)
+        check(project, "later", oracle)
+        if ended:
+            break
+    assert statement_no > 5, "the run has become shorter: are all of its writes still here?"

@@ -1,0 +1,71 @@
+"""Two processes, each with a Spark of its own, that run the same collection at the same time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from tests.acceptance import Column, multiset
+from tests.conftest import ROOT
+from tests.faults.racer import PROCESSES
+from tests.oracle import Collection, Command, check_laws, consolidate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+ROUNDS = int(os.environ.get("TRUEUP_RACES", "20"))
+KEYS = 5
+
+LOST = ("upper mismatch: ", "state moved: ", "another run made ")
+"""How the loser of a race is told so, whatever it lost."""
+
+
+def log() -> list[Command]:
+    """At each tick every key gets a value, or, now and then, is deleted."""
+    return [
+        Command(ts, (key,), (f"key {key}",), None if (ts + key) % 4 == 0 else (f"value {ts}",))
+        for ts in range(ROUNDS)
+        for key in range(KEYS)
+    ]
+
+
+def test_two_runs_at_once_never_write_a_batch_twice_and_lose_nothing(
+    new_project: Callable[[str], Project],
+) -> None:
+    project = new_project("race")
+    project.add_collection("race", [Column("k", "string")], [Column("v", "string")])
+    project.append("race", log())
+    project.run(until=0)
+
+    command = [sys.executable, "-m", "tests.faults.racer", str(project.folder), str(ROUNDS)]
+    racers = [
+        subprocess.Popen([*command, str(number)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        for number in range(PROCESSES)
+    ]
+    outputs = [racer.communicate(timeout=1500)[0] for racer in racers]
+    rounds = [
+        json.loads(line) for output in outputs for line in output.splitlines() if line[0] == "{"
+    ]
+    project.run()
+
+    assert len(rounds) == ROUNDS * PROCESSES
+    losers = [one for one in rounds if not one["success"]]
+    for loser in losers:
+        assert any(text in said for said in loser["said"] for text in LOST), loser["said"]
+        assert not any("\tat org." in said for said in loser["said"]), "a page of Java"
+    oracle = Collection()
+    oracle.run(log())
+    progress = project.progress("race")
+    assert [row["_seq"] for row in progress] == list(range(1, len(progress) + 1))
+    assert [row["_lower"] for row in progress[1:]] == [row["_upper"] for row in progress[:-1]]
+    updates = project.updates("race")
+    check_laws(updates)
+    assert consolidate(updates) == consolidate(oracle.changelog)
+    assert len(updates) == len(oracle.changelog)
+    assert multiset(project.rows("race")) == multiset(oracle.rows)
+    assert losers, "nobody lost: the processes did not race"

@@ -1,0 +1,183 @@
+"""Bad input gets a clear error, and nothing is lost: one test for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance import Column, multiset
+from tests.oracle import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.project import Project
+
+KEY = [Column("k", "string")]
+VALUE = [Column("v", "string")]
+
+
+@pytest.fixture(scope="module")
+def made(new_project: Callable[[str], Project]) -> Project:
+    """A collection that has run once."""
+    project = new_project("bad_input")
+    project.add_collection("c", KEY, VALUE)
+    project.append("c", [Command(1, (1,), ("a",), ("first",))])
+    project.run()
+    return project
+
+
+@pytest.fixture
+def project(made: Project) -> Iterator[Project]:
+    """The same collection; whatever a test configured or wrote is put right again after it."""
+    before = multiset(made.rows("c"))
+    changelog = multiset(made.sql("select * from {}.c_changelog"))
+    commands = (made.folder / "models/c/c_commands.sql").read_text()
+    yield made
+    made.configure(c={"+unique_key": ["k"]})
+    made.write("models/c/c_commands.sql", commands)
+    assert multiset(made.rows("c")) == before, "a refused run must change nothing"
+    assert multiset(made.sql("select * from {}.c_changelog")) == changelog
+
+
+def refused(project: Project, *fragments: str, **variables: Any) -> None:
+    """A run fails, and what it says holds all of the fragments."""
+    project.run(fails=True, **variables)
+    said = "\n".join(project.messages)
+    for fragment in fragments:
+        assert fragment in said
+
+
+def commands(project: Project, relation: str, **arguments: str) -> None:
+    """Rewrite the commands model; the arguments are Jinja."""
+    given = {"relation": f"'{relation}'", "ts": "'ts'", "sequence_by": "['n']"} | arguments
+    call = ", ".join(f"{name}={value}" for name, value in given.items())
+    project.write("models/c/c_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
+
+
+def test_a_missing_unique_key_is_refused(project: Project) -> None:
+    project.configure(c={})
+    refused(project, "`unique_key` must be a non-empty list of key columns", "Got: nothing")
+
+
+def test_an_empty_unique_key_is_refused(project: Project) -> None:
+    project.configure(c={"+unique_key": []})
+    refused(project, "`unique_key` must be a non-empty list of key columns")
+
+
+def test_a_key_column_that_the_log_does_not_have_is_refused(project: Project) -> None:
+    project.configure(c={"+unique_key": ["kk"]})
+    refused(
+        project,
+        "`trueup.commands` in c_commands: each column of config `unique_key` must be a column of",
+        "log_ts",
+        "Got: kk",
+    )
+
+
+def test_an_unknown_option_is_refused_with_the_list_of_options(project: Project) -> None:
+    project.configure(c={"+unique_key": ["k"], "+meta": {"trueup": {"lat": "drop"}}})
+    refused(project, "must be one of as_of, input_upper, late,", "Got: lat")
+
+
+def test_an_unknown_value_of_an_option_is_refused(project: Project) -> None:
+    project.configure(c={"+unique_key": ["k"], "+meta": {"trueup": {"late": "never"}}})
+    refused(project, "Option `late`", "must be one of drop", "Got: never")
+
+
+@pytest.mark.parametrize("value", [0, -1, "many", True, 1.5])
+def test_a_batch_size_that_is_no_positive_integer_is_refused(project: Project, value: Any) -> None:
+    project.configure(
+        c={"+unique_key": ["k"], "+meta": {"trueup": {"max_commands_per_batch": value}}}
+    )
+    refused(project, "Option `max_commands_per_batch`", "a positive integer", f"Got: {value}")
+
+
+def test_a_column_with_one_of_our_names_is_refused(project: Project) -> None:
+    project.sql("create or replace table {}.own as select 'a' k, 1 n, 2L ts, 'x' _diff_reason")
+    commands(project, "bad_input.own")
+    refused(project, "begin with _diff", "Got: _diff_reason", "Rename it")
+
+
+def test_a_null_tick_is_refused(project: Project) -> None:
+    project.sql("create or replace table {}.nulls as select 'a' k, 1 n, cast(null as bigint) ts")
+    commands(project, "bad_input.nulls")
+    refused(project, "argument `ts` must be not null", "Got: 1 commands with a null tick")
+
+
+@pytest.mark.parametrize("kind", ["timestamp '2026-01-01'", "'7'", "1.5", "date '2026-01-01'"])
+def test_a_tick_that_is_no_integer_is_refused(project: Project, kind: str) -> None:
+    project.sql(f"create or replace table {{}}.ticks as select 'a' k, 1 n, {kind} ts")
+    commands(project, "bad_input.ticks")
+    refused(project, "argument `ts` must be an integer expression", "Got: ts of type")
+
+
+def test_a_map_is_refused(project: Project) -> None:
+    project.sql("create or replace table {}.maps as select 'a' k, 1 n, 2L ts, map('x', 1) m")
+    commands(project, "bad_input.maps")
+    refused(project, "of a type that can be compared", "Got: m map<string,int>", "to_json")
+
+
+def test_a_map_inside_another_type_is_refused(project: Project) -> None:
+    project.sql("create or replace table {}.maps as select 'a' k, 1 n, 2L ts, array(map('x', 1)) m")
+    commands(project, "bad_input.maps")
+    refused(project, "Got: m array<map<string,int>>")
+
+
+def test_an_empty_sequence_by_is_refused(project: Project) -> None:
+    commands(project, "bad_input.c_log", sequence_by="[]")
+    refused(project, "`trueup.commands` argument `sequence_by` must be a non-empty list")
+
+
+def test_a_model_whose_sibling_is_missing_is_refused(project: Project) -> None:
+    state = project.folder / "models/c/c_state.sql"
+    text = state.read_text()
+    errors, view = project.folder / "models/c/c_errors.sql", project.folder / "models/c/c.sql"
+    kept = {path: path.read_text() for path in (errors, view)}
+    for path in (state, errors, view):
+        path.unlink()
+    project.configure()
+    refused(project, "The collection `c` must be complete: c_batch needs the model c_state", "Add")
+    for path, content in {state: text, **kept}.items():
+        path.write_text(content)
+
+
+def test_a_macro_in_the_wrong_model_is_refused(project: Project) -> None:
+    project.write("models/c/other.sql", "{{ trueup.batch('c') }}")
+    refused(project, "`trueup.batch('c')` must be called from the model c_batch", "Got: other")
+    (project.folder / "models/c/other.sql").unlink()
+
+
+def test_a_table_format_without_merge_is_refused(project: Project) -> None:
+    project.configure(c={"+unique_key": ["k"], "+file_format": "parquet"})
+    project.append("c", [Command(2, (1,), ("b",), ("second",))])
+    refused(project, "a table format with MERGE: iceberg, delta", "Got: parquet")
+    project.sql("delete from {}.c_log where log_ts = 2")
+
+
+def test_a_full_refresh_of_the_changelog_is_refused(project: Project) -> None:
+    project.run("c_changelog", "--full-refresh", fails=True)
+    said = "\n".join(project.messages)
+    assert "A changelog is the only copy of its history" in said
+    assert "trueup_rebase" in said
+
+
+def test_a_rebase_without_the_batch_is_refused(project: Project) -> None:
+    project.run("c_changelog", "--full-refresh", fails=True, rebase=True)
+    assert "A rebase must be run with the batch of the collection" in "\n".join(project.messages)
+
+
+def test_a_changelog_that_lost_batches_is_refused(project: Project) -> None:
+    kept = project.sql("select snapshot_id from {}.c_changelog.snapshots order by committed_at")
+    project.append("c", [Command(2, (1,), ("b",), ("second",))])
+    project.run()
+    last = kept[-1][0]
+    project.sql(f"call lake.system.rollback_to_snapshot('bad_input.c_changelog', {last})")
+    project.run(fails=True)
+    said = "\n".join(project.messages)
+    assert "The changelog of `c` must be at or past batch 2, which its state has applied" in said
+    assert "Got: a changelog that ends with batch 1" in said
+    project.sql("delete from {}.c_log where log_ts = 2")
+    project.run("c_state", "--full-refresh")
+    project.sql("delete from {}.c_batch")

@@ -1,0 +1,109 @@
+"""Random logs, cut, shuffled and repeated at random: the package against the oracle."""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tests import strategies
+from tests.acceptance import Column, multiset
+from tests.oracle import Collection, check_laws, consolidate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+EXAMPLES = int(os.environ.get("TRUEUP_EXAMPLES", "4"))
+"""Each example is some dozen dbt models; a long run sets more."""
+
+VALUE = [Column(*column) for column in strategies.VALUE_COLUMNS]
+numbers = count(1)
+
+few = settings(
+    max_examples=EXAMPLES,
+    derandomize="TRUEUP_EXAMPLES" not in os.environ,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    return new_project("random_logs")
+
+
+def add(project: Project, width: int) -> str:
+    name = f"c{next(numbers)}"
+    project.add_collection(
+        name, [Column(*column) for column in strategies.KEY_COLUMNS[width]], VALUE
+    )
+    return name
+
+
+@few
+@given(data=st.data())
+def test_every_run_over_a_random_log_equals_the_oracle(
+    project: Project, data: st.DataObject
+) -> None:
+    width = data.draw(st.sampled_from([1, 2]))
+    log = data.draw(strategies.logs(width, max_size=60))
+    name, oracle, arrived = add(project, width), Collection(), []
+    for step in data.draw(strategies.late_splits(log)):
+        arrived += step.commands
+        project.append(name, step.commands)
+        project.configure(
+            **{
+                name: {
+                    "+unique_key": [column for column, _ in strategies.KEY_COLUMNS[width]],
+                    "+meta": {"trueup": {"max_commands_per_batch": step.max_commands}},
+                }
+                if step.max_commands
+                else {
+                    "+unique_key": [column for column, _ in strategies.KEY_COLUMNS[width]],
+                }
+            }
+        )
+        batches = len(oracle.changelog)
+        project.run(f"models/{name}", until=step.until)
+        oracle.run(arrived, step.until, step.max_commands)
+        assert multiset(project.rows(name)) == multiset(oracle.rows)
+        assert multiset(project.errors(name)) == multiset(oracle.errors)
+        assert len(oracle.changelog) >= batches
+    updates = project.updates(name)
+    assert consolidate(updates) == consolidate(oracle.changelog)
+    assert len(updates) == len(oracle.changelog)
+    check_laws(updates)
+
+
+@few
+@given(data=st.data())
+def test_splitting_shuffling_and_duplicating_change_nothing(
+    project: Project, data: st.DataObject
+) -> None:
+    width = data.draw(st.sampled_from([1, 2]))
+    log = data.draw(strategies.logs(width, max_size=60))
+    whole, shuffled, split = (add(project, width) for _ in range(3))
+    project.append(whole, log)
+    project.append(shuffled, data.draw(strategies.duplicates(data.draw(strategies.shuffles(log)))))
+    project.run(f"models/{whole}", f"models/{shuffled}")
+    for step in data.draw(strategies.tick_splits(log)):
+        project.append(split, step.commands)
+        project.run(f"models/{split}", until=step.until)
+    for table, columns in {
+        "state": "* except (_seq, _upper)",
+        "changelog": "* except (_seq, _lower, _upper, _batch_id, _statistics)",
+    }.items():
+        ordered = (
+            f"select to_json(struct({columns})) from {{}}.%s_{table} where _kind <> 'progress'"
+        )
+        expected = sorted(row[0] for row in project.sql(ordered % whole))
+        assert sorted(row[0] for row in project.sql(ordered % shuffled)) == expected
+        assert sorted(row[0] for row in project.sql(ordered % split)) == expected

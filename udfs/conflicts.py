@@ -1,0 +1,88 @@
+"""What the loser of a race between two runs is told.
+
+Most losers meet trueup's own one-line error. Where both commit at the same moment, the table format
+decides, and reports it with a page of Java. This says the same in trueup's words.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import SparkSession
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+CONFLICTS = (
+    "ValidationException: Found conflicting files",
+    "org.apache.iceberg.exceptions.CommitFailedException",
+    "AlreadyExistsException: Table was created concurrently",
+    "AlreadyExistsException: View was updated concurrently",
+    "DELTA_CONCURRENT",
+)
+"""How Iceberg and Delta name a commit that came second."""
+
+LOST = (
+    (
+        re.compile(r"\bmerge into (\S+) as shard\b"),
+        (
+            "upper mismatch: another run appended to {} at the same moment;"
+            " nothing of this batch is written; run again"
+        ),
+    ),
+    (
+        re.compile(r"\bmerge into (\S+) as state\b"),
+        "state moved: another run applied to {} at the same moment; nothing is applied; run again",
+    ),
+    (
+        re.compile(r"\bcreate (?:or replace )?(?:table|view) (?:if not exists )?(\S+)"),
+        "another run made {} at the same moment; run again",
+    ),
+)
+"""Our statements, and what each has lost."""
+
+
+class LostRaceError(RuntimeError):
+    """Another run committed first; nothing of this statement is written."""
+
+
+def lost_race(statement: str, error: str) -> str | None:
+    """Say what a failed statement has lost to another run.
+
+    Args:
+        statement: The SQL text.
+        error: The text of what it failed with.
+
+    Returns:
+        One line; None where the statement is none of ours, or failed of something else.
+
+    Example:
+        >>> lost_race("merge into files_state as state using ...", "[DELTA_CONCURRENT_WRITE] ...")
+        'state moved: another run applied to files_state at the same moment; nothing is applied; \
+run again'
+    """
+    if not any(conflict in error for conflict in CONFLICTS):
+        return None
+    found = ((pattern.search(statement), message) for pattern, message in LOST)
+    return next((message.format(match[1]) for match, message in found if match), None)
+
+
+def install() -> None:
+    """Make Spark sessions of this process report lost races plainly. Repeating changes nothing."""
+    sql = SparkSession.sql
+    if hasattr(sql, "__wrapped__"):
+        return
+
+    @wraps(sql)
+    def plain_sql(session: SparkSession, statement: str, *rest: Any, **named: Any) -> DataFrame:
+        try:
+            return sql(session, statement, *rest, **named)
+        except Exception as error:
+            message = lost_race(statement, str(error))
+            if message is None:
+                raise
+            raise LostRaceError(message) from error
+
+    SparkSession.sql = plain_sql  # type: ignore[assignment]
