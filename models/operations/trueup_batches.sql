@@ -1,0 +1,40 @@
+{{ config(materialized='view') }}
+{%- set collections = var('trueup_collections', ['files'] if project_name == 'trueup' else []) %}
+
+with
+
+progress as (
+{% for collection in collections %}
+    select
+        '{{ collection }}' as collection,
+        _seq,
+        _lower,
+        _upper,
+        _batch_id,
+        _statistics
+    from {{ ref(collection ~ '_changelog') }}
+    where _kind = 'progress'
+    {% if not loop.last %}union all{% endif %}
+{% else %}
+    select
+        cast(null as string) as collection,
+        cast(null as bigint) as _seq,
+        cast(null as bigint) as _lower,
+        cast(null as bigint) as _upper,
+        cast(null as string) as _batch_id,
+        cast(null as {{ trueup._statistics_type() }}) as _statistics
+    where false
+{% endfor %}
+)
+
+select
+    collection,
+    _seq as batch,
+    _lower as lower,
+    _upper as upper,
+    _batch_id as batch_id,
+    _statistics.*,
+    timestampdiff(
+        second, _statistics.minted_at, _statistics.committed_at
+    ) as duration
+from progress
