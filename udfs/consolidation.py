@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Bits = TypeVar("Bits", int, "NDArray[np.uint64]")
 
 CHUNK_BYTES = 64 * 2**20
-"""The memory that `consolidate_bucket` works in, beyond the columns of its result and its sums."""
+"""The memory in which `consolidate_bucket` works on values, 64 MiB."""
 
 _WORD = 8
 _WRAP = 2**64 - 1
@@ -33,6 +33,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _BEYOND_INT64 = 2.0**63
 _SHOWN_BYTES = 60
 _WORKING_BYTES = 80
+"""What a word takes while it is worked on: ten arrays of 8 bytes; measured."""
 
 
 class ConsolidationError(ValueError):
@@ -201,8 +202,9 @@ def consolidate_bucket(
         values: The encoded values; binary or large_binary, shape `(updates,)`, no nulls. A value
             without bytes is a value.
         diffs: What each update adds; int64, shape `(updates,)`, no nulls.
-        chunk_bytes: The memory that a chunk of values may take while it is worked on, in bytes.
-            The sums of the chunks are merged.
+        chunk_bytes: The memory that a chunk of values may take while it is worked on, in bytes;
+            the sums of the chunks are merged. On top come the arguments, the result, about 80
+            bytes an update, and for each key the length of its longest value.
 
     Returns:
         The keys that have a value, and their values: two arrays of the types that came, shape
@@ -237,7 +239,7 @@ def consolidate_bucket(
         slots=encoded.indices.to_numpy().astype(np.int64),
         slots_count=len(encoded.dictionary),
         values=values.cast(pa.large_binary()),
-        diffs=diffs.to_numpy(),
+        diffs=diffs.cast(pa.int64()).to_numpy(),
         chunk_words=chunk_words,
     )
     live, live_values, wrong = _decode(sums, chunk_words)
@@ -269,13 +271,12 @@ class _Sums(NamedTuple):
 
     def accumulator(self, slot: int) -> Accumulator:
         """Give the sums of one slot."""
+        xor = self.xor[self.xor_head[slot] :].view(np.uint8)[: self.xor_len[slot]]
         return Accumulator(
             diff_sum=int(self.diff_sum[slot]),
             len_sum=int(self.len_sum[slot]),
             checksum_sum=int(self.checksum_sum[slot]),
-            value_xor=self.xor[self.xor_head[slot] :]
-            .view(np.uint8)[: self.xor_len[slot]]
-            .tobytes(),
+            value_xor=xor.tobytes(),
         )
 
 

@@ -7,7 +7,7 @@ what was written wins over what this process believes that it wrote.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .consolidation import Accumulator, ConsolidationError
 
@@ -15,12 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-class Order(Protocol):
-    """Anything that compares with its like: a number, a tuple."""
-
-    def __ge__(self, other: Any, /) -> bool:  # noqa: ANN401 - its like
-        """Whether this order is not less than the other."""
-        ...
+Order: TypeAlias = Any
+"""Anything that compares, as a number or a tuple does; alike for all commands of a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +64,8 @@ class State:
             ConsolidationError: A feedback is only partly in.
         """
         if isinstance(self.finalized, Accumulator):
-            message = "the key is still consolidating, it has no value yet"
-            raise ConsolidationError(f"{message}\nGot: {self.finalized}")
+            message = f"the key is still consolidating, it has no value yet\nGot: {self.finalized}"
+            raise ConsolidationError(message)
         return self.finalized
 
     def provisional_order(self, ts: int) -> Order | None:
@@ -79,7 +75,8 @@ class State:
             ConsolidationError: A feedback is only partly in.
         """
         self.finalized_value()
-        return self.provisional.order if self.provisional and self.provisional.ts == ts else None
+        shown = self.provisional
+        return shown.order if shown and shown.ts == ts else None
 
     def value_at(self, ts: int) -> bytes | None:
         """Read the key at a tick; None where it has no value.
@@ -93,9 +90,8 @@ class State:
             (None, b'A')
         """
         finalized = self.finalized_value()
-        return (
-            self.provisional.value if self.provisional and self.provisional.ts == ts else finalized
-        )
+        shown = self.provisional
+        return shown.value if shown and shown.ts == ts else finalized
 
     def apply(self, command: Command) -> tuple[State, list[Update]]:
         """Take one command.
@@ -181,7 +177,8 @@ def fold(state: State, commands: Iterable[Command]) -> tuple[State, list[Update]
         ConsolidationError: A feedback is only partly in.
 
     Example:
-        >>> state, updates = fold(State(), [Command(b"B", ts=5, order=2), Command(b"A", 5, order=1)])
+        >>> late = [Command(b"B", ts=5, order=2), Command(b"A", ts=5, order=1)]
+        >>> state, updates = fold(State(), late)
         >>> state.value_at(5), len(updates)
         (b'B', 1)
     """

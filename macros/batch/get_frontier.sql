@@ -34,6 +34,13 @@
     {%- set until = var('trueup_until', none) -%}
 with
 
+-- The state is read before the changelog: whatever other runs commit in between, it is not ahead.
+state_progress as (
+
+    select max(_seq) as applied_seq from {{ state }} where _kind = 'progress'
+
+),
+
 changelog_progress as (
 
     select
@@ -42,12 +49,6 @@ changelog_progress as (
         max_by(_statistics, _seq) as _statistics
     from {{ changelog }}
     where _kind = 'progress'
-
-),
-
-state_progress as (
-
-    select max(_seq) as applied_seq from {{ state }} where _kind = 'progress'
 
 ),
 

@@ -57,7 +57,24 @@
 
 
 {% macro position_sql(changelog, state) -%}
+with
+
+-- The state is read before the changelog: whatever other runs commit in between, it is not ahead.
+state_progress as (
+
+    select max(_seq) as applied_seq from {{ state }} where _kind = 'progress'
+
+),
+
+changelog_progress as (
+
+    select coalesce(max(_seq), 0) as last_seq from {{ changelog }} where _kind = 'progress'
+
+)
+
 select
-    (select coalesce(max(_seq), 0) from {{ changelog }} where _kind = 'progress') as last_seq,
-    (select max(_seq) from {{ state }} where _kind = 'progress') as applied_seq
+    applied_seq,
+    last_seq
+from state_progress
+cross join changelog_progress
 {%- endmacro %}

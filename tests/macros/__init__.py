@@ -1,0 +1,1 @@
+"""Tests of the macros, without dbt and Spark."""

@@ -1,0 +1,248 @@
+"""The package's macros without dbt and Spark: what they render, and what they refuse.
+
+Each file of `macros/` is compiled once. `in_model` then runs them in a context of stand-ins for
+what dbt hands to a model; whatever would query raises `QueriedError`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import jinja2
+import pytest
+from jinja2 import nodes
+from jinja2.ext import Extension
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from jinja2.parser import Parser
+
+ROOT = Path(__file__).parents[2]
+VALUES = {"mode": {"data_type": "string"}, "blob": {"data_type": "string"}}
+ROLES = ("commands", "batch", "changelog", "state", "errors")
+
+
+class RefusedError(Exception):
+    """What `exceptions.raise_compiler_error` raises."""
+
+
+class QueriedError(Exception):
+    """A macro asked the warehouse."""
+
+
+class _Returned(Exception):  # noqa: N818 - no error
+    """How `return` leaves a macro, as in dbt."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+class Blocks(Extension):
+    """`test` and `materialization` blocks as macros, under the names that dbt gives them."""
+
+    tags = {"test", "materialization"}  # noqa: RUF012 - as jinja2 declares it
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        """Read one block."""
+        block = next(parser.stream)
+        macro = nodes.Macro(lineno=block.lineno)
+        name = parser.parse_assign_target(name_only=True).name
+        if block.value == "test":
+            macro.name = f"test_{name}"
+            parser.parse_signature(macro)
+        else:
+            macro.name = f"materialization_{name}_spark"
+            macro.args, macro.defaults = [], []
+            while not parser.stream.current.test("block_end"):
+                next(parser.stream)
+        macro.body = parser.parse_statements((f"name:end{block.value}",), drop_needle=True)
+        return macro
+
+
+@lru_cache
+def templates() -> tuple[jinja2.Template, ...]:
+    """Compile all files of the folder `macros`."""
+    environment = jinja2.Environment(  # noqa: S701 - SQL, not HTML
+        undefined=jinja2.StrictUndefined, extensions=["jinja2.ext.do", Blocks]
+    )
+    files = sorted((ROOT / "macros").rglob("*.sql"))
+    return tuple(environment.from_string(file.read_text()) for file in files)
+
+
+class Package:
+    """The namespace `trueup`: every macro of the package, by name."""
+
+    def __init__(self, context: dict[str, Any]) -> None:
+        """Define the macros in a context of dbt's names."""
+        self.macros: dict[str, Any] = {}
+        self.context = context
+        context["trueup"] = self
+        for template in templates():
+            # A Jinja module hides names that start with `_`; the context's own names do not.
+            scope = template.new_context(context)
+            for _ in template.root_render_func(scope):
+                pass
+            self.macros |= scope.vars
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Give a macro as dbt would: called, it renders, or returns what it says it does."""
+        if name not in self.macros:
+            raise AttributeError(name)
+
+        def call(*arguments: object, **named: object) -> object:
+            try:
+                return self.macros[name](*arguments, **named)
+            except _Returned as returned:
+                return returned.value
+
+        return call
+
+
+class Config:
+    """`config(...)` and `config.get(...)`; while dbt parses, every config is an empty string."""
+
+    def __init__(self, given: Mapping[str, object], *, execute: bool) -> None:
+        """Hold the configs of the model."""
+        self.given = dict(given)
+        self.set_by_model: dict[str, object] = {}
+        self.execute = execute
+
+    def __call__(self, **given: object) -> str:
+        """Take what the model sets itself."""
+        self.set_by_model |= given
+        return ""
+
+    def get(self, name: str, default: object = None) -> object:
+        """Give one config."""
+        return self.given.get(name, default) if self.execute else ""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table or view of the warehouse, as it is written in SQL."""
+
+    database: str | None
+    schema: str
+    identifier: str
+    type: str | None = None
+
+    @classmethod
+    def create(cls, **parts: str | None) -> Relation:
+        """Make one as `api.Relation.create` does."""
+        return cls(**{"database": None, **parts})  # type: ignore[arg-type]
+
+    def incorporate(self, **_: object) -> Relation:
+        """Give the same relation."""
+        return self
+
+    def __str__(self) -> str:
+        """Write it in SQL."""
+        parts = (self.database, self.schema, self.identifier)
+        return ".".join(part for part in parts if part)
+
+
+def node(name: str, **changed: str | None) -> dict[str, str | None]:
+    """Give a model as dbt's graph has it."""
+    return {"name": name, "database": None, "schema": "lake", "alias": name, **changed}
+
+
+def models(collection: str = "files", package: str = "shop") -> dict[str, dict[str, str | None]]:
+    """Give the models of a collection as dbt's graph has them."""
+    names = [collection, *(f"{collection}_{role}" for role in ROLES)]
+    return {f"model.{package}.{name}": node(name) for name in names}
+
+
+def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
+    name: str,
+    *,
+    options: object = None,
+    unique_key: object = ("path",),
+    graph: Mapping[str, Mapping[str, str | None]] | None = None,
+    variables: Mapping[str, object] | None = None,
+    execute: bool = True,
+    columns: Mapping[str, str] | None = None,
+    **config: object,
+) -> Package:
+    """Give the macros as the model `name` of the package `shop` sees them.
+
+    Args:
+        name: Name of the model.
+        options: What is in `meta: {trueup: ...}`; None for no `meta`.
+        unique_key: The config of that name; None for none. A tuple stands for a list.
+        graph: The models that dbt knows; None for a whole collection `files`.
+        variables: The vars that are set.
+        execute: Whether dbt compiles the model, and does not just parse it.
+        columns: What a query of columns is answered with, names and types; None for no answer.
+        config: Other configs of the model.
+    """
+    if unique_key is not None:
+        config["unique_key"] = list(unique_key) if isinstance(unique_key, tuple) else unique_key
+    if options is not None:
+        config["meta"] = {"trueup": options}
+    set_variables = dict(variables or {})
+    known = models() if graph is None else graph
+    return Package(
+        {
+            "adapter": _Warehouse(),
+            "api": SimpleNamespace(Relation=Relation),
+            "config": Config(config, execute=execute),
+            "exceptions": SimpleNamespace(raise_compiler_error=_refuse),
+            "execute": execute,
+            "graph": {"nodes": known},
+            "invocation_id": "1b5f",
+            "load_relation": _query,
+            "model": SimpleNamespace(name=name, package_name="shop", columns=VALUES),
+            "ref": lambda model: f"lake.{model}",
+            "return": _return,
+            "run_hooks": lambda _: "",
+            "run_query": _query if columns is None else _Answer(columns),
+            "should_full_refresh": lambda: False,
+            "statement": _query,
+            "this": Relation(None, "lake", name),
+            "var": lambda variable, default=None: set_variables.get(variable, default),
+        }
+    )
+
+
+def refused(call: Callable[..., object], *arguments: object, **named: object) -> list[str]:
+    """Give the lines of the message that a macro stops with; at least what must be, what came."""
+    with pytest.raises(RefusedError) as stopped:
+        call(*arguments, **named)
+    lines = str(stopped.value).splitlines()
+    assert " must be " in lines[0]
+    assert lines[1].startswith("Got: ")
+    return lines
+
+
+class _Warehouse:
+    """An adapter that may not be asked for anything."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise QueriedError(name)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A query that is answered with columns, whatever it asks."""
+
+    columns: Mapping[str, str]
+
+    def __call__(self, _: str) -> list[tuple[str, str]]:
+        return list(self.columns.items())
+
+
+def _query(*arguments: object, **_: object) -> NoReturn:
+    raise QueriedError(*arguments)
+
+
+def _refuse(message: str) -> NoReturn:
+    raise RefusedError(message)
+
+
+def _return(value: object) -> NoReturn:
+    raise _Returned(value)

@@ -1,0 +1,103 @@
+"""How the models of a collection find each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.macros.package import ROLES, in_model, models, node, refused
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_macro_is_called_from_the_model_of_its_role(role: str) -> None:
+    in_model(f"files_{role}")._require_role(role, "files")
+
+
+def test_the_collection_itself_is_the_model_without_a_role() -> None:
+    in_model("files")._require_role("collection", "files")
+
+
+@pytest.mark.parametrize(
+    ("role", "model", "expected"),
+    [
+        ("batch", "files_state", "files_batch"),
+        ("batch", "files", "files_batch"),
+        ("batch", "orders_batch", "files_batch"),
+        ("batch", "files_batch_2", "files_batch"),
+        ("batch", "FILES_BATCH", "files_batch"),
+        ("collection", "files_state", "files"),
+        ("collection", "files_collection", "files"),
+    ],
+)
+def test_a_macro_called_from_another_model_is_refused(role: str, model: str, expected: str) -> None:
+    must, got = refused(in_model(model)._require_role, role, "files")
+
+    assert must == f"`trueup.{role}('files')` must be called from the model {expected}."
+    assert got == f"Got: {model}"
+
+
+@pytest.mark.parametrize("collection", ["", "  ", None, 7, ["files"]])
+def test_a_collection_without_a_name_is_refused(collection: object) -> None:
+    must, got = refused(in_model("files_batch")._require_role, "batch", collection)
+
+    assert must == "`trueup.batch` argument `collection` must be the name of a collection."
+    assert got == f"Got: {collection}"
+
+
+@pytest.mark.parametrize("execute", [True, False])
+@pytest.mark.parametrize("role", [*ROLES[1:], "collection"])
+def test_a_call_from_the_wrong_model_is_refused_already_while_dbt_parses(
+    role: str,
+    execute: bool,  # noqa: FBT001 - a parameter of a test
+) -> None:
+    trueup = in_model("other", execute=execute)
+
+    refused(getattr(trueup, role), "files")
+
+
+def test_a_sibling_is_found_by_its_alias_schema_and_database() -> None:
+    moved = node("files_state", alias="current", schema="private", database="hidden")
+    trueup = in_model("files_batch", graph=models() | {"model.shop.files_state": moved})
+
+    assert str(trueup._sibling("files", "state")) == "hidden.private.current"
+
+
+def test_a_sibling_is_looked_for_in_the_models_own_package() -> None:
+    other = {"model.other.files_state": node("files_state", schema="theirs")}
+    trueup = in_model("files_batch", graph=other | models())
+
+    assert str(trueup._sibling("files", "state")) == "lake.files_state"
+    refused(in_model("files_batch", graph=other)._sibling, "files", "state")
+
+
+def test_a_missing_sibling_is_refused_with_the_file_to_add() -> None:
+    known = models()
+    del known["model.shop.files_state"]
+
+    assert refused(in_model("files_batch", graph=known)._sibling, "files", "state") == [
+        "The collection `files` must be complete: files_batch needs the model files_state.",
+        "Got: no enabled model of this name in the package shop",
+        "Add files_state.sql with {{ trueup.state('files') }}.",
+    ]
+
+
+def test_while_dbt_parses_a_sibling_is_a_placeholder() -> None:
+    trueup = in_model("files_batch", graph={}, execute=False)
+
+    assert str(trueup._sibling("files", "state")) == "parsing.files_state"
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_model_knows_its_collection_by_its_own_name(role: str) -> None:
+    assert in_model(f"my_{role}_files_{role}")._collection_of(role) == f"my_{role}_files"
+
+
+def test_collections_that_share_a_session_do_not_share_its_objects() -> None:
+    trueup = in_model("files_batch")
+    names = {
+        trueup._session_name(collection, what)
+        for collection in ("files", "orders", "two words")
+        for what in ("frontier", "input", "applied")
+    }
+
+    assert len(names) == 9
+    assert "`trueup__shop__files__frontier`" in names

@@ -1,0 +1,165 @@
+"""The options and the key of a collection: defaults, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.macros.package import ROOT, QueriedError, in_model, refused
+
+RULES: dict[str, dict[str, Any]] = in_model("files_batch")._option_rules()
+NO_INTEGERS = ["1", 1.0, True, None, [1]]
+BAD: dict[str, list[object]] = {
+    "integer": NO_INTEGERS,
+    "positive integer": [*NO_INTEGERS, 0, -1],
+    "expression": ["", "  ", 7, None, ["max(ts)"]],
+}
+GOOD: dict[str, object] = {"integer": -3, "positive integer": 3, "expression": "log_upper - 1"}
+NO_CHOICES = ["never", "", None, True, ["drop"]]
+
+
+def bad_values() -> list[tuple[str, object]]:
+    return [
+        (name, value)
+        for name, rule in RULES.items()
+        for value in (BAD[rule["allowed"]] if isinstance(rule["allowed"], str) else NO_CHOICES)
+    ]
+
+
+def good_values() -> list[tuple[str, object]]:
+    return [
+        (name, value)
+        for name, rule in RULES.items()
+        for value in (
+            [GOOD[rule["allowed"]]] if isinstance(rule["allowed"], str) else rule["allowed"]
+        )
+    ]
+
+
+@pytest.mark.parametrize("options", [None, {}])
+def test_an_option_that_is_not_set_has_its_default(options: object) -> None:
+    found = in_model("files_batch", options=options)._options()
+
+    assert found == {name: rule["default"] for name, rule in RULES.items()}
+
+
+@pytest.mark.parametrize(("name", "value"), good_values())
+def test_an_option_that_is_set_has_its_value_and_leaves_the_others(
+    name: str, value: object
+) -> None:
+    found = in_model("files_batch", options={name: value})._options()
+
+    assert found == {name: rule["default"] for name, rule in RULES.items()} | {name: value}
+
+
+def test_an_unknown_option_is_refused_with_the_list_of_options() -> None:
+    trueup = in_model("files_batch", options={"late": "drop", "lat": "drop"})
+
+    assert refused(trueup._options) == [
+        f"Each option in `meta.trueup` of files_batch must be one of {', '.join(sorted(RULES))}.",
+        "Got: lat",
+    ]
+
+
+@pytest.mark.parametrize(("name", "value"), bad_values())
+def test_a_value_that_is_not_allowed_is_refused_with_what_is(name: str, value: object) -> None:
+    must, got = refused(in_model("files_batch", options={name: value})._options)
+
+    allowed = RULES[name]["allowed"]
+    assert must.startswith(f"Option `{name}` in `meta.trueup` of files_batch must be ")
+    for word in allowed.split() if isinstance(allowed, str) else allowed:
+        assert word in must
+    assert got == f"Got: {value}"
+
+
+@pytest.mark.parametrize("options", ["late", ["late"], 7])
+def test_options_that_are_no_mapping_are_refused(options: object) -> None:
+    must, got = refused(in_model("files_batch", options=options)._options)
+
+    assert must == "`meta.trueup` of files_batch must be a mapping of options."
+    assert got == f"Got: {options}"
+
+
+def test_while_dbt_parses_every_option_has_its_default() -> None:
+    found = in_model("files_batch", options={"late": "never"}, execute=False)._options()
+
+    assert found == {name: rule["default"] for name, rule in RULES.items()}
+
+
+def test_every_option_is_documented_with_its_default_and_what_is_allowed() -> None:
+    page = (ROOT / "docs" / "options.md").read_text()
+    rows = dict(
+        re.findall(r"^\| `(\w+)` \| (.+? \| .+?) \|", page.partition("### ")[0], re.MULTILINE)
+    )
+
+    assert rows.keys() == RULES.keys()
+    for name, rule in RULES.items():
+        default, allowed = rows[name].split(" | ")
+        assert default == ("none" if rule["default"] is None else f"`{rule['default']}`")
+        if isinstance(rule["allowed"], str):
+            assert allowed.split()[-1] == rule["allowed"].split()[-1]
+            assert ("positive" in allowed) == ("positive" in rule["allowed"])
+        else:
+            assert re.findall(r"`(\w+)`", allowed) == rule["allowed"]
+        assert f"### `{name}`" in page
+
+
+def test_every_var_is_documented() -> None:
+    page = (ROOT / "docs" / "options.md").read_text()
+    files = [file for folder in ("macros", "models") for file in (ROOT / folder).rglob("*.sql")]
+
+    used = {name for file in files for name in re.findall(r"var\('(trueup_\w+)'", file.read_text())}
+    assert used <= set(re.findall(r"^### `(trueup_\w+)`", page, re.MULTILINE))
+    assert used
+
+
+@pytest.mark.parametrize("role", ["batch", "changelog", "state"])
+def test_a_materialization_refuses_a_bad_option_before_it_queries(role: str) -> None:
+    trueup = in_model(f"files_{role}", options={"late": "never"})
+
+    refused(getattr(trueup, f"materialization_trueup_{role}_spark"))
+
+
+@pytest.mark.parametrize("role", ["batch", "changelog", "state"])
+def test_a_materialization_with_good_options_goes_on_to_query(role: str) -> None:
+    trueup = in_model(f"files_{role}", options={"late": "drop"})
+
+    with pytest.raises(QueriedError):
+        getattr(trueup, f"materialization_trueup_{role}_spark")()
+
+
+@pytest.mark.parametrize("unique_key", [None, [], "", {}])
+def test_a_missing_key_is_refused_with_where_to_set_it(unique_key: object) -> None:
+    trueup = in_model("files_batch", unique_key=unique_key)
+
+    must, got, next_step = refused(trueup._unique_key, "batch")
+
+    assert "`trueup.batch` in files_batch: config `unique_key` must be a non-empty list" in must
+    assert got == "Got: nothing"
+    assert "+unique_key: [...]" in next_step
+
+
+@pytest.mark.parametrize(
+    "unique_key", [["a", "a"], ["a", "A"], ["a", 1], ["a", None], ["a", " "], [["a"]]]
+)
+def test_a_key_with_anything_but_distinct_names_is_refused(unique_key: list[object]) -> None:
+    trueup = in_model("files_batch", unique_key=unique_key)
+
+    must, got = refused(trueup._unique_key, "batch")
+
+    assert "`unique_key` must be a non-empty list of distinct, non-empty strings" in must
+    assert got == f"Got: {unique_key}"
+
+
+def test_a_key_given_as_a_string_is_one_column() -> None:
+    assert in_model("files_batch", unique_key="two words")._unique_key("batch") == ["two words"]
+
+
+def test_a_key_keeps_its_columns_in_order() -> None:
+    assert in_model("files_batch", unique_key=["b", "a"])._unique_key("batch") == ["b", "a"]
+
+
+def test_while_dbt_parses_the_key_is_not_known_and_not_missed() -> None:
+    assert in_model("files_batch", unique_key=None, execute=False)._unique_key("batch") == []

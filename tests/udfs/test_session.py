@@ -1,0 +1,96 @@
+"""What the dbt plugin prepares before a Spark session starts, and what it refuses."""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from dbt_trueup import plugins
+from dbt_trueup.conflicts import lost_race
+from dbt_trueup.session import JavaMissingError, prepare, require_java
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def fake_java(folder: Path, says: str) -> None:
+    java = folder / "java"
+    java.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    java.chmod(0o755)
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder on PATH."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return tmp_path
+
+
+def test_dbt_finds_the_plugin() -> None:
+    assert "dbt_trueup" in [module.name for module in pkgutil.iter_modules()]
+    assert [plugin.__name__ for plugin in plugins] == ["TrueupPlugin"]
+
+
+def test_importing_the_plugin_imports_neither_pyspark_nor_pandas() -> None:
+    code = "import sys, dbt_trueup; print({'pyspark', 'pandas', 'numpy'} & set(sys.modules))"
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert printed.stdout.strip() == "set()"
+
+
+@pytest.mark.usefixtures("path")
+def test_a_missing_java_is_refused_in_one_line_that_says_what_to_install() -> None:
+    with pytest.raises(JavaMissingError) as refused:
+        require_java()
+    message = str(refused.value)
+    assert "\n" not in message
+    assert "needs Java 17 or newer" in message
+    assert "no `java` in PATH" in message
+    assert "openjdk-17" in message
+
+
+@pytest.mark.parametrize("version", ["1.8.0_402", "11.0.22"])
+def test_a_java_that_is_too_old_is_refused(path: Path, version: str) -> None:
+    fake_java(path, f'openjdk version "{version}" 2024-01-16')
+    with pytest.raises(JavaMissingError, match=version):
+        require_java()
+
+
+@pytest.mark.parametrize("version", ["17.0.15", "21", "25.0.1"])
+def test_java_17_and_newer_are_taken(path: Path, version: str) -> None:
+    fake_java(path, f'openjdk version "{version}" 2025-04-15')
+    require_java()
+
+
+def test_java_home_comes_before_path(
+    path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_java(path, 'openjdk version "21"')
+    home = tmp_path_factory.mktemp("java_home")
+    (home / "bin").mkdir()
+    fake_java(home / "bin", 'openjdk version "11"')
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    with pytest.raises(JavaMissingError, match="JAVA_HOME"):
+        require_java()
+
+
+@pytest.mark.usefixtures("path")
+def test_python_workers_run_this_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    prepare({"spark.remote": "sc://example.com"})
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+
+
+def test_a_failure_that_is_no_lost_race_is_left_as_it_is() -> None:
+    conflict = "org.apache.iceberg.exceptions.ValidationException: Found conflicting files that ..."
+    assert lost_race("merge into s.files_changelog as shard using", "[DIVIDE_BY_ZERO]") is None
+    assert lost_race("merge into s.mine as target using", conflict) is None
+    said = lost_race("merge into s.files_changelog as shard using", conflict)
+    assert said is not None
+    assert said.startswith("upper mismatch: another run appended to s.files_changelog")
