@@ -14,15 +14,15 @@
 -- depends_on: {{ ref(collection ~ '_commands') }}
 with
 
-{{ trueup.prior_and_commands(
+{{ trueup.collect_steps(
     input=trueup._session_name(collection, 'input'), state=state, identity=identity
 ) }},
 
 {{ trueup.fold_ticks(identity=identity) }},
 
-{{ trueup.folded_updates(identity=identity) }},
+{{ trueup.emit_updates(identity=identity) }},
 
-{{ trueup.batch_progress(frontier=frontier, state=state, identity=identity) }},
+{{ trueup.summarize_batch(frontier=frontier, state=state, identity=identity) }},
 
 staged as (
 

@@ -1,19 +1,21 @@
 {#-
     Reads, in one query, where the collection stands and what its log holds. A dict:
 
-    `last_seq`, `last_upper`   the last batch in the changelog; 0 and the option `as_of` before the first
+    `last_seq`                 the last batch in the changelog, 0 before the first
     `applied_seq`              the last batch in the state
-    `seq`, `lower`, `upper`    the batch to mint; `upper` is never below `lower`
+    `seq`, `lower`, `upper`    the batch to mint; the first lower is the option `as_of`, and
+                               `upper` is never below `lower`
     `commands_settled`         commands of the log below `lower`, now
-    `late_dropped`             of these, those that came after their tick was settled; null where the
-                               log has lost commands since
+    `late_dropped`             of these, those that came after their tick was settled; null where
+                               the log has lost commands since
     `records_indexed`          rows and errors that the state holds
     `has_leftover`             whether a batch is staged that was never appended
 
     Null ticks are refused here: a command without a tick would never be settled, nor missed.
 -#}
 {% macro get_frontier(commands, changelog, batch, state, options) -%}
-    {%- set row = run_query(trueup.frontier_sql(commands, changelog, batch, state, options)).rows[0] -%}
+    {%- set query = trueup.frontier_sql(commands, changelog, batch, state, options) -%}
+    {%- set row = run_query(query).rows[0] -%}
     {%- if row['null_ticks'] > 0 -%}
         {%- do trueup._refuse(
             '`trueup.commands` argument `ts`', 'not null for every command of ' ~ commands,
@@ -31,7 +33,7 @@
 
 {#- The select behind `get_frontier`: one row. -#}
 {% macro frontier_sql(commands, changelog, batch, state, options) -%}
-    {%- set until = var('trueup_until', none) -%}
+    {%- set until = trueup._var('trueup_until') -%}
 with
 
 -- The state is read before the changelog: whatever other runs commit in between, it is not ahead.
@@ -77,8 +79,8 @@ capped as (
     select
         *,
         greatest(lower, least(
-            coalesce({{ '(' ~ options.input_upper ~ ')' if options.input_upper else 'log_upper' }}, lower),
-            {{ until if until is not none else 'null' }}
+            coalesce(({{ options.input_upper or 'log_upper' }}), lower),
+            {{ 'null' if until is none else until }}
         )) as upper
     from changelog_progress
     cross join state_progress
@@ -87,7 +89,35 @@ capped as (
 
 ){% if options.max_commands_per_batch %},
 
--- Cut at a tick: as many ticks as fit, at least one.
+{{ trueup.cut_at_a_tick(commands, options.max_commands_per_batch) }}{% endif %}
+
+select
+    last_seq,
+    applied_seq,
+    lower,
+    {% if options.max_commands_per_batch -%}
+    coalesce((select cut_upper from cut), upper) as upper,
+    {%- else -%}
+    upper,
+    {%- endif %}
+    null_ticks,
+    commands_settled,
+    case
+        when last_seq = 0 then 0
+        when commands_settled >= _statistics.commands_settled
+            then commands_settled - _statistics.commands_settled
+    end as late_dropped,
+    coalesce(_statistics.records_indexed, 0) as records_indexed,
+    has_leftover
+from capped
+{%- endmacro %}
+
+
+{#-
+    CTEs that cut the batch at a tick: `cut_upper` takes as many ticks as hold at most
+    `max_commands` commands, at least one; null where all of them fit.
+-#}
+{% macro cut_at_a_tick(commands, max_commands) -%}
 ticks as (
 
     select
@@ -103,28 +133,11 @@ cut as (
 
     select
         case
-            when max(command_count) > {{ options.max_commands_per_batch }} then coalesce(
-                max(_ts) filter (where command_count <= {{ options.max_commands_per_batch }}),
-                min(_ts)
+            when max(command_count) > {{ max_commands }} then coalesce(
+                max(_ts) filter (where command_count <= {{ max_commands }}), min(_ts)
             ) + 1
         end as cut_upper
     from ticks
 
-){% endif %}
-
-select
-    last_seq,
-    applied_seq,
-    lower,
-    {{ 'coalesce((select cut_upper from cut), upper)' if options.max_commands_per_batch else 'upper' }} as upper,
-    null_ticks,
-    commands_settled,
-    case
-        when last_seq = 0 then 0
-        when commands_settled >= _statistics.commands_settled
-            then commands_settled - _statistics.commands_settled
-    end as late_dropped,
-    coalesce(_statistics.records_indexed, 0) as records_indexed,
-    has_leftover
-from capped
+)
 {%- endmacro %}

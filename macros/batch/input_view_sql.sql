@@ -8,44 +8,67 @@
 -#}
 {% macro input_view_sql(collection, commands, unique_key, columns) -%}
     {%- set frontier = trueup._session_name(collection, 'frontier') -%}
-    {%- set is_good = '_error is null and _error_key is null' -%}
+    {%- set keys = columns | selectattr('name', 'in', unique_key) | list -%}
+    {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}
 create or replace temporary view {{ trueup._session_name(collection, 'input') }} as
 with
 
 bounded as (
 
-    select * from {{ commands }}
+    select
+        *,
+        _op <> 'delete' and _error is null and _error_key is null as _is_row
+    from {{ commands }}
     where _ts >= {{ frontier }}.lower and _ts < {{ frontier }}.upper
+
+),
+
+contents as (
+
+    select
+        {% for column in keys -%}
+        case when _error_key is null then {{ trueup._one_form_expr(column) }} end
+            as {{ trueup._quote(column.name) }},
+        {% endfor -%}
+        {% for column in values -%}
+        case when _is_row then {{ trueup._one_form_expr(column) }} end
+            as {{ trueup._quote(column.name) }},
+        {% endfor -%}
+        case when _op <> 'delete' then {{ trueup._error_text_expr() }} end as _error,
+        _error_key,
+        _ts,
+        _order,
+        _op
+    from bounded
 
 )
 
 select
-    {% for column in columns if column.name in unique_key -%}
-    case when _error_key is null then {{ trueup._one_form_expr(column) }} end as {{ trueup._quote(column.name) }},
-    {% endfor -%}
+    {{ trueup._column_list(unique_key) }},
     _error_key,
     _ts,
     _order,
     case when _op <> 'delete' then named_struct(
-        {%- for column in columns if column.name not in unique_key %}
-        {{ trueup._literal(column.name) }}, case when {{ is_good }} then {{ trueup._one_form_expr(column) }} end,
+        {%- for column in values %}
+        {{ trueup._literal(column.name) }}, {{ trueup._quote(column.name) }},
         {%- endfor %}
-        '_error', {{ trueup._error_text_expr() }}
+        '_error', _error
     ) end as _value,
     xxhash64(
-        _op, {{ trueup._error_text_expr() }}
-        {%- for column in columns if column.name not in unique_key %},
-        {{ trueup._quote(column.name) }} is null, {{ trueup._one_form_expr(column) }}
+        _op, _error
+        {%- for column in values %},
+        {{ trueup._quote(column.name) }} is null, {{ trueup._quote(column.name) }}
         {%- endfor %}
     ) as _hash
-from bounded
+from contents
 {%- endmacro %}
 
 
 {#- A column with one form for each value: Spark calls 0.0 and -0.0 equal, and so do we. -#}
 {% macro _one_form_expr(column) -%}
     {%- set name = trueup._quote(column.name) -%}
-    {{ return(name ~ ' + cast(0 as ' ~ column.type ~ ')' if column.type in ['float', 'double'] else name) }}
+    {%- set is_float = column.type in ['float', 'double'] -%}
+    {{ return(name ~ ' + cast(0 as ' ~ column.type ~ ')' if is_float else name) }}
 {%- endmacro %}
 
 

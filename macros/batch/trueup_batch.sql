@@ -1,7 +1,7 @@
 {#-
     Catch up, mint, write: steps 1 to 3 of a run. Replaces the staged batch; the select is the
-    model's own (`trueup.batch`). With nothing to settle nothing is staged, and what a run before has
-    staged without appending it is thrown away.
+    model's own (`trueup.batch`). With nothing to settle nothing is staged, and what a run before
+    has staged without appending it is thrown away.
 -#}
 {% materialization trueup_batch, adapter='spark' %}
     {%- set options = trueup._options() -%}
@@ -11,11 +11,16 @@
     {%- set commands = trueup._sibling(collection, 'commands') -%}
     {%- set changelog = trueup._sibling(collection, 'changelog') -%}
     {%- set state = trueup._sibling(collection, 'state') -%}
-    {%- set columns = trueup.get_shard_columns(commands) -%}
+    {%- set is_rebase = should_full_refresh() and trueup._var('trueup_rebase') -%}
+    {%- if is_rebase -%}
+        {%- do trueup._require_whole_rebase(collection) -%}
+    {%- endif -%}
+    {%- do trueup._file_format() -%}
 
     {{ run_hooks(pre_hooks) }}
 
-    {%- if should_full_refresh() and var('trueup_rebase', false) -%}
+    {%- set columns = trueup.get_shard_columns(commands) -%}
+    {%- if is_rebase -%}
         {%- do trueup.drop_shard(changelog, state) -%}
     {%- endif -%}
     {%- do trueup.create_shard(commands, changelog, target_relation, state, unique_key, columns) -%}
@@ -26,13 +31,13 @@
         {%- if frontier.has_leftover -%}
             {%- do run_query('delete from ' ~ target_relation ~ ' where true') -%}
         {%- endif -%}
-        {%- call noop_statement('main', 'up to date at ' ~ frontier.lower) -%}
-            -- nothing to settle
-        {%- endcall -%}
+        {%- do trueup._no_op('up to date at ' ~ frontier.lower) -%}
     {%- else -%}
+        {%- set shard_columns = trueup.get_shard_columns(changelog) -%}
+        {%- do trueup._require_same_columns(commands, columns, shard_columns) -%}
         {%- do run_query(trueup.declare_frontier_sql(collection, frontier)) -%}
         {%- do run_query(trueup.input_view_sql(
-            collection, commands, unique_key, trueup.get_shard_columns(changelog)
+            collection, commands, unique_key, shard_columns
         )) -%}
         {%- call statement('main') -%}
             {{ trueup.create_table_sql(target_relation, compiled_code, replace=true) }}
@@ -42,11 +47,9 @@
         ) -%}
     {%- endif -%}
 
-    {%- do apply_grants(target_relation, config.get('grants'), should_revoke=True) -%}
-    {%- do persist_docs(target_relation, model) -%}
+    {%- do trueup._finish(target_relation) -%}
 
     {{ run_hooks(post_hooks) }}
 
     {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
-

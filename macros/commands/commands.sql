@@ -5,20 +5,33 @@
     The key is the model's `unique_key`. With `columns`, exactly these are the values;
     without, every column of the log that is not part of the key.
 -#}
-{% macro commands(relation, ts, sequence_by, delete_when=none, columns=none, error=none, error_key=none) -%}
+{% macro commands(
+    relation, ts, sequence_by, delete_when=none, columns=none, error=none, error_key=none
+) -%}
     {{- config(materialized='trueup_commands') -}}
     {%- set key = trueup._unique_key('commands') -%}
+    {%- set options = trueup._options() -%}
+    {%- if relation is none or not (relation | string).strip() -%}
+        {%- do trueup._refuse(trueup._argument('commands', 'relation'), 'a relation', relation) -%}
+    {%- endif -%}
     {%- do trueup._require_expression('commands', 'ts', ts) -%}
-    {%- do trueup._require_list('commands', 'sequence_by', sequence_by) -%}
+    {%- do trueup._require_list(
+        trueup._argument('commands', 'sequence_by'), sequence_by, are_names=false
+    ) -%}
     {%- if columns is not none -%}
-        {%- do trueup._require_list('commands', 'columns', columns) -%}
+        {%- do trueup._require_list(trueup._argument('commands', 'columns'), columns) -%}
+        {%- for name in columns if name | lower in key | map('lower') -%}
+            {%- do trueup._refuse(
+                trueup._argument('commands', 'columns'), 'free of key columns', name
+            ) -%}
+        {%- endfor -%}
     {%- endif -%}
     {%- for argument, expression in {
         'delete_when': delete_when, 'error': error, 'error_key': error_key
     }.items() if expression is not none -%}
         {%- do trueup._require_expression('commands', argument, expression) -%}
     {%- endfor -%}
-    {%- set null_key_is_error = key | length == 1 and trueup._options().null_keys == 'error' -%}
+    {%- set null_key_is_error = key | length == 1 and options.null_keys == 'error' -%}
 with log as (
     select * from {{ relation }}
 )
@@ -26,7 +39,7 @@ with log as (
 {{ trueup._log_ends_here() }}
 select
     {{ trueup._column_list(key) }},
-    {{ trueup._column_list(columns) if columns else '* except (' ~ trueup._column_list(key) ~ ')' }},
+    {{ trueup._column_list(columns) if columns else trueup._all_but(key) }},
     {{ trueup._tick_expr(ts) }} as _ts,
     named_struct(
         {%- for term in sequence_by %}
@@ -66,7 +79,8 @@ from log
 -#}
 {% macro _tick_expr(ts) -%}
 case
-        when typeof({{ ts }}) in ('tinyint', 'smallint', 'int', 'bigint') then cast({{ ts }} as bigint)
+        when typeof({{ ts }}) in ('tinyint', 'smallint', 'int', 'bigint')
+            then cast({{ ts }} as bigint)
         else raise_error(concat(
             '`trueup.commands` argument `ts` must be an integer expression.\nGot: ',
             {{ trueup._literal(ts) }}, ' of type ', typeof({{ ts }})

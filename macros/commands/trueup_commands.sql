@@ -4,16 +4,19 @@
 -#}
 {% materialization trueup_commands, adapter='spark' %}
     {%- set target_relation = this.incorporate(type='view') -%}
-    {%- do trueup._require_log_columns(compiled_code, trueup._unique_key('commands')) -%}
+    {%- set unique_key = trueup._unique_key('commands') -%}
 
     {{ run_hooks(pre_hooks) }}
+
+    {%- do trueup._require_log_columns(compiled_code, unique_key) -%}
+    {#- Our own columns come last: `_ts`, `_order`, `_op`, `_error`, `_error_key`. -#}
+    {%- do trueup._require_user_columns(trueup.get_columns(compiled_code)[:-5]) -%}
 
     {%- call statement('main') -%}
         {{ get_create_view_as_sql(target_relation, sql) }}
     {%- endcall -%}
 
     {%- do apply_grants(target_relation, config.get('grants'), should_revoke=True) -%}
-    {%- do persist_docs(target_relation, model) -%}
 
     {{ run_hooks(post_hooks) }}
 

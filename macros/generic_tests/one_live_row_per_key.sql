@@ -3,7 +3,9 @@
     rows, sum to anything but 0 or 1. An open error is the live row of its key.
 -#}
 {% test one_live_row_per_key(model, unique_key) %}
-    {%- do trueup._require_list('one_live_row_per_key', 'unique_key', unique_key) -%}
+    {%- do trueup._require_list(
+        trueup._argument('one_live_row_per_key', 'unique_key'), unique_key
+    ) -%}
     {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
 with
 
@@ -13,7 +15,9 @@ updates as (
         {{ identity }},
         _ts,
         _diff,
-        struct(* except (_ts, _diff, _cause, _kind, _seq, _lower, _upper, _batch_id, _statistics)) as _row
+        struct(
+            * except (_ts, _diff, _cause, _kind, _seq, _lower, _upper, _batch_id, _statistics)
+        ) as _row
     from {{ model }}
     where _kind = 'update'
 

@@ -51,9 +51,25 @@
         {%- if value is not string or not value.strip() -%}
             {%- do trueup._refuse(subject, 'an SQL expression', value) -%}
         {%- endif -%}
-    {%- elif value is not integer or value is boolean or (allowed == 'positive integer' and value < 1) -%}
-        {%- do trueup._refuse(subject, 'a ' ~ allowed if allowed[0] == 'p' else 'an integer', value) -%}
+    {%- elif value is not integer -%}
+        {%- do trueup._refuse(subject, 'of the type ' ~ allowed, value) -%}
+    {%- elif allowed == 'positive integer' and value < 1 -%}
+        {%- do trueup._refuse(subject, 'of the type ' ~ allowed, value) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- The value of a var of trueup, checked: the tick of `trueup_until`, or the switch of another. -#}
+{% macro _var(name) -%}
+    {%- set value = var(name, none if name == 'trueup_until' else false) -%}
+    {%- if name == 'trueup_until' -%}
+        {%- if value is not none and value is not integer -%}
+            {%- do trueup._refuse('Var `' ~ name ~ '`', 'an integer, or null for no cap', value) -%}
+        {%- endif -%}
+    {%- elif value is not boolean -%}
+        {%- do trueup._refuse('Var `' ~ name ~ '`', 'true or false', value) -%}
+    {%- endif -%}
+    {{ return(value) }}
 {%- endmacro %}
 
 
@@ -71,6 +87,6 @@
             'Set it once for the folder of the collection: `+unique_key: [...]` in dbt_project.yml.'
         ) -%}
     {%- endif -%}
-    {%- do trueup._require_list(macro, 'unique_key', unique_key) -%}
+    {%- do trueup._require_list('Config `unique_key` of ' ~ model.name, unique_key) -%}
     {{ return(unique_key) }}
 {%- endmacro %}

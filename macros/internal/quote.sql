@@ -15,6 +15,12 @@
 {%- endmacro %}
 
 
+{#- Every column but those. -#}
+{% macro _all_but(names) -%}
+    {{ return('* except (' ~ trueup._column_list(names) ~ ')') }}
+{%- endmacro %}
+
+
 {#- Null-safe equality of two aliases over columns, as a join condition. -#}
 {% macro _same_key(names, left, right) -%}
     {%- set terms = [] -%}

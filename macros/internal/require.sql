@@ -11,19 +11,25 @@
 {%- endmacro %}
 
 
-{#- Raises unless `value` is a non-empty list of names or expressions without repetition. -#}
-{% macro _require_list(macro, argument, value) -%}
-    {%- set subject = '`trueup.' ~ macro ~ '` argument `' ~ argument ~ '`' -%}
-    {%- set must = 'a non-empty list of distinct, non-empty strings' -%}
-    {%- if value is string or value is mapping or value is not iterable or value | length == 0 -%}
+{#- How a message names the argument of a macro. -#}
+{% macro _argument(macro, argument) -%}
+    {{ return('`trueup.' ~ macro ~ '` argument `' ~ argument ~ '`') }}
+{%- endmacro %}
+
+
+{#- Raises unless `value` is a non-empty list of non-empty strings: expressions, or with
+    `are_names` columns, which may not repeat, as Spark sees them. -#}
+{% macro _require_list(subject, value, are_names=true) -%}
+    {%- set must = 'a non-empty list of non-empty strings' -%}
+    {%- set must = must ~ ', none twice' if are_names else must -%}
+    {%- set is_list = value is iterable and value is not string and value is not mapping -%}
+    {%- if not is_list or value | length == 0 -%}
         {%- do trueup._refuse(subject, must, value) -%}
     {%- endif -%}
-    {%- for item in value -%}
-        {%- if item is not string or not item.strip() -%}
-            {%- do trueup._refuse(subject, must, value) -%}
-        {%- endif -%}
+    {%- for item in value if item is not string or not item.strip() -%}
+        {%- do trueup._refuse(subject, must, value) -%}
     {%- endfor -%}
-    {%- if value | map('lower') | unique | list | length < value | length -%}
+    {%- if are_names and value | map('lower') | unique | list | length < value | length -%}
         {%- do trueup._refuse(subject, must, value) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -32,8 +38,6 @@
 {#- Raises unless `value` is an SQL expression, that is a non-empty string. -#}
 {% macro _require_expression(macro, argument, value) -%}
     {%- if value is not string or not value.strip() -%}
-        {%- do trueup._refuse(
-            '`trueup.' ~ macro ~ '` argument `' ~ argument ~ '`', 'an SQL expression', value
-        ) -%}
+        {%- do trueup._refuse(trueup._argument(macro, argument), 'an SQL expression', value) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -13,7 +13,8 @@
     {%- set node = graph.nodes.get('model.' ~ model.package_name ~ '.' ~ name) -%}
     {%- if node is none -%}
         {%- do trueup._refuse(
-            'The collection `' ~ collection ~ '`', 'complete: ' ~ model.name ~ ' needs the model ' ~ name,
+            'The collection `' ~ collection ~ '`',
+            'complete: ' ~ model.name ~ ' needs the model ' ~ name,
             'no enabled model of this name in the package ' ~ model.package_name,
             'Add ' ~ name ~ '.sql with {' ~ '{ trueup.' ~ role ~ "('" ~ collection ~ "') }" ~ '}.'
         ) -%}
@@ -32,9 +33,9 @@
 
 {#-
     The name of a session object (a variable or a temporary view) of a collection. Collections
-    that run side by side may share one Spark session, so the name holds package and collection.
+    that run side by side may share one Spark session, so the name holds a mark of the package, too.
 -#}
 {% macro _session_name(collection, object) -%}
-    {%- set package = model.package_name -%}
-    {{ return(trueup._quote('trueup__' ~ package ~ '__' ~ collection ~ '__' ~ object)) }}
+    {%- set owner = local_md5(model.package_name ~ '.' ~ collection)[:8] -%}
+    {{ return(trueup._quote('trueup__' ~ collection ~ '__' ~ owner ~ '__' ~ object)) }}
 {%- endmacro %}

@@ -43,5 +43,6 @@ select * except (_diff, _applied) from net where _diff = 1
 
 {#- The variable `applied` of the Spark session: the last batch that the state holds. -#}
 {% macro declare_applied_sql(collection, seq) -%}
-declare or replace variable {{ trueup._session_name(collection, 'applied') }} bigint default {{ seq }}
+declare or replace variable {{ trueup._session_name(collection, 'applied') }} bigint
+default {{ seq }}
 {%- endmacro %}

@@ -8,7 +8,7 @@
         {%- do run_query(trueup.declare_applied_sql(collection, position.applied_seq)) -%}
         {%- do run_query(trueup.apply_updates_sql(
             state,
-            trueup.net_updates(
+            trueup.consolidate_tail(
                 changelog=changelog,
                 applied=trueup._session_name(collection, 'applied'),
                 identity=unique_key + ['_error_key']

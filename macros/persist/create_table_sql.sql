@@ -4,7 +4,8 @@
 -#}
 {% macro create_table_sql(relation, select, replace=false, partition_by=none) -%}
     {%- set file_format = trueup._file_format() -%}
-    {%- set properties = dict(trueup._table_properties()[file_format], **(config.get('tblproperties') or {})) -%}
+    {%- set properties = trueup._table_properties()[file_format] -%}
+    {%- do properties.update(config.get('tblproperties') or {}) -%}
 create {{ 'or replace table' if replace else 'table if not exists' }} {{ relation }}
 using {{ file_format }}
 {% if partition_by -%}

@@ -3,51 +3,66 @@
     anything is written, so that the first run goes the way of every other.
 -#}
 
-{#- The names of our columns; a user's column may not begin with one of them. -#}
-{% macro _own_columns() -%}
-    {{ return([
-        '_ts', '_order', '_op', '_error', '_error_key', '_diff', '_cause', '_kind',
-        '_seq', '_lower', '_upper', '_batch_id', '_statistics',
-    ]) }}
-{%- endmacro %}
-
-
 {#-
-    The key and value columns of the commands or the changelog, each with `name` and `type`.
-    Refuses names that begin with one of ours and types that Spark cannot compare.
+    The key and value columns of the shard, or of the commands: a list of `name` and `type`.
 -#}
 {% macro get_shard_columns(relation) -%}
     {%- set own = trueup._own_columns() -%}
     {%- set columns = [] -%}
     {%- for column in trueup.get_columns('select * from ' ~ relation) if column.name not in own -%}
-        {%- for name in own if column.name.lower().startswith(name) -%}
-            {%- do trueup._refuse(
-                '`trueup.commands`: a column of ' ~ relation, 'named other than trueup\'s own, which begin with ' ~ name,
-                column.name, 'Rename it in the relation that `trueup.commands` reads.'
-            ) -%}
-        {%- endfor -%}
-        {%- for type in ['map<', 'variant'] if type in column.type -%}
-            {%- do trueup._refuse(
-                '`trueup.commands`: a column of ' ~ relation, 'of a type that can be compared, which a ' ~ type.strip('<') ~ ' cannot',
-                column.name ~ ' ' ~ column.type, 'Turn it into a string with to_json, or into an array of structs.'
-            ) -%}
-        {%- endfor -%}
         {%- do columns.append(column) -%}
     {%- endfor -%}
     {{ return(columns) }}
 {%- endmacro %}
 
 
+{#- Raises unless the commands have the columns that the shard was made with, in any order. -#}
+{% macro _require_same_columns(commands, columns, shard_columns) -%}
+    {%- set came = trueup._described(columns) -%}
+    {%- set expected = trueup._described(shard_columns) -%}
+    {%- if came != expected -%}
+        {%- do trueup._refuse(
+            'The key and value columns of ' ~ commands,
+            'those that its changelog was made with: ' ~ (expected | join(', ')),
+            came | join(', '),
+            'Changing them is not supported yet: put them back, or start again from the log with'
+            ~ " --full-refresh and --vars '{trueup_rebase: true}'."
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{% macro _described(columns) -%}
+    {%- set described = [] -%}
+    {%- for column in columns -%}
+        {%- do described.append(column.name ~ ' ' ~ column.type) -%}
+    {%- endfor -%}
+    {{ return(described | sort) }}
+{%- endmacro %}
+
+
 {#- Makes the changelog, the staged batch and the state where they are missing. -#}
 {% macro create_shard(commands, changelog, batch, state, unique_key, columns) -%}
     {%- if load_relation(changelog) is none -%}
-        {%- do trueup._create_sibling(changelog, trueup.empty_changelog_sql(commands, unique_key, columns), '_kind') -%}
+        {%- do trueup._create_sibling(
+            changelog,
+            trueup.empty_changelog_sql(commands, unique_key, columns),
+            partition_by='_kind'
+        ) -%}
     {%- endif -%}
     {%- if load_relation(batch) is none -%}
         {%- do trueup._create_sibling(batch, 'select * from ' ~ changelog ~ ' where false') -%}
     {%- endif -%}
+    {%- do trueup.create_state(changelog, state, unique_key) -%}
+{%- endmacro %}
+
+
+{#- Makes the state where it is missing: nothing is applied yet. -#}
+{% macro create_state(changelog, state, unique_key) -%}
     {%- if load_relation(state) is none -%}
-        {%- do trueup._create_sibling(state, trueup.unapplied_state_sql(changelog, unique_key, columns)) -%}
+        {%- do trueup._create_sibling(state, trueup.unapplied_state_sql(
+            changelog, unique_key, trueup.get_shard_columns(changelog)
+        )) -%}
     {%- endif -%}
 {%- endmacro %}
 
@@ -56,6 +71,17 @@
     {%- do adapter.create_schema(relation) -%}
     {%- do run_query(trueup.create_table_sql(relation, select, partition_by=partition_by)) -%}
     {%- do adapter.cache_added(relation) -%}
+{%- endmacro %}
+
+
+{#- Raises where a table that another model makes is not there yet. -#}
+{% macro _require_made(collection, relation, by) -%}
+    {%- if load_relation(relation) is none -%}
+        {%- do trueup._refuse(
+            model.name, 'run after ' ~ collection ~ '_' ~ by ~ ' has made ' ~ relation,
+            'no such table', 'Run: dbt run -s ' ~ collection ~ '_' ~ by ~ '+'
+        ) -%}
+    {%- endif -%}
 {%- endmacro %}
 
 

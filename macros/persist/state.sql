@@ -8,7 +8,7 @@
 {% macro state(collection) -%}
     {{- config(materialized='trueup_state') -}}
     {%- do trueup._require_role('state', collection) -%}
-{{ trueup.net_updates(
+{{ trueup.consolidate_tail(
     changelog=ref(collection ~ '_changelog'),
     applied=trueup._session_name(collection, 'applied'),
     identity=trueup._unique_key('state') + ['_error_key']
@@ -21,7 +21,7 @@
     (1 the row is there, -1 it is gone) and `_applied`. Within a batch and a tick the retraction
     of a key comes before its addition.
 -#}
-{% macro net_updates(changelog, applied, identity) -%}
+{% macro consolidate_tail(changelog, applied, identity) -%}
     {%- set columns = trueup._column_list(identity) -%}
     {%- set value = 'struct(* except (' ~ columns ~
         ', _ts, _diff, _cause, _kind, _seq, _lower, _upper, _batch_id, _statistics))' -%}
@@ -52,11 +52,10 @@ last_progress as (
         max_by({{ trueup._quote(name) }}, _seq) as {{ trueup._quote(name) }},
         {% endfor -%}
         max_by({{ value }}, _seq) as _value,
-        max(_seq) as _seq,
+        coalesce(max(_seq), {{ applied }}) as _seq,
         max_by(_upper, _seq) as _upper
     from tail
     where _kind = 'progress'
-    having count(*) > 0
 
 )
 

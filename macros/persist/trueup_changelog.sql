@@ -13,30 +13,25 @@
 
     {{ run_hooks(pre_hooks) }}
 
+    {%- do trueup._require_made(collection, batch, by='batch') -%}
     {%- set staged = trueup.get_staged_batch(target_relation, batch) -%}
     {%- if staged.seq is none or staged.is_appended -%}
-        {%- set nothing_to_append = 'nothing to append' -%}
-    {%- elif var('trueup_read_only', false) -%}
-        {%- set nothing_to_append = 'read only: batch ' ~ staged.seq ~ ' is staged, not appended' -%}
+        {%- do trueup._no_op('nothing to append') -%}
+    {%- elif trueup._var('trueup_read_only') -%}
+        {%- do trueup._no_op('read only: batch ' ~ staged.seq ~ ' is staged, not appended') -%}
     {%- elif staged.mismatch -%}
         {%- do exceptions.raise_compiler_error(staged.mismatch) -%}
-    {%- endif -%}
-
-    {%- if nothing_to_append -%}
-        {%- call noop_statement('main', nothing_to_append) -%}
-            -- {{ nothing_to_append }}
-        {%- endcall -%}
     {%- else -%}
         {%- call statement('main') -%}
             {{ trueup.append_batch_sql(target_relation, compiled_code) }}
         {%- endcall -%}
         {%- do trueup._report(
-            'batch ' ~ staged.seq ~ ': ' ~ staged.updates_staged ~ ' updates, upper ' ~ staged.upper
+            'batch ' ~ staged.seq ~ ': ' ~ staged.updates_staged ~ ' updates, upper '
+            ~ staged.upper
         ) -%}
     {%- endif -%}
 
-    {%- do apply_grants(target_relation, config.get('grants'), should_revoke=True) -%}
-    {%- do persist_docs(target_relation, model) -%}
+    {%- do trueup._finish(target_relation) -%}
 
     {{ run_hooks(post_hooks) }}
 
@@ -45,9 +40,9 @@
 
 
 {#-
-    What is staged, against where the changelog ends. A dict: `seq`, `upper`, `updates_staged` of the staged
-    batch (none where nothing is staged), `is_appended`, and `mismatch`, the message of a batch
-    that does not continue the changelog, else none.
+    What is staged, against where the changelog ends. A dict: `seq`, `upper`, `updates_staged` of
+    the staged batch (none where nothing is staged), `is_appended`, and `mismatch`, the message of
+    a batch that does not continue the changelog, else none.
 -#}
 {% macro get_staged_batch(changelog, batch) -%}
     {%- set row = run_query(trueup.staged_batch_sql(changelog, batch)).rows[0] -%}
@@ -94,31 +89,10 @@ select
     case
         when staged.seq <> appended.seq + 1 or staged.lower <> appended.upper then
             {{ trueup.upper_mismatch_expr(
-                seq='staged.seq', lower='staged.lower', upper="coalesce(cast(appended.upper as string), 'none')"
+                seq='staged.seq', lower='staged.lower',
+                upper="coalesce(cast(appended.upper as string), 'none')"
             ) }}
     end as mismatch
 from staged
 cross join appended
-{%- endmacro %}
-
-
-{#-
-    `--full-refresh` would throw history away: refused unless the var says so. The batch begins the
-    rebase (it drops the shard and mints from the first tick), so it has to be part of the run.
--#}
-{% macro _require_rebase(collection) -%}
-    {%- set batch_id = 'model.' ~ model.package_name ~ '.' ~ collection ~ '_batch' -%}
-    {%- if not var('trueup_rebase', false) -%}
-        {%- do exceptions.raise_compiler_error(
-            'A changelog is the only copy of its history: ' ~ this ~ ' is not refreshed.\n'
-            ~ 'To rebuild the state from it: dbt run --full-refresh -s ' ~ collection ~ '_state. '
-            ~ 'To throw the history away and start again from the log: dbt run --full-refresh -s '
-            ~ collection ~ "_batch+ --vars '{trueup_rebase: true}'."
-        ) -%}
-    {%- elif batch_id not in selected_resources -%}
-        {%- do trueup._refuse(
-            'A rebase', 'run with the batch of the collection', 'a selection without ' ~ collection ~ '_batch',
-            'Run: dbt run --full-refresh -s ' ~ collection ~ "_batch+ --vars '{trueup_rebase: true}'."
-        ) -%}
-    {%- endif -%}
 {%- endmacro %}

@@ -11,6 +11,7 @@
 
     {{ run_hooks(pre_hooks) }}
 
+    {%- do trueup._require_made(collection, changelog, by='batch') -%}
     {%- if should_full_refresh() -%}
         {%- do run_query(trueup.declare_applied_sql(collection, 0)) -%}
         {%- call statement('main') -%}
@@ -20,17 +21,11 @@
         {%- endcall -%}
         {%- do trueup._report('rebuilt from the changelog') -%}
     {%- else -%}
-        {%- if load_relation(target_relation) is none -%}
-            {%- do trueup._create_sibling(target_relation, trueup.unapplied_state_sql(
-                changelog, unique_key, trueup.get_shard_columns(changelog)
-            )) -%}
-        {%- endif -%}
+        {%- do trueup.create_state(changelog, target_relation, unique_key) -%}
         {%- set position = trueup.get_position(changelog, target_relation) -%}
         {%- do trueup._require_changelog_ahead(collection, position) -%}
         {%- if position.applied_seq == position.last_seq -%}
-            {%- call noop_statement('main', 'up to date at batch ' ~ position.applied_seq) -%}
-                -- nothing to apply
-            {%- endcall -%}
+            {%- do trueup._no_op('up to date at batch ' ~ position.applied_seq) -%}
         {%- else -%}
             {%- do run_query(trueup.declare_applied_sql(collection, position.applied_seq)) -%}
             {%- call statement('main') -%}
@@ -40,8 +35,7 @@
         {%- endif -%}
     {%- endif -%}
 
-    {%- do apply_grants(target_relation, config.get('grants'), should_revoke=True) -%}
-    {%- do persist_docs(target_relation, model) -%}
+    {%- do trueup._finish(target_relation) -%}
 
     {{ run_hooks(post_hooks) }}
 

@@ -1,10 +1,11 @@
 {{ config(materialized='view') }}
-{%- set collections = var('trueup_collections', ['files'] if project_name == 'trueup' else []) %}
+{%- set demo = ['files'] if project_name == 'trueup' else [] %}
+{%- set collections = var('trueup_collections', demo) %}
 
 with
 
 progress as (
-{% for collection in collections %}
+    {% for collection in collections %}
     select
         '{{ collection }}' as collection,
         _seq,
@@ -15,7 +16,7 @@ progress as (
     from {{ ref(collection ~ '_changelog') }}
     where _kind = 'progress'
     {% if not loop.last %}union all{% endif %}
-{% else %}
+    {% else %}
     select
         cast(null as string) as collection,
         cast(null as bigint) as _seq,
@@ -24,17 +25,17 @@ progress as (
         cast(null as string) as _batch_id,
         cast(null as {{ trueup._statistics_type() }}) as _statistics
     where false
-{% endfor %}
+    {% endfor %}
 )
 
 select
-    collection,
-    _seq as batch,
-    _lower as lower,
-    _upper as upper,
-    _batch_id as batch_id,
-    _statistics.*,
+    progress.collection,
+    progress._seq as batch,
+    progress._lower as lower,
+    progress._upper as upper,
+    progress._batch_id as batch_id,
+    progress._statistics.*,
     timestampdiff(
-        second, _statistics.minted_at, _statistics.committed_at
+        second, progress._statistics.minted_at, progress._statistics.committed_at
     ) as duration
 from progress

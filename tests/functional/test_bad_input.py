@@ -91,13 +91,53 @@ def test_a_batch_size_that_is_no_positive_integer_is_refused(project: Project, v
     project.configure(
         c={"+unique_key": ["k"], "+meta": {"trueup": {"max_commands_per_batch": value}}}
     )
-    refused(project, "Option `max_commands_per_batch`", "a positive integer", f"Got: {value}")
+    refused(project, "Option `max_commands_per_batch`", "positive integer", f"Got: {value}")
 
 
 def test_a_column_with_one_of_our_names_is_refused(project: Project) -> None:
     project.sql("create or replace table {}.own as select 'a' k, 1 n, 2L ts, 'x' _diff_reason")
     commands(project, "bad_input.own")
     refused(project, "begin with _diff", "Got: _diff_reason", "Rename it")
+
+
+@pytest.mark.parametrize("name", ["_diff", "_seq", "_kind", "_Lower", "_value"])
+def test_a_column_that_is_one_of_ours_is_refused(project: Project, name: str) -> None:
+    project.sql(f"create or replace table {{}}.own as select 'a' k, 1 n, 2L ts, 'x' {name}")
+    commands(project, "bad_input.own")
+    refused(project, f"Got: {name}", "Rename it")
+
+
+def test_other_columns_than_those_of_the_changelog_are_refused(project: Project) -> None:
+    project.sql("create or replace table {}.other as select 'a' k, 1 n, 2L ts, 3 v, 'x' w")
+    commands(project, "bad_input.other", columns="['v', 'w']")
+    refused(project, "those that its changelog was made with: k string, v string", "w string")
+
+
+def test_columns_in_another_order_are_the_same_columns(
+    new_project: Callable[[str], Project],
+) -> None:
+    project = new_project("reordered")
+    project.add_collection("c", KEY, [Column("v", "string"), Column("w", "string")])
+    project.append("c", [Command(1, (1,), ("a",), ("v1", "w1"))])
+    project.run()
+    model = project.folder / "models/c/c_commands.sql"
+    model.write_text(model.read_text().replace('["v", "w"]', '["w", "v"]'))
+    project.configure()
+    project.append("c", [Command(2, (1,), ("b",), ("v2", "w2"))])
+    project.run()
+    assert multiset(project.rows("c")) == multiset([("a", "v1", "w1"), ("b", "v2", "w2")])
+
+
+@pytest.mark.parametrize("until", ["soon", True, 1.5])
+def test_an_until_that_is_no_integer_is_refused(project: Project, until: Any) -> None:
+    refused(project, "Var `trueup_until` must be an integer", f"Got: {until}", until=until)
+
+
+def test_a_switch_that_is_neither_true_nor_false_is_refused(project: Project) -> None:
+    project.append("c", [Command(2, (1,), ("b",), ("second",))])
+    refused(project, "Var `trueup_read_only` must be true or false", read_only="yes")
+    project.sql("delete from {}.c_log where log_ts = 2")
+    project.sql("delete from {}.c_batch")
 
 
 def test_a_null_tick_is_refused(project: Project) -> None:
@@ -159,13 +199,27 @@ def test_a_table_format_without_merge_is_refused(project: Project) -> None:
 def test_a_full_refresh_of_the_changelog_is_refused(project: Project) -> None:
     project.run("c_changelog", "--full-refresh", fails=True)
     said = "\n".join(project.messages)
-    assert "A changelog is the only copy of its history" in said
-    assert "trueup_rebase" in said
+    assert "Var `trueup_rebase` must be true for --full-refresh" in said
+    assert "the only copy of its history" in said
 
 
 def test_a_rebase_without_the_batch_is_refused(project: Project) -> None:
     project.run("c_changelog", "--full-refresh", fails=True, rebase=True)
-    assert "A rebase must be run with the batch of the collection" in "\n".join(project.messages)
+    assert "a selection without c_batch" in "\n".join(project.messages)
+
+
+def test_a_rebase_that_is_read_only_is_refused(project: Project) -> None:
+    project.run("--full-refresh", fails=True, rebase=True, read_only=True)
+    assert "A rebase must be a run that writes" in "\n".join(project.messages)
+
+
+def test_a_model_run_before_the_one_that_makes_its_source_is_refused(
+    new_project: Callable[[str], Project],
+) -> None:
+    project = new_project("too_early")
+    project.add_collection("c", KEY, VALUE)
+    project.run("c_changelog", fails=True)
+    assert "c_changelog must be run after c_batch has made" in "\n".join(project.messages)
 
 
 def test_a_changelog_that_lost_batches_is_refused(project: Project) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import SparkRuntimeException
 
 from tests import git_history
 from tests.acceptance import Column, multiset
+from tests.oracle import Command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,8 +40,36 @@ def test_every_tree_of_dbt_utils_is_exact_at_its_commit(history: Project) -> Non
 
 
 @pytest.mark.parametrize("history", ["dbt-core"], indirect=True)
-def test_the_last_tree_of_dbt_core_is_exact_after_one_run(history: Project) -> None:
+def test_every_tree_of_dbt_core_is_exact_as_of_its_commit_after_one_run(history: Project) -> None:
     trees = git_history.load("dbt-core").trees
+    for commit_no in trees:
+        history.write(
+            f"models/files_at_{commit_no}.sql", f"{{{{ trueup.as_of('files', {commit_no}) }}}}"
+        )
+    first, *_, last = trees
+    history.write(
+        "models/files_since.sql", f"{{{{ trueup.changes_between('files', {first}, {last}) }}}}"
+    )
     history.run()
-    assert multiset(history.rows("files")) == multiset(trees[max(trees)])
+    assert multiset(history.rows("files")) == multiset(trees[last])
     assert history.progress("files")[0]["_statistics"]["messages_received"] == 70_740
+    for commit_no, tree in trees.items():
+        assert multiset(history.rows(f"files_at_{commit_no}")) == multiset(tree), commit_no
+    changed = {row[:-1]: row[-1] for row in history.rows("files_since")}
+    assert multiset(row for row, diff in changed.items() if diff == 1) == multiset(
+        set(trees[last]) - set(trees[first])
+    )
+    assert multiset(row for row, diff in changed.items() if diff == -1) == multiset(
+        set(trees[first]) - set(trees[last])
+    )
+
+
+def test_a_tick_that_is_not_settled_cannot_be_read(new_project: Callable[[str], Project]) -> None:
+    project = new_project("not_settled")
+    project.add_collection("files", KEY, VALUE)
+    project.append("files", [Command(5, (1,), ("a",), ("100644", "b"))])
+    project.write("models/at.sql", "{{ trueup.as_of('files', 6) }}")
+    project.run("models/files")
+    project.run("at", fails=None)
+    with pytest.raises(SparkRuntimeException, match="tick 6 is not settled yet: the upper of"):
+        project.rows("at")

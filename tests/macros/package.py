@@ -1,11 +1,13 @@
 """The package's macros without dbt and Spark: what they render, and what they refuse.
 
 Each file of `macros/` is compiled once. `in_model` then runs them in a context of stand-ins for
-what dbt hands to a model; whatever would query raises `QueriedError`.
+what dbt hands to a model. A query that a test gives no answer to raises `QueriedError`.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +20,7 @@ from jinja2 import nodes
 from jinja2.ext import Extension
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from jinja2.parser import Parser
 
@@ -165,10 +167,15 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
     graph: Mapping[str, Mapping[str, str | None]] | None = None,
     variables: Mapping[str, object] | None = None,
     execute: bool = True,
+    package: str = "shop",
     columns: Mapping[str, str] | None = None,
+    row: Mapping[str, object] | None = None,
+    tables: Collection[str] | None = None,
+    full_refresh: bool = False,
+    selected: Collection[str] | None = None,
     **config: object,
 ) -> Package:
-    """Give the macros as the model `name` of the package `shop` sees them.
+    """Give the macros as the model `name` sees them.
 
     Args:
         name: Name of the model.
@@ -177,7 +184,12 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
         graph: The models that dbt knows; None for a whole collection `files`.
         variables: The vars that are set.
         execute: Whether dbt compiles the model, and does not just parse it.
+        package: The package of the model.
         columns: What a query of columns is answered with, names and types; None for no answer.
+        row: What every other query is answered with; None for no answer.
+        tables: The tables that are there; None where they may not be asked for.
+        full_refresh: Whether dbt runs with `--full-refresh`.
+        selected: Names of the models that dbt runs; None for all that it knows.
         config: Other configs of the model.
     """
     if unique_key is not None:
@@ -186,24 +198,36 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
         config["meta"] = {"trueup": options}
     set_variables = dict(variables or {})
     known = models() if graph is None else graph
+    nodes_selected = known if selected is None else [f"model.{package}.{one}" for one in selected]
+    told = _Told([])
     return Package(
         {
             "adapter": _Warehouse(),
             "api": SimpleNamespace(Relation=Relation),
+            "apply_grants": told.of("grants"),
+            "compiled_code": "select 1",
             "config": Config(config, execute=execute),
             "exceptions": SimpleNamespace(raise_compiler_error=_refuse),
             "execute": execute,
             "graph": {"nodes": known},
             "invocation_id": "1b5f",
-            "load_relation": _query,
-            "model": SimpleNamespace(name=name, package_name="shop", columns=VALUES),
+            "load_relation": _query if tables is None else _Tables(tables),
+            "local_md5": lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
+            "model": SimpleNamespace(name=name, package_name=package, columns=VALUES),
+            "modules": SimpleNamespace(re=re),
+            "noop_statement": told.of("no-op"),
+            "persist_constraints": told.of("constraints"),
+            "persist_docs": told.of("docs"),
             "ref": lambda model: f"lake.{model}",
             "return": _return,
             "run_hooks": lambda _: "",
-            "run_query": _query if columns is None else _Answer(columns),
-            "should_full_refresh": lambda: False,
+            "run_query": _query if columns is None and row is None else _Answer(columns, row),
+            "selected_resources": list(nodes_selected),
+            "should_full_refresh": lambda: full_refresh,
             "statement": _query,
+            "store_raw_result": told.of("report"),
             "this": Relation(None, "lake", name),
+            "told": told.messages,
             "var": lambda variable, default=None: set_variables.get(variable, default),
         }
     )
@@ -227,13 +251,43 @@ class _Warehouse:
 
 
 @dataclass(frozen=True)
+class _Told:
+    """What a materialization told dbt: what it is, and the message or the relation."""
+
+    messages: list[tuple[str, str]]
+
+    def of(self, what: str) -> Callable[..., str]:
+        def hear(
+            subject: object, detail: object = None, *, message: object = None, **_: object
+        ) -> str:
+            given = message or detail
+            self.messages.append((what, given if isinstance(given, str) else str(subject)))
+            return ""
+
+        return hear
+
+
+@dataclass(frozen=True)
 class _Answer:
-    """A query that is answered with columns, whatever it asks."""
+    """A query of columns, or of one row, that is answered; with nothing to answer, it raises."""
 
-    columns: Mapping[str, str]
+    columns: Mapping[str, str] | None
+    row: Mapping[str, object] | None
 
-    def __call__(self, _: str) -> list[tuple[str, str]]:
-        return list(self.columns.items())
+    def __call__(self, sql: str) -> object:
+        if sql.startswith("describe query "):
+            return _query(sql) if self.columns is None else list(self.columns.items())
+        return _query(sql) if self.row is None else SimpleNamespace(rows=[self.row])
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """The tables of the warehouse, as `load_relation` finds them."""
+
+    names: Collection[str]
+
+    def __call__(self, relation: object) -> object:
+        return relation if str(relation) in self.names else None
 
 
 def _query(*arguments: object, **_: object) -> NoReturn:

@@ -91,13 +91,27 @@ def test_a_model_knows_its_collection_by_its_own_name(role: str) -> None:
     assert in_model(f"my_{role}_files_{role}")._collection_of(role) == f"my_{role}_files"
 
 
-def test_collections_that_share_a_session_do_not_share_its_objects() -> None:
-    trueup = in_model("files_batch")
-    names = {
-        trueup._session_name(collection, what)
-        for collection in ("files", "orders", "two words")
-        for what in ("frontier", "input", "applied")
-    }
+OBJECTS = ("frontier", "input", "applied")
 
-    assert len(names) == 9
-    assert "`trueup__shop__files__frontier`" in names
+
+def session_names(package: str, collection: str) -> set[str]:
+    trueup = in_model(f"{collection}_batch", package=package)
+    return {trueup._session_name(collection, what) for what in OBJECTS}
+
+
+def test_collections_that_share_a_session_do_not_share_its_objects() -> None:
+    owners = [("shop", "files"), ("shop", "orders"), ("shop", "two words"), ("other", "files")]
+    names = [session_names(package, collection) for package, collection in owners]
+
+    assert len(set().union(*names)) == len(OBJECTS) * len(owners)
+
+
+def test_underscores_do_not_make_two_collections_of_different_packages_one() -> None:
+    assert session_names("a", "b__c").isdisjoint(session_names("a__b", "c"))
+
+
+def test_a_session_object_has_the_same_name_in_every_model_of_its_collection() -> None:
+    names = {in_model(f"files_{role}")._session_name("files", "input") for role in ROLES}
+
+    assert len(names) == 1
+    assert names.pop().startswith("`trueup__files__")

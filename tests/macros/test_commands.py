@@ -8,7 +8,10 @@ import pytest
 
 from tests.macros.package import Package, in_model, refused
 
-NAMES = ("sequence_by", "columns")
+LISTS = {
+    "sequence_by": "a non-empty list of non-empty strings.",
+    "columns": "a non-empty list of non-empty strings, none twice.",
+}
 EXPRESSIONS = ("ts", "delete_when", "error", "error_key")
 
 
@@ -21,18 +24,47 @@ def one_line(sql: str) -> str:
     return " ".join(sql.split())
 
 
-@pytest.mark.parametrize("argument", NAMES)
+@pytest.mark.parametrize("argument", LISTS)
 @pytest.mark.parametrize(
-    "value", ["a", [], {"a": 1}, 7, ["a", "a"], ["a", "A"], ["a", ""], ["a", " "], ["a", None], [1]]
+    "value", ["a", [], {"a": 1}, 7, ["a", ""], ["a", " "], ["a", None], [1], [["a"]]]
 )
-def test_a_list_of_anything_but_distinct_strings_is_refused(argument: str, value: object) -> None:
+def test_anything_but_a_list_of_strings_is_refused(argument: str, value: object) -> None:
     must, got = refused(render, **{argument: value})
 
-    assert must == (
-        f"`trueup.commands` argument `{argument}` must be "
-        "a non-empty list of distinct, non-empty strings."
-    )
+    assert must == f"`trueup.commands` argument `{argument}` must be {LISTS[argument]}"
     assert got == f"Got: {value}"
+
+
+@pytest.mark.parametrize("columns", [["a", "a"], ["a", "A"]])
+def test_a_column_that_is_named_twice_is_refused_whatever_its_case(columns: list[str]) -> None:
+    must, got = refused(render, columns=columns)
+
+    assert must == f"`trueup.commands` argument `columns` must be {LISTS['columns']}"
+    assert got == f"Got: {columns}"
+
+
+def test_terms_of_the_order_may_differ_in_case_only() -> None:
+    sql = one_line(render(sequence_by=["payload:a", "payload:A"]))
+
+    assert "named_struct( '_1', payload:a, '_2', payload:A ) as _order" in sql
+
+
+@pytest.mark.parametrize("relation", [None, "", "  "])
+def test_a_log_that_is_no_relation_is_refused(relation: object) -> None:
+    must, got = refused(render, relation=relation)
+
+    assert must == "`trueup.commands` argument `relation` must be a relation."
+    assert got == f"Got: {relation}"
+
+
+@pytest.mark.parametrize("name", ["path", "PATH", "a`b"])
+def test_a_key_column_among_the_values_is_refused_whatever_its_case(name: str) -> None:
+    trueup = in_model("files_commands", unique_key=["Path", "a`b"])
+
+    must, got = refused(render, trueup, columns=["mode", name])
+
+    assert must == "`trueup.commands` argument `columns` must be free of key columns."
+    assert got == f"Got: {name}"
 
 
 @pytest.mark.parametrize("argument", EXPRESSIONS)
@@ -123,8 +155,10 @@ def test_a_null_in_one_of_several_key_columns_is_a_value() -> None:
     assert "is null then 'null'" not in render(trueup)
 
 
-def test_an_unknown_option_is_refused() -> None:
-    refused(render, in_model("files_commands", options={"null_key": "value"}))
+@pytest.mark.parametrize("unique_key", [["path"], ["a", "b"]])
+def test_a_bad_option_is_refused_whatever_the_key(unique_key: list[str]) -> None:
+    for options in ({"null_key": "value"}, {"null_keys": "maybe"}):
+        refused(render, in_model("files_commands", unique_key=unique_key, options=options))
 
 
 def test_a_tick_of_another_type_is_refused_by_the_query_with_the_expression_that_came() -> None:

@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 from tests.macros.package import ROOT, in_model
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 FOLDERS = sorted(path for path in (ROOT / "macros").iterdir() if any(path.glob("*.sql")))
 MACROS = in_model("files").macros
 PUBLIC = ("commands", "batch", "changelog", "state", "collection", "errors")
 
 
+def page_of(folder: Path) -> list[dict[str, Any]]:
+    page: list[dict[str, Any]] = yaml.safe_load((folder / f"_{folder.name}.yml").read_text())[
+        "macros"
+    ]
+    return page
+
+
 @lru_cache
 def documented() -> dict[str, dict[str, Any]]:
-    pages = [folder / f"_{folder.name}.yml" for folder in FOLDERS]
-    return {
-        macro["name"]: macro
-        for page in pages
-        for macro in yaml.safe_load(page.read_text())["macros"]
-    }
+    return {macro["name"]: macro for folder in FOLDERS for macro in page_of(folder)}
+
+
+def defined_in(folder: Path) -> set[str]:
+    sql = "".join(file.read_text() for file in folder.glob("*.sql"))
+    blocks = re.findall(r"\{% (macro|test|materialization) (\w+)", sql)
+    form = {"macro": "{}", "test": "test_{}", "materialization": "materialization_{}_spark"}
+    return {form[block].format(name) for block, name in blocks}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_folder_documents_its_own_macros_each_once(folder: Path) -> None:
+    names = [macro["name"] for macro in page_of(folder)]
+
+    assert sorted(names) == sorted(defined_in(folder))
 
 
 def test_every_macro_is_documented_and_nothing_else_is() -> None:

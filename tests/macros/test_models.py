@@ -55,7 +55,7 @@ def test_the_stand_ins_do_notice_a_query() -> None:
 def test_only_the_key_and_our_own_names_are_quoted_in_the_sql(model: str) -> None:
     found = names(render(model, in_model(model, unique_key=HOSTILE_KEY)))
 
-    ours = {name for name in found if name.startswith("trueup__shop__files__")}
+    ours = {name for name in found if name.startswith("trueup__files__")}
     assert found - ours <= {*HOSTILE_KEY, "_error_key"}
 
 
@@ -122,6 +122,37 @@ def test_the_collection_shows_rows_without_our_columns() -> None:
 @pytest.mark.parametrize("model", ["files_batch", "files_state", "files_errors"])
 def test_a_model_without_a_key_is_refused(model: str) -> None:
     refused(render, model, in_model(model, unique_key=None))
+
+
+@each_model
+def test_a_model_with_a_bad_option_is_refused(model: str) -> None:
+    for options in ({"lat": "drop"}, {"late": "never"}):
+        refused(render, model, in_model(model, options=options))
+
+
+def test_a_batch_collects_folds_emits_and_summarizes_in_this_sequence() -> None:
+    trueup = in_model("files_batch")
+    identity = ["path", "_error_key"]
+    parts = (
+        trueup.collect_steps(trueup._session_name("files", "input"), "lake.files_state", identity),
+        trueup.fold_ticks(identity),
+        trueup.emit_updates(identity),
+        trueup.summarize_batch(
+            trueup._session_name("files", "frontier"), "lake.files_state", identity
+        ),
+    )
+
+    assert ",\n\n".join(str(part) for part in parts) in render("files_batch", trueup)
+
+
+def test_a_state_is_the_consolidated_tail_of_its_changelog() -> None:
+    trueup = in_model("files_state")
+
+    assert render("files_state", trueup) == trueup.consolidate_tail(
+        changelog="lake.files_changelog",
+        applied=trueup._session_name("files", "applied"),
+        identity=["path", "_error_key"],
+    )
 
 
 def test_a_batch_depends_on_the_commands_and_reads_the_state_by_name() -> None:

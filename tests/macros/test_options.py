@@ -115,6 +115,46 @@ def test_every_var_is_documented() -> None:
     assert used
 
 
+SWITCHES = ("trueup_read_only", "trueup_rebase")
+
+
+def test_a_var_that_is_not_set_has_its_default() -> None:
+    trueup = in_model("files_batch")
+
+    assert trueup._var("trueup_until") is None
+    assert [trueup._var(name) for name in SWITCHES] == [False, False]
+
+
+@pytest.mark.parametrize("until", [None, 0, 340, -7])
+def test_until_is_an_integer_or_null(until: object) -> None:
+    assert in_model("files_batch", variables={"trueup_until": until})._var("trueup_until") == until
+
+
+@pytest.mark.parametrize("until", ["340", "", 3.4, True, [340]])
+def test_an_until_of_another_type_is_refused(until: object) -> None:
+    trueup = in_model("files_batch", variables={"trueup_until": until})
+
+    must, got = refused(trueup._var, "trueup_until")
+
+    assert must == "Var `trueup_until` must be an integer, or null for no cap."
+    assert got == f"Got: {until}"
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_a_switch_is_true_or_false(name: str) -> None:
+    for value in (True, False):
+        assert in_model("files_batch", variables={name: value})._var(name) is value
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+@pytest.mark.parametrize("value", ["true", "False", "yes", 1, 0, None, "", [True]])
+def test_a_switch_of_another_value_is_refused(name: str, value: object) -> None:
+    must, got = refused(in_model("files_batch", variables={name: value})._var, name)
+
+    assert must == f"Var `{name}` must be true or false."
+    assert got == f"Got: {value}"
+
+
 @pytest.mark.parametrize("role", ["batch", "changelog", "state"])
 def test_a_materialization_refuses_a_bad_option_before_it_queries(role: str) -> None:
     trueup = in_model(f"files_{role}", options={"late": "never"})
@@ -149,7 +189,10 @@ def test_a_key_with_anything_but_distinct_names_is_refused(unique_key: list[obje
 
     must, got = refused(trueup._unique_key, "batch")
 
-    assert "`unique_key` must be a non-empty list of distinct, non-empty strings" in must
+    assert must == (
+        "Config `unique_key` of files_batch must be a non-empty list of non-empty strings,"
+        " none twice."
+    )
     assert got == f"Got: {unique_key}"
 
 

@@ -82,12 +82,12 @@ def test_the_first_batch_begins_at_as_of() -> None:
 
 
 def test_the_upper_never_goes_back() -> None:
-    assert "greatest(lower, least( coalesce(log_upper, lower), null )) as upper" in frontier()
+    assert "greatest(lower, least( coalesce((log_upper), lower), null )) as upper" in frontier()
 
 
 def test_the_upper_is_capped_by_trueup_until() -> None:
     for until in (0, 340):
-        assert f"coalesce(log_upper, lower), {until} )) as upper" in frontier(trueup_until=until)
+        assert f"coalesce((log_upper), lower), {until} )) as upper" in frontier(trueup_until=until)
 
 
 def test_the_input_upper_takes_the_place_of_the_logs() -> None:
@@ -96,37 +96,111 @@ def test_the_input_upper_takes_the_place_of_the_logs() -> None:
     assert "least( coalesce((log_upper - 1), lower), null )" in sql
 
 
+def test_a_bad_until_is_refused() -> None:
+    refused(frontier, trueup_until="340")
+
+
 def test_a_batch_is_cut_only_where_its_size_is_limited() -> None:
     assert "cut_upper" not in frontier()
-    assert "when max(command_count) > 500 then" in frontier({"max_commands_per_batch": 500})
+    assert "coalesce((select cut_upper from cut), upper) as upper" in frontier(
+        {"max_commands_per_batch": 500}
+    )
 
 
-OWN = in_model("files_batch")._own_columns()
+def test_a_cut_is_after_the_last_tick_that_fits_and_never_before_the_first() -> None:
+    sql = " ".join(str(in_model("files_batch").cut_at_a_tick(RELATIONS[0], 500)).split())
+
+    assert (
+        "case when max(command_count) > 500 then coalesce( "
+        "max(_ts) filter (where command_count <= 500), min(_ts) ) + 1 end as cut_upper"
+    ) in sql
+
+
+def test_a_null_tick_is_refused() -> None:
+    trueup = in_model("files_batch", row={"null_ticks": 3})
+
+    must, got = refused(trueup.get_frontier, *RELATIONS, trueup._options())[:2]
+
+    assert "argument `ts` must be not null for every command of lake.files_commands" in must
+    assert "3" in got
+
+
+TRUEUP = in_model("files_commands")
+OWN = TRUEUP._own_columns()
 LOG = {"path": "string", "a b": "map<string,int>", "op": "string"}
+SHARD = [{"name": "path", "type": "string"}, {"name": "size", "type": "double"}]
+
+
+def column(name: str, kind: str = "int") -> dict[str, str]:
+    return {"name": name, "type": kind}
 
 
 @pytest.mark.parametrize("own", OWN)
 def test_a_column_that_begins_with_one_of_ours_is_refused(own: str) -> None:
-    for name in (f"{own}_2", f"{own}x", own.upper()):
-        trueup = in_model("files_batch", columns={"path": "string", name: "int"})
+    for name in (own, f"{own}_2", f"{own}x", own.upper()):
+        must, got, next_step = refused(
+            TRUEUP._require_user_columns, [column("path", "string"), column(name)]
+        )
 
-        must, got, next_step = refused(trueup.get_shard_columns, RELATIONS[0])
-
-        assert "must be named other than trueup's own, which begin with _" in must
+        assert must.startswith("`trueup.commands` in files_commands: a key or value column must be")
+        assert "named other than trueup's own columns, which begin with _" in must
         assert got == f"Got: {name}"
         assert "Rename it" in next_step
 
 
+def test_every_name_with_an_underscore_that_the_models_write_is_one_of_ours() -> None:
+    batch = in_model("files_batch")
+    sql = [
+        batch.batch("files"),
+        batch.input_view_sql("files", RELATIONS[0], ["path"], SHARD),
+        in_model("files_changelog").changelog("files"),
+        in_model("files_state").state("files"),
+    ]
+    written = set(re.findall(r"(?<![\w`])_\w+", re.sub(r"--.*", "", "".join(map(str, sql)))))
+
+    assert {"_hash", "_prior", "_last", "_is_row", "_command_rank"} <= written
+    assert [name for name in sorted(written) if not name.startswith(tuple(OWN))] == []
+
+
+@pytest.mark.parametrize("name", ["ts", "is_row", "_", "_t", "__ts", "a_ts", "#", "Diff"])
+def test_a_column_that_only_resembles_one_of_ours_is_fine(name: str) -> None:
+    TRUEUP._require_user_columns([column(name)])
+
+
 @pytest.mark.parametrize(
-    "kind", ["map<string,int>", "array<map<string,int>>", "struct<a:map<int,int>>", "variant"]
+    "kind",
+    [
+        "map<string,int>",
+        "array<map<string,int>>",
+        "struct<a:map<int,int>>",
+        "variant",
+        "array<variant>",
+        "struct<a:variant,b:int>",
+        "struct<a:int,b:variant>",
+        "struct<a:array<struct<b:variant>>>",
+    ],
 )
 def test_a_column_that_cannot_be_compared_is_refused(kind: str) -> None:
-    trueup = in_model("files_batch", columns={"path": "string", "a b": kind})
+    must, got, next_step = refused(TRUEUP._require_user_columns, [column("a b", kind)])
 
-    must, got, _ = refused(trueup.get_shard_columns, RELATIONS[0])
-
-    assert "must be of a type that can be compared" in must
+    assert "must be of a type that can be compared; maps and variants cannot" in must
     assert got == f"Got: a b {kind}"
+    assert "to_json" in next_step
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "struct<variant_id:int>",
+        "struct<a:int,variant:string>",
+        "struct<invariant:int,map:string>",
+        "array<struct<map_id:int,variant_:array<int>>>",
+        "binary",
+        "decimal(10,2)",
+    ],
+)
+def test_a_field_that_is_named_like_a_type_is_no_type(kind: str) -> None:
+    TRUEUP._require_user_columns([column("a b", kind)])
 
 
 def test_the_shard_has_the_users_columns_in_their_order() -> None:
@@ -136,6 +210,35 @@ def test_the_shard_has_the_users_columns_in_their_order() -> None:
     assert trueup.get_shard_columns(RELATIONS[0]) == [
         {"name": name, "type": kind} for name, kind in found.items()
     ]
+
+
+def test_the_columns_of_the_changelog_are_the_same_in_any_order() -> None:
+    in_model("files_batch")._require_same_columns(RELATIONS[0], SHARD[::-1], SHARD)
+
+
+@pytest.mark.parametrize(
+    "came",
+    [
+        [],
+        SHARD[:1],
+        [*SHARD, column("mode", "string")],
+        [SHARD[0], column("size", "float")],
+        [SHARD[0], column("length", "double")],
+    ],
+)
+def test_changed_columns_are_refused_with_those_of_the_changelog(
+    came: list[dict[str, str]],
+) -> None:
+    trueup = in_model("files_batch")
+
+    must, got, next_step = refused(trueup._require_same_columns, RELATIONS[0], came, SHARD)
+
+    assert must == (
+        "The key and value columns of lake.files_commands must be those that its changelog was made"
+        " with: path string, size double."
+    )
+    assert got == "Got: " + ", ".join(sorted(f"{one['name']} {one['type']}" for one in came))
+    assert "trueup_rebase: true" in next_step
 
 
 @pytest.mark.parametrize("key", [["path"], ["PATH", "a b"]])
@@ -152,24 +255,45 @@ def test_a_key_column_that_the_log_does_not_have_is_refused_with_those_that_it_h
     assert got == "Got: pth"
 
 
+def input_view(columns: list[dict[str, str]], unique_key: list[str]) -> str:
+    trueup = in_model("files_batch")
+    return " ".join(str(trueup.input_view_sql("files", RELATIONS[0], unique_key, columns)).split())
+
+
 def test_an_input_takes_the_ticks_from_the_lower_to_before_the_upper() -> None:
     trueup = in_model("files_batch")
-    columns = [{"name": "path", "type": "string"}, {"name": "size", "type": "double"}]
-    sql = trueup.input_view_sql("files", RELATIONS[0], ["path"], columns)
+    sql = input_view(SHARD, ["path"])
 
-    variable = "`trueup__shop__files__frontier`"
+    variable = trueup._session_name("files", "frontier")
     assert f"where _ts >= {variable}.lower and _ts < {variable}.upper" in sql
-    assert "create or replace temporary view `trueup__shop__files__input`" in sql
+    view = trueup._session_name("files", "input")
+    assert sql.startswith(f"create or replace temporary view {view} as")
 
 
 def test_an_input_takes_columns_of_any_name() -> None:
-    trueup = in_model("files_batch")
-    columns = [{"name": name, "type": "string"} for name in ("a`b", "it's", "back\\slash")]
-    sql = trueup.input_view_sql("files", RELATIONS[0], ["a`b"], columns)
+    sql = input_view([column(name, "string") for name in ("a`b", "it's", "back\\slash")], ["a`b"])
 
     assert "case when _error_key is null then `a``b` end as `a``b`" in sql
     for literal, name in (("'it\\'s'", "`it's`"), ("'back\\\\slash'", "`back\\slash`")):
-        assert f"{literal}, case when _error is null and _error_key is null then {name} end" in sql
+        assert f"case when _is_row then {name} end as {name}" in sql
+        assert f"{literal}, {name}," in sql
+
+
+def test_only_an_upsert_without_an_error_has_a_content() -> None:
+    sql = input_view(SHARD, ["path"])
+
+    assert "_op <> 'delete' and _error is null and _error_key is null as _is_row" in sql
+    assert "case when _is_row then `size` + cast(0 as double) end as `size`" in sql
+    assert "case when _op <> 'delete' then case when _error_key is null then _error" in sql
+
+
+def test_the_hash_covers_the_content_and_nothing_else() -> None:
+    sql = input_view([*SHARD, column("mode", "string")], ["path"])
+
+    assert (
+        "xxhash64( _op, _error, `size` is null, `size`, `mode` is null, `mode` ) as _hash"
+        " from contents"
+    ) in sql
 
 
 @pytest.mark.parametrize("number", ["float", "double"])
@@ -207,7 +331,17 @@ def test_an_apply_joins_every_column_of_the_identity_null_safe() -> None:
         assert f"state.`{column}` <=> net.`{column}`" in sql
 
 
+def test_a_tail_without_a_batch_leaves_the_progress_where_it_was() -> None:
+    sql = in_model("files_state").consolidate_tail("lake.files_changelog", "`applied`", ["path"])
+
+    assert "coalesce(max(_seq), `applied`) as _seq" in sql
+
+
 @pytest.mark.parametrize("value", ["path", [], None, ["a", "A"]])
 def test_a_data_test_of_the_key_takes_a_list_of_names(value: object) -> None:
-    refused(in_model("test")._require_list, "one_live_row_per_key", "unique_key", value)
-    refused(in_model("test").test_one_live_row_per_key, "lake.files_changelog", value)
+    must, got = refused(in_model("t").test_one_live_row_per_key, "lake.files_changelog", value)
+
+    assert must.startswith(
+        "`trueup.one_live_row_per_key` argument `unique_key` must be a non-empty"
+    )
+    assert got == f"Got: {value}"

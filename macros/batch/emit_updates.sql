@@ -2,7 +2,7 @@
     CTEs that turn the folded ticks into updates: a retraction of the value before, where there
     was one, and an addition of the value after, where there is one.
 -#}
-{% macro folded_updates(identity) -%}
+{% macro emit_updates(identity) -%}
     {%- set columns = trueup._column_list(identity) -%}
 steps_taken as (
 

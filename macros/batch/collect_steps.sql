@@ -6,7 +6,7 @@
     Steps of a key, in sequence: 0 what is persisted (no `_ts`), 1 a correction at the lower,
     2 the commands. Nothing makes step 1 yet.
 -#}
-{% macro prior_and_commands(input, state, identity) -%}
+{% macro collect_steps(input, state, identity) -%}
     {%- set columns = trueup._column_list(identity) -%}
 commands as (
 

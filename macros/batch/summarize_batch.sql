@@ -2,7 +2,7 @@
     The CTE `progress`: the one progress row of the batch, with its statistics. It checks that the
     state which the priors came from is exactly the one that the batch was minted on.
 -#}
-{% macro batch_progress(frontier, state, identity) -%}
+{% macro summarize_batch(frontier, state, identity) -%}
 transitions as (
 
     select
@@ -72,7 +72,8 @@ progress as (
             'late_dropped', {{ frontier }}.late_dropped,
             'ties', ties,
             'records_indexed',
-            {{ frontier }}.records_indexed + inserts - deletes + error_inserts - error_retractions,
+            {{ frontier }}.records_indexed
+            + inserts - deletes + error_inserts - error_retractions,
             'minted_at', {{ frontier }}.minted_at,
             'committed_at', cast(null as timestamp)
         ) as _statistics
@@ -89,6 +90,7 @@ progress as (
         'messages_received: bigint', 'commands_settled: bigint', 'updates_staged: bigint',
         'inserts: bigint', 'updates: bigint', 'deletes: bigint', 'retractions: bigint',
         'error_inserts: bigint', 'error_retractions: bigint', 'late_dropped: bigint',
-        'ties: bigint', 'records_indexed: bigint', 'minted_at: timestamp', 'committed_at: timestamp',
+        'ties: bigint', 'records_indexed: bigint',
+        'minted_at: timestamp', 'committed_at: timestamp',
     ] | join(', ') ~ '>') }}
 {%- endmacro %}

@@ -1,0 +1,33 @@
+{#-
+    Names that are ours: the columns of the shard and, below, those of the fold's steps. A user's
+    column may not begin with one of them.
+-#}
+{% macro _own_columns() -%}
+    {{ return([
+        '_ts', '_order', '_op', '_error', '_error_key', '_diff', '_cause', '_kind',
+        '_seq', '_lower', '_upper', '_batch_id', '_statistics',
+        '_value', '_hash', '_step', '_command', '_prior', '_is_', '_was_', '_last', '_applied',
+    ]) }}
+{%- endmacro %}
+
+
+{#- Raises for a key or value column with a name of ours, or of a type that has no equality. -#}
+{% macro _require_user_columns(columns) -%}
+    {%- set subject = '`trueup.commands` in ' ~ model.name ~ ': a key or value column' -%}
+    {%- for column in columns -%}
+        {%- for own in trueup._own_columns() if column.name.lower().startswith(own) -%}
+            {%- do trueup._refuse(
+                subject, "named other than trueup's own columns, which begin with " ~ own,
+                column.name, 'Rename it in the relation that `trueup.commands` reads.'
+            ) -%}
+        {%- endfor -%}
+        {%- set incomparable = modules.re.search('(^|[:<])(map<|variant($|[,>]))', column.type) -%}
+        {%- if incomparable -%}
+            {%- do trueup._refuse(
+                subject, 'of a type that can be compared; maps and variants cannot',
+                column.name ~ ' ' ~ column.type,
+                'Turn it into a string with to_json, or into an array of structs.'
+            ) -%}
+        {%- endif -%}
+    {%- endfor -%}
+{%- endmacro %}

@@ -1,0 +1,46 @@
+{#-
+    A rebase throws the changelog away and starts again from the log: `--full-refresh` with the var
+    `trueup_rebase`. The batch begins it (it drops the shard and mints from the first tick) and
+    the changelog and the state complete it. Without the var a changelog is never refreshed.
+-#}
+
+{#- Raises where `--full-refresh` would throw history away without being told to. -#}
+{% macro _require_rebase(collection) -%}
+    {%- if not trueup._var('trueup_rebase') -%}
+        {%- do trueup._refuse(
+            'Var `trueup_rebase`',
+            'true for --full-refresh of ' ~ this ~ ', the only copy of its history', 'false',
+            'To rebuild the state from the changelog: dbt run --full-refresh -s ' ~ collection
+            ~ '_state. To throw the history away and start again from the log: '
+            ~ trueup._rebase_command(collection)
+        ) -%}
+    {%- endif -%}
+    {%- do trueup._require_whole_rebase(collection) -%}
+{%- endmacro %}
+
+
+{#- Raises unless a rebase writes, and takes batch, changelog and state in the same run. -#}
+{% macro _require_whole_rebase(collection) -%}
+    {%- if trueup._var('trueup_read_only') -%}
+        {%- do trueup._refuse(
+            'A rebase', 'a run that writes', 'var trueup_read_only: true',
+            'Leave one of the two vars out.'
+        ) -%}
+    {%- endif -%}
+    {%- for role in ['batch', 'changelog', 'state'] -%}
+        {%- set name = collection ~ '_' ~ role -%}
+        {%- if 'model.' ~ model.package_name ~ '.' ~ name not in selected_resources -%}
+            {%- do trueup._refuse(
+                'A rebase', 'a run of batch, changelog and state', 'a selection without ' ~ name,
+                'Run: ' ~ trueup._rebase_command(collection)
+            ) -%}
+        {%- endif -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+
+{% macro _rebase_command(collection) -%}
+    {{ return(
+        'dbt run --full-refresh -s ' ~ collection ~ "_batch+ --vars '{trueup_rebase: true}'."
+    ) }}
+{%- endmacro %}

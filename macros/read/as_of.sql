@@ -1,0 +1,65 @@
+{#-
+    The collection as it was at the end of the tick `ts`, as a select of its key and value columns:
+    the changelog up to there, consolidated. `ts` is an integer or an SQL expression.
+-#}
+{% macro as_of(collection, ts) -%}
+{{ trueup.consolidate_ticks(collection, '_ts <= (' ~ ts ~ ')') }}
+
+select * except (_kind, _diff, _upper)
+from consolidated
+where {{ trueup.is_settled_expr(collection, ts, '_diff > 0') }}
+{%- endmacro %}
+
+
+{#-
+    What changed after the tick `from_ts`, up to the end of the tick `to_ts`, as a select of the key
+    and value columns and `_diff`: `as_of(from_ts)` with these changes is `as_of(to_ts)`.
+-#}
+{% macro changes_between(collection, from_ts, to_ts) -%}
+{{ trueup.consolidate_ticks(
+    collection, '_ts > (' ~ from_ts ~ ') and _ts <= (' ~ to_ts ~ ')'
+) }}
+
+select * except (_kind, _upper)
+from consolidated
+where {{ trueup.is_settled_expr(collection, to_ts, '_diff <> 0') }}
+{%- endmacro %}
+
+
+{#-
+    The CTE `consolidated`: the rows of the updates that meet `condition`, each once, with the sum
+    of its diffs; and one row of the kind `progress`, with the changelog's upper.
+-#}
+{% macro consolidate_ticks(collection, condition) -%}
+with
+
+consolidated as (
+
+    select
+        * except (
+            _error, _error_key, _ts, _diff, _cause, _seq, _lower, _upper, _batch_id, _statistics
+        ),
+        sum(_diff) as _diff,
+        max(_upper) as _upper
+    from {{ ref(collection ~ '_changelog') }}
+    where _kind = 'progress' or (_error is null and {{ condition }})
+    group by all
+
+)
+{%- endmacro %}
+
+
+{#-
+    `condition` for the rows of `consolidated`, false for its progress row; raises when the query
+    runs where the tick `ts` is at or past the changelog's upper.
+-#}
+{% macro is_settled_expr(collection, ts, condition) -%}
+case
+        when _kind = 'update' then {{ condition }}
+        when _upper > ({{ ts }}) then false
+        else raise_error(concat(
+            'tick ', {{ ts }}, ' is not settled yet: the upper of {{ collection }} is ', _upper,
+            '; read a tick below it'
+        ))
+    end
+{%- endmacro %}

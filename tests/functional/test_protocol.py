@@ -1,0 +1,159 @@
+"""What a run does, step by step: mint, write, append, apply, and what rebuilds what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance import Column, multiset
+from tests.oracle import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
+
+
+def put(ts: int, key: str = "a") -> Command:
+    return Command(ts, (1,), (key,), (f"value {ts}",))
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    return new_project("protocol")
+
+
+def add(project: Project, name: str, log: list[Command], **options: Any) -> None:
+    project.add_collection(name, KEY, VALUE, options)
+    project.append(name, log)
+
+
+def run(project: Project, name: str, *flags: str, **variables: Any) -> None:
+    project.run(f"models/{name}", *flags, **variables)
+
+
+def batches(project: Project, name: str) -> list[tuple[int, int]]:
+    return [(row["_lower"], row["_upper"]) for row in project.progress(name)]
+
+
+def test_a_batch_is_cut_at_a_tick_and_takes_at_least_one(project: Project) -> None:
+    log = [put(1, "a"), put(1, "b"), put(1, "c"), put(2), put(3), put(4)]
+    add(project, "cut", log, max_commands_per_batch=2)
+    for _ in range(4):
+        run(project, "cut")
+    assert batches(project, "cut") == [(0, 2), (2, 4), (4, 5)]
+
+
+def test_an_input_upper_keeps_a_tick_open_that_still_fills(project: Project) -> None:
+    add(project, "open", [put(1), put(2)], input_upper="log_upper - 1")
+    run(project, "open")
+    project.append("open", [put(2, "b"), put(3)])
+    run(project, "open")
+    assert batches(project, "open") == [(0, 2), (2, 3)]
+    assert multiset(project.rows("open")) == multiset([("a", "value 2"), ("b", "value 2")])
+    assert [row["_statistics"]["late_dropped"] for row in project.progress("open")] == [0, 0]
+
+
+def test_the_first_batch_begins_at_as_of_and_what_is_below_is_not_late(project: Project) -> None:
+    add(project, "since", [put(1, "old"), put(5, "new")], as_of=5)
+    run(project, "since")
+    assert batches(project, "since") == [(5, 6)]
+    assert project.rows("since") == [("new", "value 5")]
+    assert project.progress("since")[0]["_statistics"]["late_dropped"] == 0
+
+
+def test_a_batch_without_a_change_advances_the_upper(project: Project) -> None:
+    add(project, "idle", [put(1)])
+    run(project, "idle")
+    project.append("idle", [Command(7, (1,), ("never was",), None)])
+    run(project, "idle")
+    assert batches(project, "idle") == [(0, 2), (2, 8)]
+    assert len(project.updates("idle")) == 1
+
+
+def test_until_only_caps_and_never_moves_the_frontier_back(project: Project) -> None:
+    add(project, "capped", [put(1), put(2), put(3)])
+    for until in (3, 2, 0, 99):
+        run(project, "capped", until=until)
+    assert batches(project, "capped") == [(0, 3), (3, 4)]
+
+
+def test_a_staged_batch_that_nobody_appended_is_thrown_away(project: Project) -> None:
+    add(project, "dry", [put(1)])
+    run(project, "dry")
+    project.append("dry", [put(2)])
+    run(project, "dry", read_only=True)
+    assert len(project.sql("select * from {}.dry_batch where _kind = 'update'")) == 2
+    run(project, "dry", until=2)
+    assert project.sql("select * from {}.dry_batch") == []
+    run(project, "dry")
+    assert batches(project, "dry") == [(0, 2), (2, 3)]
+
+
+@pytest.fixture(scope="module")
+def made(project: Project) -> Project:
+    """A collection with rows, a delete, an error and three batches."""
+    add(project, "made", [put(1), put(1, "b"), put(1, "c")])
+    run(project, "made")
+    project.append("made", [put(2), Command(2, (1,), ("b",), None)])
+    run(project, "made")
+    project.append("made", [Command(3, (1,), ("d",), None, "no number")])
+    project.append("made", [Command(3, (1,), None, ("x",), None, "x00ff")])
+    run(project, "made")
+    return project
+
+
+def contents(project: Project, name: str) -> Any:
+    return multiset(project.sql(f"select * from {{}}.{name}_state"))
+
+
+def test_a_full_refresh_of_the_state_rebuilds_it_from_the_changelog(made: Project) -> None:
+    before = contents(made, "made")
+    made.sql("update {}.made_state set v = 'tampered' where k = 'a'")
+    made.sql("delete from {}.made_state where k = 'c'")
+    made.run("made_state", "--full-refresh")
+    assert contents(made, "made") == before
+
+
+def test_a_state_that_is_missing_is_rebuilt_by_the_next_run(made: Project) -> None:
+    before = contents(made, "made")
+    made.sql("drop table {}.made_state")
+    run(made, "made")
+    assert contents(made, "made") == before
+    assert len(made.progress("made")) == 3
+
+
+def test_a_full_refresh_of_the_state_of_an_empty_changelog_is_no_dead_end(
+    project: Project,
+) -> None:
+    add(project, "empty", [])
+    run(project, "empty")
+    project.run("empty_state", "--full-refresh")
+    project.append("empty", [put(1)])
+    run(project, "empty")
+    assert project.rows("empty") == [("a", "value 1")]
+
+
+def test_a_rebase_starts_again_from_the_log(project: Project) -> None:
+    add(project, "rebased", [put(1), put(2, "b")])
+    run(project, "rebased")
+    project.sql("delete from {}.rebased_log where log_ts = 2")
+    run(project, "rebased", "--full-refresh", rebase=True)
+    assert batches(project, "rebased") == [(0, 2)]
+    assert project.rows("rebased") == [("a", "value 1")]
+
+
+def test_a_null_in_a_single_column_key_is_an_error_or_with_null_keys_a_value(
+    project: Project,
+) -> None:
+    null_key = Command(1, (1,), (None,), ("of no key",))
+    add(project, "missing_keys", [null_key, put(1)])
+    add(project, "null_keys", [null_key, put(1)], null_keys="value")
+    project.run("models/missing_keys", "models/null_keys")
+    assert project.rows("missing_keys") == [("a", "value 1")]
+    assert [error.kind for error in project.errors("missing_keys")] == ["null_key"]
+    assert multiset(project.rows("null_keys")) == multiset([(None, "of no key"), ("a", "value 1")])
+    assert project.errors("null_keys") == []

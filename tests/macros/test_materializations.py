@@ -1,0 +1,185 @@
+"""What the materializations refuse, and in what they end, without a warehouse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.macros.package import Package, QueriedError, in_model, refused
+
+OURS = dict.fromkeys(("_ts", "_order", "_op", "_error", "_error_key"), "string")
+LOG = {"path": "string", "mode": "string"}
+REBASE: dict[str, Any] = {"variables": {"trueup_rebase": True}, "full_refresh": True}
+WHOLE = ("files_batch", "files_changelog", "files_state")
+COMMAND = "dbt run --full-refresh -s files_batch+ --vars '{trueup_rebase: true}'."
+STAGED = {"seq": 3, "upper": 9, "updates_staged": 4, "is_appended": False, "mismatch": None}
+
+
+def run(trueup: Package) -> list[tuple[str, str]]:
+    """Run the materialization of a model, and give what it told dbt before it finished."""
+    role = trueup.context["model"].name.rpartition("_")[2]
+    result = getattr(trueup, f"materialization_trueup_{role}_spark")()
+    assert [str(relation) for relation in result["relations"]] == [str(trueup.context["this"])]
+    told: list[tuple[str, str]] = trueup.context["told"]
+    relation = str(trueup.context["this"])
+    assert told[-3:] == [("constraints", relation), ("grants", relation), ("docs", relation)]
+    return told[:-3]
+
+
+def queries(trueup: Package) -> None:
+    with pytest.raises(QueriedError):
+        run(trueup)
+
+
+def changelog(**given: Any) -> Package:
+    """Give the macros of a changelog whose tables are there and whose batch 3 is staged."""
+    row = {**STAGED, **given.pop("row", {})}
+    tables = ["lake.files_batch", "lake.files_changelog"]
+    return in_model("files_changelog", tables=tables, row=row, **given)
+
+
+def state(applied_seq: int | None, last_seq: int) -> Package:
+    tables = ["lake.files_changelog", "lake.files_state"]
+    row = {"applied_seq": applied_seq, "last_seq": last_seq}
+    return in_model("files_state", tables=tables, row=row)
+
+
+@pytest.mark.parametrize("bad", [{"_TS2": "int"}, {"blob": "variant"}, {"_prior": "int"}])
+def test_the_view_of_the_commands_is_not_made_over_a_column_that_trueup_cannot_take(
+    bad: dict[str, str],
+) -> None:
+    must, got, _ = refused(run, in_model("files_commands", columns=LOG | bad | OURS))
+
+    assert must.startswith("`trueup.commands` in files_commands: a key or value column must be ")
+    assert next(iter(bad)) in got
+
+
+def test_the_view_of_the_commands_is_made_over_all_other_columns() -> None:
+    queries(in_model("files_commands", columns=LOG | OURS))
+
+
+def test_a_full_refresh_of_the_changelog_is_refused_without_the_var() -> None:
+    must, got, next_step = refused(run, in_model("files_changelog", full_refresh=True))
+
+    assert must == (
+        "Var `trueup_rebase` must be true for --full-refresh of lake.files_changelog,"
+        " the only copy of its history."
+    )
+    assert got == "Got: false"
+    assert "dbt run --full-refresh -s files_state." in next_step
+    assert next_step.endswith(COMMAND)
+
+
+@pytest.mark.parametrize("role", ["batch", "changelog"])
+def test_a_rebase_of_batch_changelog_and_state_goes_on(role: str) -> None:
+    queries(in_model(f"files_{role}", selected=WHOLE, **REBASE))
+
+
+@pytest.mark.parametrize("role", ["batch", "changelog"])
+@pytest.mark.parametrize("missing", WHOLE)
+def test_a_rebase_without_one_of_the_three_is_refused(role: str, missing: str) -> None:
+    selected = [name for name in WHOLE if name != missing]
+    trueup = in_model(f"files_{role}", selected=selected, **REBASE)
+
+    assert refused(run, trueup) == [
+        "A rebase must be a run of batch, changelog and state.",
+        f"Got: a selection without {missing}",
+        f"Run: {COMMAND}",
+    ]
+
+
+@pytest.mark.parametrize("role", ["batch", "changelog"])
+def test_a_rebase_that_is_read_only_is_refused(role: str) -> None:
+    variables = {"trueup_rebase": True, "trueup_read_only": True}
+    trueup = in_model(f"files_{role}", variables=variables, full_refresh=True)
+
+    must, got, _ = refused(run, trueup)
+
+    assert must == "A rebase must be a run that writes."
+    assert got == "Got: var trueup_read_only: true"
+
+
+@pytest.mark.parametrize("variables", [{}, {"trueup_rebase": False}])
+def test_a_full_refresh_of_the_batch_is_no_rebase_without_the_var(
+    variables: dict[str, object],
+) -> None:
+    queries(in_model("files_batch", variables=variables, full_refresh=True, selected=()))
+
+
+def test_the_var_alone_is_no_rebase() -> None:
+    variables = {"trueup_rebase": True}
+    queries(in_model("files_batch", variables=variables, selected=()))
+    queries(in_model("files_changelog", variables=variables, selected=()))
+
+
+def test_a_full_refresh_of_the_state_needs_no_var() -> None:
+    queries(in_model("files_state", tables=["lake.files_changelog"], full_refresh=True))
+
+
+@pytest.mark.parametrize(
+    ("variable", "model"),
+    [("trueup_rebase", "files_batch"), ("trueup_rebase", "files_changelog")],
+)
+def test_a_full_refresh_with_a_var_that_is_no_switch_is_refused(variable: str, model: str) -> None:
+    trueup = in_model(model, variables={variable: "yes"}, full_refresh=True)
+
+    assert refused(run, trueup)[0] == f"Var `{variable}` must be true or false."
+
+
+def test_an_append_with_a_read_only_that_is_no_switch_is_refused() -> None:
+    trueup = changelog(variables={"trueup_read_only": "yes"})
+
+    assert refused(run, trueup)[0] == "Var `trueup_read_only` must be true or false."
+
+
+@pytest.mark.parametrize(("model", "missing"), [("changelog", "batch"), ("state", "changelog")])
+def test_a_model_whose_source_is_not_made_yet_is_refused_with_what_to_run(
+    model: str, missing: str
+) -> None:
+    assert refused(run, in_model(f"files_{model}", tables=())) == [
+        f"files_{model} must be run after files_batch has made lake.files_{missing}.",
+        "Got: no such table",
+        "Run: dbt run -s files_batch+",
+    ]
+
+
+@pytest.mark.parametrize("row", [{"seq": None}, {"is_appended": True}])
+def test_a_changelog_with_nothing_to_append_says_so(row: dict[str, object]) -> None:
+    assert run(changelog(row=row)) == [("no-op", "nothing to append")]
+
+
+def test_a_changelog_that_is_read_only_names_the_batch_that_it_leaves_staged() -> None:
+    told = run(changelog(variables={"trueup_read_only": True}))
+
+    assert told == [("no-op", "read only: batch 3 is staged, not appended")]
+
+
+def test_a_changelog_with_a_batch_to_append_appends_it() -> None:
+    queries(changelog())
+
+
+def test_a_state_that_has_applied_every_batch_says_so() -> None:
+    assert run(state(applied_seq=3, last_seq=3)) == [
+        ("no-op", "up to date at batch 3"),
+    ]
+
+
+def test_a_state_ahead_of_its_changelog_is_refused() -> None:
+    must, got, _ = refused(run, state(applied_seq=3, last_seq=2))
+
+    assert must == (
+        "The changelog of `files` must be at or past batch 3, which its state has applied."
+    )
+    assert got == "Got: a changelog that ends with batch 2"
+
+
+def test_a_state_without_its_progress_row_is_refused() -> None:
+    assert refused(run, state(applied_seq=None, last_seq=2))[1] == "Got: none"
+
+
+def test_a_report_takes_the_place_of_a_bare_ok() -> None:
+    trueup = in_model("files_state")
+    trueup._report("applied batch 3")
+
+    assert trueup.context["told"] == [("report", "applied batch 3")]
