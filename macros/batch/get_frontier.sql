@@ -16,18 +16,30 @@
 {% macro get_frontier(commands, changelog, batch, state, options) -%}
     {%- set query = trueup.frontier_sql(commands, changelog, batch, state, options) -%}
     {%- set row = run_query(query).rows[0] -%}
-    {%- if row['null_ticks'] > 0 -%}
-        {%- do trueup._refuse(
-            '`trueup.commands` argument `ts`', 'not null for every command of ' ~ commands,
-            row['null_ticks'] ~ ' commands with a null tick',
-            'Give them a tick, or leave them out of the relation that `trueup.commands` reads.'
-        ) -%}
-    {%- endif -%}
+    {%- do trueup._require_no_null_ticks(commands, row['null_ticks']) -%}
     {%- set frontier = {'last_seq': row['last_seq'], 'applied_seq': row['applied_seq'],
         'seq': row['last_seq'] + 1, 'lower': row['lower'], 'upper': row['upper'],
         'commands_settled': row['commands_settled'], 'late_dropped': row['late_dropped'],
         'records_indexed': row['records_indexed'], 'has_leftover': row['has_leftover']} -%}
     {{ return(frontier) }}
+{%- endmacro %}
+
+
+{#- Raises where commands have no tick: before a rebase drops what it could not make again. -#}
+{% macro require_ticks(commands) -%}
+    {%- set row = run_query('select count_if(_ts is null) from ' ~ commands).rows[0] -%}
+    {%- do trueup._require_no_null_ticks(commands, row[0]) -%}
+{%- endmacro %}
+
+
+{% macro _require_no_null_ticks(commands, null_ticks) -%}
+    {%- if null_ticks > 0 -%}
+        {%- do trueup._refuse(
+            trueup._argument('commands', 'ts'), 'not null for every command of ' ~ commands,
+            null_ticks ~ ' commands with a null tick',
+            'Give them a tick, or leave them out of the relation that `trueup.commands` reads.'
+        ) -%}
+    {%- endif -%}
 {%- endmacro %}
 
 

@@ -16,11 +16,14 @@
         {%- do trueup._require_whole_rebase(collection) -%}
     {%- endif -%}
     {%- do trueup._file_format() -%}
+    {%- do trueup._var('trueup_until') -%}
+    {%- do trueup._var('trueup_read_only') -%}
 
     {{ run_hooks(pre_hooks) }}
 
     {%- set columns = trueup.get_shard_columns(commands) -%}
     {%- if is_rebase -%}
+        {%- do trueup.require_ticks(commands) -%}
         {%- do trueup.drop_shard(changelog, state) -%}
     {%- endif -%}
     {%- do trueup.create_shard(commands, changelog, target_relation, state, unique_key, columns) -%}

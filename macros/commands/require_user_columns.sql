@@ -1,6 +1,6 @@
 {#-
-    Names that are ours: the columns of the shard and, below, those of the fold's steps. A user's
-    column may not begin with one of them.
+    Names that are ours: the columns of the commands and the shard and, below, those of the fold's
+    steps. A user's column may not begin with one of them.
 -#}
 {% macro _own_columns() -%}
     {{ return([

@@ -46,9 +46,9 @@ only_in_state as (
 
 final as (
 
-    select 'only in the changelog' as _side, * from only_in_changelog
+    select 'only in the changelog' as _kind, * from only_in_changelog
     union all
-    select 'only in the state' as _side, * from only_in_state
+    select 'only in the state' as _kind, * from only_in_state
 
 )
 

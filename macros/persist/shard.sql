@@ -1,6 +1,6 @@
 {#-
-    The tables that the shard of a collection lives in. Both are made empty and typed before
-    anything is written, so that the first run goes the way of every other.
+    The tables of a collection: changelog, staged batch and state. They are made empty and typed
+    before anything is written, so that the first run goes the way of every other.
 -#}
 
 {#-
@@ -32,10 +32,12 @@
 {%- endmacro %}
 
 
+{#- Names and types, sorted. Iceberg stores the smaller integers as int, so they count as such. -#}
 {% macro _described(columns) -%}
     {%- set described = [] -%}
     {%- for column in columns -%}
-        {%- do described.append(column.name ~ ' ' ~ column.type) -%}
+        {%- set type = modules.re.sub('\\b(tinyint|smallint)\\b', 'int', column.type) -%}
+        {%- do described.append(column.name ~ ' ' ~ type) -%}
     {%- endfor -%}
     {{ return(described | sort) }}
 {%- endmacro %}

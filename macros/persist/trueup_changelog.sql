@@ -13,7 +13,9 @@
 
     {{ run_hooks(pre_hooks) }}
 
-    {%- do trueup._require_made(collection, batch, by='batch') -%}
+    {%- for relation in [batch, target_relation] -%}
+        {%- do trueup._require_made(collection, relation, by='batch') -%}
+    {%- endfor -%}
     {%- set staged = trueup.get_staged_batch(target_relation, batch) -%}
     {%- if staged.seq is none or staged.is_appended -%}
         {%- do trueup._no_op('nothing to append') -%}

@@ -5,9 +5,9 @@
 {% macro as_of(collection, ts) -%}
 {{ trueup.consolidate_ticks(collection, '_ts <= (' ~ ts ~ ')') }}
 
-select * except (_kind, _diff, _upper)
+select * except (_diff)
 from consolidated
-where {{ trueup.is_settled_expr(collection, ts, '_diff > 0') }}
+where _diff > 0 and {{ trueup.is_settled_expr(collection, ts) }}
 {%- endmacro %}
 
 
@@ -20,15 +20,15 @@ where {{ trueup.is_settled_expr(collection, ts, '_diff > 0') }}
     collection, '_ts > (' ~ from_ts ~ ') and _ts <= (' ~ to_ts ~ ')'
 ) }}
 
-select * except (_kind, _upper)
+select *
 from consolidated
-where {{ trueup.is_settled_expr(collection, to_ts, '_diff <> 0') }}
+where _diff <> 0 and {{ trueup.is_settled_expr(collection, to_ts) }}
 {%- endmacro %}
 
 
 {#-
     The CTE `consolidated`: the rows of the updates that meet `condition`, each once, with the sum
-    of its diffs; and one row of the kind `progress`, with the changelog's upper.
+    of its diffs.
 -#}
 {% macro consolidate_ticks(collection, condition) -%}
 with
@@ -37,12 +37,12 @@ consolidated as (
 
     select
         * except (
-            _error, _error_key, _ts, _diff, _cause, _seq, _lower, _upper, _batch_id, _statistics
+            _error, _error_key, _ts, _diff, _cause, _kind, _seq, _lower, _upper, _batch_id,
+            _statistics
         ),
-        sum(_diff) as _diff,
-        max(_upper) as _upper
+        sum(_diff) as _diff
     from {{ ref(collection ~ '_changelog') }}
-    where _kind = 'progress' or (_error is null and {{ condition }})
+    where _kind = 'update' and _error is null and {{ condition }}
     group by all
 
 )
@@ -50,16 +50,19 @@ consolidated as (
 
 
 {#-
-    `condition` for the rows of `consolidated`, false for its progress row; raises when the query
-    runs where the tick `ts` is at or past the changelog's upper.
+    True; raises when the query runs where the tick `ts` is at or past the changelog's upper. A
+    scalar subquery, so that no filter around the select can take the check away.
 -#}
-{% macro is_settled_expr(collection, ts, condition) -%}
-case
-        when _kind = 'update' then {{ condition }}
-        when _upper > ({{ ts }}) then false
-        else raise_error(concat(
-            'tick ', {{ ts }}, ' is not settled yet: the upper of {{ collection }} is ', _upper,
-            '; read a tick below it'
-        ))
-    end
+{% macro is_settled_expr(collection, ts) -%}
+(
+        select case
+            when max(_upper) > ({{ ts }}) then true
+            else raise_error(concat(
+                'tick ', {{ ts }}, ' is not settled yet: the upper of {{ collection }} is ',
+                coalesce(cast(max(_upper) as string), 'none'), '; read a tick below it'
+            ))
+        end
+        from {{ ref(collection ~ '_changelog') }}
+        where _kind = 'progress'
+    )
 {%- endmacro %}

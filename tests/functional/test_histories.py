@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.errors import SparkRuntimeException
+from py4j.protocol import Py4JJavaError
 
 from tests import git_history
 from tests.acceptance import Column, multiset
@@ -68,8 +68,12 @@ def test_a_tick_that_is_not_settled_cannot_be_read(new_project: Callable[[str], 
     project = new_project("not_settled")
     project.add_collection("files", KEY, VALUE)
     project.append("files", [Command(5, (1,), ("a",), ("100644", "b"))])
-    project.write("models/at.sql", "{{ trueup.as_of('files', 6) }}")
-    project.run("models/files")
-    project.run("at", fails=None)
-    with pytest.raises(SparkRuntimeException, match="tick 6 is not settled yet: the upper of"):
-        project.rows("at")
+    project.write("models/at_5.sql", "{{ trueup.as_of('files', 5) }}")
+    project.write("models/at_6.sql", "{{ trueup.as_of('files', 6) }}")
+    project.run()
+    assert project.rows("at_5") == [("a", "100644", "b")]
+    for condition in ("true", "path = 'a'", "path = 'none'"):
+        with pytest.raises(
+            Py4JJavaError, match="tick 6 is not settled yet: the upper of files is 6"
+        ):
+            project.sql(f"select * from {{}}.at_6 where {condition}")

@@ -216,7 +216,6 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
             "model": SimpleNamespace(name=name, package_name=package, columns=VALUES),
             "modules": SimpleNamespace(re=re),
             "noop_statement": told.of("no-op"),
-            "persist_constraints": told.of("constraints"),
             "persist_docs": told.of("docs"),
             "ref": lambda model: f"lake.{model}",
             "return": _return,

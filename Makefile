@@ -1,0 +1,55 @@
+# What a developer types; `make help` lists it. Needs GNU make, Python 3.10, Java 17 and git.
+
+PYTHON = python3
+export REPOSITORY =
+BIN = .venv/bin
+
+.PHONY: help run test lint faults clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+
+run: .venv/trueup profiles.yml ## bring the demo to the HEAD of this checkout, or of REPOSITORY=path
+	@$(BIN)/python -m demo.run $${REPOSITORY:+--repository "$$REPOSITORY"}
+
+test: lint ## everything that must hold: lint, then all tests
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
+
+faults: .venv/trueup ## the long form: a kill after every write, 100 races, 100 random logs
+	TRUEUP_KILL_STRIDE=1 TRUEUP_RACES=100 TRUEUP_EXAMPLES=100 \
+		$(BIN)/pytest tests/faults tests/functional/test_random_logs.py
+
+# The templater of sqlfluff opens a session while it compiles: it gets a catalog of its own.
+lint: .venv/trueup profiles.yml ## style, types, and whether every model compiles to SQL
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/dbt parse --quiet --no-partial-parse --warn-error
+	@mkdir -p target/lint
+	TRUEUP_HOME=target/lint $(BIN)/sqlfluff lint models
+
+clean: ## forget all data of the demo, and what dbt wrote; the environment stays
+	rm -rf .trueup target logs
+
+# The packages of the lock. Both checks are made before anything is downloaded.
+.venv/packages: requirements-dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and \
+		"make needs Python 3.10 or newer: make PYTHON=python3.10; this is " + sys.version[:6])'
+	@command -v "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" > /dev/null || { \
+		echo "make needs Java 17 or newer: install one or set JAVA_HOME" >&2; exit 1; }
+	@echo "Installing the packages of requirements-dev.lock into .venv ..."
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-dev.lock
+	@touch $@
+
+# trueup itself, for dbt to find as a plugin: only the strict mode lets it be found, and that mode
+# links the files that there are, so that a new one asks for another installation.
+.venv/trueup: .venv/packages pyproject.toml $(wildcard udfs/*.py)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+		--editable . --config-settings editable_mode=strict
+	@$(BIN)/pip check > /dev/null || { $(BIN)/pip check; exit 1; }
+	@touch $@
+
+profiles.yml:
+	@cp profiles.yml.example profiles.yml
+	@echo "Wrote profiles.yml, a copy of profiles.yml.example."

@@ -1,0 +1,297 @@
+"""Bring the collection `files` to the HEAD of a git repository, and prove that it is exact.
+
+New commits are appended to the log `git_changes`, `dbt run` settles them, and the collection is
+compared with the tree that git itself stores.
+
+The log alone tells what was read before: up to the last commit that it holds. Each append is atomic
+and ends with a whole commit, so a kill between two of them loses nothing and doubles nothing. A
+commit that changes nothing leaves no row there and needs none: reading it again has no effect. Two
+runs at once may append a commit twice, which the collection takes for once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from argparse import ArgumentParser
+from collections import Counter
+from dataclasses import dataclass
+from hashlib import sha256
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dbt.cli.main import dbtRunner
+from dbt_trueup import session
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from demo.git_log import (
+    Change,
+    GitLogError,
+    TreeRow,
+    first_parents,
+    read_changes,
+    read_tree,
+    require_prefix,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pyspark.sql import Row
+
+ROOT = Path(__file__).resolve().parents[1]
+"""This checkout: the repository that is read by default, in the schema that the profile names."""
+
+LOG_COLUMNS = """
+    commit_no bigint, change_no bigint, commit string, committed_at timestamp,
+    path string, mode string, blob string, op string
+"""
+"""The columns of `git_changes`, in the order of `Change`."""
+
+APPEND_ROWS = 100_000
+"""Changes in one append, and in memory, at the least; the last commit of an append is whole."""
+
+SHOWN_ROWS = 10
+"""How many of the rows that differ are shown of either side."""
+
+
+class DbtError(RuntimeError):
+    """A dbt command failed; dbt has printed why."""
+
+
+class Tables(NamedTuple):
+    """The names, with their schema, that dbt gives to what the demo reads and writes."""
+
+    log: str
+    changelog: str
+    collection: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run found and did."""
+
+    repository: Path
+    history: Sequence[str]
+    """The commits, oldest first."""
+    table: str
+    """The collection, as it is named in SQL."""
+    last: Row | None
+    """The progress row of the changelog's last batch; None before the first."""
+    batches: Sequence[Row]
+    """The progress rows of this run's batches."""
+    commits_settled: int
+    found: Counter[TreeRow]
+    """What the collection holds."""
+    expected: Counter[TreeRow]
+    """What the tree of the last commit holds."""
+
+    def is_exact(self) -> bool:
+        """Say whether the collection is that tree, row by row."""
+        return self.found == self.expected
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo as its command line asks, and print the result.
+
+    Args:
+        arguments: Those of the command line, where they are not given.
+
+    Returns:
+        The exit code: 0 if the collection is exact, else 1.
+    """
+    parser = ArgumentParser(prog="python -m demo.run", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument(
+        "--repository",
+        type=Path,
+        default=ROOT,
+        metavar="PATH",
+        help="top folder of a git repository; default: this checkout",
+    )
+    repository = parser.parse_args(arguments).repository.expanduser().resolve()
+    try:
+        outcome = run(repository)
+    except (DbtError, GitLogError, session.JavaMissingError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(describe(outcome))
+    return 0 if outcome.is_exact() else 1
+
+
+def run(repository: Path) -> Outcome:
+    """Append what is new to the log, settle it with `dbt run`, and read what came out.
+
+    Args:
+        repository: The top folder of a git repository, absolute. Any but this checkout has a
+            schema of its own, `schema_of`.
+
+    Raises:
+        GitLogError: The history cannot be read, or does not begin with what was read before.
+        JavaMissingError: There is no Java 17 or newer.
+        DbtError: dbt could not start Spark, or a model failed.
+    """
+    history = first_parents(repository)
+    session.require_java()
+    # SQLite makes the catalog's file, but not its folder.
+    Path(os.environ.get("TRUEUP_HOME", ".trueup")).mkdir(parents=True, exist_ok=True)
+    if repository != ROOT:
+        os.environ["TRUEUP_SCHEMA"] = schema_of(repository)
+    manifest = dbt("parse")
+    # Any statement will do: dbt starts Spark with the settings of its profile.
+    dbt("run-operation", "list_schemas", "--args", "{database: null}", manifest=manifest)
+    spark = SparkSession.builder.getOrCreate()
+    tables = Tables(
+        log=manifest.sources["source.trueup.git.git_changes"].relation_name,
+        changelog=manifest.nodes["model.trueup.files_changelog"].relation_name,
+        collection=manifest.nodes["model.trueup.files"].relation_name,
+    )
+
+    append_new_changes(spark, tables.log, repository, history)
+    settled_before = len(read_progress(spark, tables.changelog))
+    dbt("run", "--select", "path:models/demo", manifest=manifest)
+
+    progress = read_progress(spark, tables.changelog)
+    batches = progress[settled_before:]
+    files = spark.table(tables.collection).select(*TreeRow._fields).collect()
+    return Outcome(
+        repository=repository,
+        history=history,
+        table=tables.collection,
+        last=progress[-1] if progress else None,
+        batches=batches,
+        commits_settled=count_commits(spark, tables.log, batches),
+        found=Counter(TreeRow(*row) for row in files),
+        expected=Counter(read_tree(repository, history[-1])),
+    )
+
+
+def schema_of(repository: Path) -> str:
+    """Name the schema of a repository other than this checkout.
+
+    Args:
+        repository: Its folder, absolute.
+
+    Example:
+        >>> schema_of(Path("/srv/dbt-core.git"))
+        'git_dbt_core_a84b0e'
+    """
+    words = re.sub(r"[^a-z0-9]+", "_", repository.stem.lower()).strip("_")
+    return f"git_{words[:40]}_{sha256(os.fsencode(repository)).hexdigest()[:6]}"
+
+
+def dbt(*arguments: str, manifest: Any = None) -> Any:
+    """Run a dbt command in this process.
+
+    Args:
+        arguments: The command and its options.
+        manifest: What `dbt parse` gave; without it dbt parses the project.
+
+    Returns:
+        The command's result.
+
+    Raises:
+        DbtError: The command failed. dbt has printed its messages.
+    """
+    ran = dbtRunner(manifest=manifest).invoke([*arguments, "--quiet", "--no-use-colors"])
+    if not ran.success:
+        reason = f": {ran.exception}" if ran.exception else "; its messages are above"
+        message = f"`dbt {arguments[0]}` failed{reason}"
+        raise DbtError(message)
+    return ran.result
+
+
+def append_new_changes(
+    spark: SparkSession, log: str, repository: Path, history: Sequence[str]
+) -> None:
+    """Append the commits to the log that it does not hold yet; make it where it is missing.
+
+    Raises:
+        NotAPrefixError: The history does not begin with what the log holds.
+    """
+    spark.sql(f"create schema if not exists {log.rpartition('.')[0]}")
+    spark.sql(f"create table if not exists {log} ({LOG_COLUMNS}) using iceberg")
+    last = spark.table(log).agg(f.max("commit_no"), f.max_by("commit", "commit_no")).first()
+    after, commit = last if last and last[0] else (0, "")
+    if after:
+        require_prefix(history, commit_no=after, commit=commit)
+    for changes in in_appends(read_changes(repository, after, commit=history[-1])):
+        spark.createDataFrame(changes, LOG_COLUMNS).coalesce(1).writeTo(log).append()
+
+
+def in_appends(changes: Iterable[Change]) -> Iterator[list[Change]]:
+    """Cut changes, in order of their commits, into lists of `APPEND_ROWS` or a little more."""
+    appended: list[Change] = []
+    for change in changes:
+        if len(appended) >= APPEND_ROWS and change.commit_no != appended[-1].commit_no:
+            yield appended
+            appended = []
+        appended.append(change)
+    if appended:
+        yield appended
+
+
+def read_progress(spark: SparkSession, changelog: str) -> list[Row]:
+    """List the progress rows of the batches in the changelog, in sequence."""
+    if not spark.catalog.tableExists(changelog):
+        return []
+    progress = spark.table(changelog).where("_kind = 'progress' and _seq > 0")
+    rows = progress.select("_seq", "_lower", "_upper", "_statistics").collect()
+    return sorted(rows, key=itemgetter("_seq"))
+
+
+def count_commits(spark: SparkSession, log: str, batches: Sequence[Row]) -> int:
+    """Count the commits with changes that the batches settled."""
+    if not batches:
+        return 0
+    settled = f.col("commit_no").between(batches[0]["_lower"], batches[-1]["_upper"] - 1)
+    return spark.table(log).where(settled).select("commit_no").distinct().count()
+
+
+def describe(outcome: Outcome) -> str:
+    """Write the result for a reader, with the rows that differ."""
+    upper, seq = (outcome.last["_upper"], outcome.last["_seq"]) if outcome.last else (0, 0)
+    proof = "equals" if outcome.is_exact() else "differs from"
+    head, commits = outcome.history[-1][:7], _count(len(outcome.history), "commit")
+    lines = [
+        f"files of {outcome.repository.name} at {head} ({commits})",
+        "",
+        f"  table      {outcome.table}",
+        f"  frontier   {upper} (batch {seq})",
+        f"  rows       {outcome.found.total():,}",
+        f"  changed    {_describe_changes(outcome)}",
+        f"  proof      {proof} git ls-tree -r HEAD, row by row",
+        *_describe_rows("only in the table", outcome.found - outcome.expected),
+        *_describe_rows("only in git", outcome.expected - outcome.found),
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _describe_changes(outcome: Outcome) -> str:
+    if not outcome.batches:
+        return "nothing: the collection is up to date"
+    inserted, updated, deleted = (
+        sum(batch["_statistics"][name] for batch in outcome.batches)
+        for name in ("inserts", "updates", "deletes")
+    )
+    return (
+        f"{inserted:,} inserted, {updated:,} updated, {deleted:,} deleted "
+        f"by {_count(outcome.commits_settled, 'commit')}"
+    )
+
+
+def _describe_rows(where: str, rows: Counter[TreeRow]) -> Iterator[str]:
+    if rows:
+        yield from ("", f"  {_count(rows.total(), 'row')} {where}")
+    for row in sorted(rows.elements(), key=repr)[:SHOWN_ROWS]:
+        yield f"    {row.mode} {row.blob} {row.path!r}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

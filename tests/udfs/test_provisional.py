@@ -1,0 +1,227 @@
+"""One key while a tick is open: the acceptance vectors, and the laws."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from dbt_trueup.consolidation import Accumulator, ConsolidationError
+from dbt_trueup.provisional import Command, State, Update, fold
+from hypothesis import given
+from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PATH = Path(__file__).parents[3] / "shared" / "acceptance" / "provisional.yml"
+
+
+def vectors(section: str) -> list[Any]:
+    if not PATH.exists():
+        reason = f"the acceptance cases are not there: {PATH}"
+        return [pytest.param(None, id="absent", marks=pytest.mark.skip(reason=reason))]
+    items = yaml.safe_load(PATH.read_text(encoding="utf-8"))[section]
+    return [pytest.param(item, id=item["name"]) for item in items]
+
+
+def value_of(item: str | None) -> bytes | None:
+    return None if item is None else item.encode()
+
+
+def command_of(item: dict[str, Any]) -> Command:
+    return Command(value=value_of(item["value"]), ts=item["ts"], order=item["order"])
+
+
+def update_of(item: dict[str, Any]) -> Update:
+    return Update(value=item["value"].encode(), ts=item["ts"], diff=item["diff"])
+
+
+def state_of(item: dict[str, Any] | str | None) -> State:
+    """Read a state; an absent key is a tombstone."""
+    if item is None:
+        return State()
+    if isinstance(item, str):
+        assert item == "consolidating"
+        return State(finalized=Accumulator())
+    provisional = item["provisional"]
+    return State(
+        finalized=value_of(item["finalized"]),
+        provisional=None if provisional is None else command_of(provisional),
+    )
+
+
+def net(updates: Iterable[Update]) -> Counter[tuple[bytes, int]]:
+    """Sum the diffs of equal updates and drop zeros."""
+    sums = Counter[tuple[bytes, int]]()
+    for update in updates:
+        sums[update.value, update.ts] += update.diff
+    return Counter({place: diff for place, diff in sums.items() if diff})
+
+
+# ------------------------------------------------------------------------------- acceptance cases
+
+
+@pytest.mark.parametrize("vector", vectors("accessors"))
+def test_a_state_reads_as_the_vector_says(vector: dict[str, Any]) -> None:
+    state, ts = state_of(vector["state"]), vector["ts"]
+    if "error" in vector:
+        for read in (
+            state.finalized_value,
+            lambda: state.value_at(ts),
+            lambda: state.provisional_order(ts),
+            lambda: state.apply(Command(value=None, ts=ts, order=1)),
+        ):
+            with pytest.raises(ConsolidationError, match=vector["error"]):
+                read()
+        return
+    assert state.provisional_order(ts) == vector["provisional_order"]
+    assert state.value_at(ts) == value_of(vector["provisional_value"])
+    assert state.finalized_value() == value_of(vector["finalized_value"])
+
+
+@pytest.mark.parametrize("vector", vectors("constructors"))
+def test_a_command_writes_the_state_of_the_vector(vector: dict[str, Any]) -> None:
+    state, _ = state_of(vector["from"]).apply(command_of(vector["command"]))
+    assert state == state_of(vector["to"])
+
+
+@pytest.mark.parametrize("vector", vectors("scenarios"))
+def test_steps_emit_leave_and_read_what_the_scenario_says(vector: dict[str, Any]) -> None:
+    state = state_of(vector["start"])
+    all_emitted: list[Update] = []
+    for step in vector["steps"]:
+        emitted: list[Update] = []
+        if "command" in step:
+            state, emitted = state.apply(command_of(step["command"]))
+        else:
+            state = state.feedback([update_of(item) for item in step["feedback"]])
+        assert emitted == [update_of(item) for item in step["emitted"]]
+        assert state == state_of(step["state"])
+        for read in step["reads"]:
+            assert state.value_at(read["ts"]) == value_of(read["value"])
+        all_emitted += emitted
+    assert net(all_emitted) == net(update_of(item) for item in vector["net"])
+
+
+# ------------------------------------------------------------------------------- the rules
+
+
+def test_an_equal_value_emits_nothing_and_its_order_advances() -> None:
+    command = Command(value=b"A", ts=5, order=3)
+    assert State(finalized=b"A").apply(command) == (State(b"A", command), [])
+
+
+def test_a_value_without_bytes_is_a_value() -> None:
+    state, updates = State(finalized=b"").apply(Command(value=None, ts=5, order=1))
+    assert updates == [Update(b"", 5, -1)]
+    assert state.feedback(updates) == State()
+    assert State().feedback([Update(b"", 5, 1)]) == State(finalized=b"")
+
+
+@pytest.mark.parametrize(
+    "updates",
+    [
+        [Update(b"B", 5, 1)],
+        [Update(b"B", 5, -1)],
+        [Update(b"A", 5, -2)],
+        [Update(b"B", 5, -1), Update(b"C", 5, 1)],
+    ],
+)
+def test_feedback_that_does_not_add_up_is_refused(updates: list[Update]) -> None:
+    state = State(finalized=b"A", provisional=Command(value=b"B", ts=5, order=1))
+    with pytest.raises(ConsolidationError):
+        state.feedback(updates)
+
+
+def test_a_feedback_that_is_partly_in_cannot_be_read() -> None:
+    retracted = State(finalized=b"A").collect([Update(b"A", 5, -1)])
+    with pytest.raises(ConsolidationError, match=r"consolidating.*\nGot: diff_sum 0"):
+        retracted.value_at(5)
+    assert retracted.feedback([]) == State()
+
+
+def test_no_command_changes_nothing() -> None:
+    state = State(b"A", Command(value=b"B", ts=5, order=1))
+    assert fold(state, []) == (state, [])
+
+
+# ------------------------------------------------------------------------------- the laws
+
+values = st.sampled_from([b"", b"A", b"B", b"C"])
+finalized = st.none() | values
+commands = st.builds(
+    Command,
+    value=st.none() | values,
+    ts=st.integers(5, 6),
+    order=st.tuples(st.integers(0, 2), st.integers(0, 2)),
+)
+
+
+def of_one_tick(max_size: int = 6) -> st.SearchStrategy[list[Command]]:
+    """Commands at tick 5 whose orders differ."""
+    return st.lists(
+        st.builds(Command, st.none() | values, st.just(5), st.integers(0, 9)),
+        max_size=max_size,
+        unique_by=lambda command: command.order,
+    )
+
+
+@given(finalized, st.data())
+def test_the_greatest_order_of_a_tick_wins_in_any_order_of_arrival(
+    start: bytes | None, data: st.DataObject
+) -> None:
+    tick = data.draw(of_one_tick())
+    state, updates = fold(State(start), data.draw(st.permutations(tick)))
+    in_order, same_updates = fold(State(start), sorted(tick, key=lambda each: each.order))
+    winner = max(tick, key=lambda each: each.order, default=None)
+    assert state == in_order == State(start, winner)
+    assert net(updates) == net(same_updates)
+
+
+@given(finalized, of_one_tick())
+def test_the_updates_of_a_tick_telescope_and_their_feedback_finalizes_its_value(
+    start: bytes | None, tick: list[Command]
+) -> None:
+    state, updates = fold(State(start), tick)
+    value = state.value_at(5)
+    change = Counter({(each, 5): 1 for each in (value,) if each is not None})
+    change.subtract({(each, 5): 1 for each in (start,) if each is not None})
+    assert net(updates) == {place: diff for place, diff in change.items() if diff}
+    if updates:
+        assert state.feedback(updates) == State(value)
+
+
+@given(st.builds(State, finalized, st.none() | commands), st.lists(commands, max_size=8))
+def test_commands_never_touch_the_finalized_value(state: State, log: list[Command]) -> None:
+    after, _ = fold(state, log)
+    assert after.finalized == state.finalized
+    assert after.value_at(7) == state.finalized
+
+
+@given(
+    finalized,
+    st.none() | commands,
+    st.lists(st.builds(Update, values, st.integers(5, 6), st.integers(-1, 2)), max_size=5),
+    st.integers(0, 5),
+)
+def test_feedback_forgets_what_was_provisional_and_comes_in_any_parts(
+    start: bytes | None, provisional: Command | None, updates: list[Update], cut: int
+) -> None:
+    counts = Counter[bytes]([] if start is None else [start])
+    for update in updates:
+        counts[update.value] += update.diff
+    left = {value: count for value, count in counts.items() if count}
+    state = State(start, provisional)
+    parts = state.collect(updates[:cut])
+    if len(left) > 1 or set(left.values()) - {1}:
+        with pytest.raises(ConsolidationError):
+            state.feedback(updates)
+        with pytest.raises(ConsolidationError):
+            parts.feedback(updates[cut:])
+        return
+    expected = State(next(iter(left), None))
+    assert parts.feedback(updates[cut:]) == expected
+    assert state.feedback(updates) == (expected if updates else state)
