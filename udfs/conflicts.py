@@ -24,6 +24,9 @@ CONFLICTS = (
 )
 """How Iceberg and Delta name a commit that came second."""
 
+OUR_COLUMN = "_error_key"
+"""Every statement of ours that writes names this column, and hardly any other does."""
+
 LOST = (
     (
         re.compile(r"\bmerge into (\S+) as shard\b"),
@@ -59,11 +62,12 @@ def lost_race(statement: str, error: str) -> str | None:
         One line; None where the statement is none of ours, or failed of something else.
 
     Example:
-        >>> lost_race("merge into files_state as state using ...", "[DELTA_CONCURRENT_WRITE] ...")
+        >>> lost_race("merge into files_state as state ... _error_key", "DELTA_CONCURRENT_WRITE")
         'state moved: another run applied to files_state at the same moment; nothing is applied; \
 run again'
     """
-    if not any(conflict in error for conflict in CONFLICTS):
+    is_ours = OUR_COLUMN in statement
+    if not is_ours or not any(conflict in error for conflict in CONFLICTS):
         return None
     found = ((pattern.search(statement), message) for pattern, message in LOST)
     return next((message.format(match[1]) for match, message in found if match), None)
@@ -72,7 +76,7 @@ run again'
 def install() -> None:
     """Make Spark sessions of this process report lost races plainly. Repeating changes nothing."""
     sql = SparkSession.sql
-    if hasattr(sql, "__wrapped__"):
+    if hasattr(sql, "is_plain"):
         return
 
     @wraps(sql)
@@ -85,4 +89,5 @@ def install() -> None:
                 raise
             raise LostRaceError(message) from error
 
+    plain_sql.is_plain = True  # type: ignore[attr-defined]
     SparkSession.sql = plain_sql  # type: ignore[assignment]

@@ -373,7 +373,7 @@ def _read(values: pa.Array, starts: Integers) -> Words:
     text = np.frombuffer(values.buffers()[2] or b"", np.uint8)[starts[0] : starts[-1] + _WORD]
     size = starts[-1] - starts[0] + _WORD
     padded = np.append(text, np.zeros(size - len(text), np.uint8))
-    at_each_byte = np.ndarray(size - _WORD + 1, "<u8", padded, strides=(1,))
+    at_each_byte: Words = np.ndarray(size - _WORD + 1, "<u8", padded, strides=(1,))
     words: Words = at_each_byte[starts - starts[0]]
     return words
 

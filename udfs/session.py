@@ -34,7 +34,7 @@ class JavaMissingError(RuntimeError):
 def install() -> None:
     """Make every new Spark session of this process start prepared. Repeating it changes nothing."""
     get_or_create = SparkSession.Builder.getOrCreate
-    if hasattr(get_or_create, "__wrapped__"):
+    if hasattr(get_or_create, "is_prepared"):
         return
 
     @wraps(get_or_create)
@@ -43,6 +43,7 @@ def install() -> None:
             prepare(builder._options)  # noqa: SLF001 - the settings given so far
         return get_or_create(builder)
 
+    prepared.is_prepared = True  # type: ignore[attr-defined]
     SparkSession.Builder.getOrCreate = prepared  # type: ignore[assignment]
 
 
@@ -56,13 +57,20 @@ def prepare(settings: Mapping[str, str]) -> None:
         JavaMissingError: There is no Java 17 or newer. Not raised for a session of Spark Connect,
             which needs none.
     """
-    # Python workers take the `python3` of PATH otherwise, which need not have our packages.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Python workers take the `python3` of PATH otherwise, which need not have our packages. On a
+    # cluster the interpreter is the cluster's own.
+    if settings.get("spark.master", "local").startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # PySpark prints every failed statement as a page of JSON; dbt reports the error itself.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     if "spark.remote" in settings or "SPARK_REMOTE" in os.environ:
         return
     require_java()
+    for setting in settings.values():
+        # SQLite makes the file of a catalog, but not its folder.
+        if setting.startswith("jdbc:sqlite:"):
+            catalog = Path(setting.removeprefix("jdbc:sqlite:").partition("?")[0])
+            catalog.parent.mkdir(parents=True, exist_ok=True)
     if JVM_LOG in settings and "PYSPARK_GATEWAY_PORT" not in os.environ:
         start_jvm(settings, Path(settings[JVM_LOG]))
 

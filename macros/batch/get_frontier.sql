@@ -46,6 +46,12 @@
 {#- The select behind `get_frontier`: one row. -#}
 {% macro frontier_sql(commands, changelog, batch, state, options) -%}
     {%- set until = trueup._var('trueup_until') -%}
+    {%- set input_upper = 'log_upper' -%}
+    {%- if options.input_upper -%}
+        {%- set input_upper = trueup._tick_expr(
+            '(' ~ options.input_upper ~ ')', 'Option `input_upper`'
+        ) -%}
+    {%- endif -%}
 with
 
 -- The state is read before the changelog: whatever other runs commit in between, it is not ahead.
@@ -91,7 +97,7 @@ capped as (
     select
         *,
         greatest(lower, least(
-            coalesce(({{ options.input_upper or 'log_upper' }}), lower),
+            coalesce({{ input_upper }}, lower),
             {{ 'null' if until is none else until }}
         )) as upper
     from changelog_progress

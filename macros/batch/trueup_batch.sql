@@ -15,6 +15,7 @@
     {%- if is_rebase -%}
         {%- do trueup._require_whole_rebase(collection) -%}
     {%- endif -%}
+    {#- Bad settings are refused before anything is touched. -#}
     {%- do trueup._file_format() -%}
     {%- do trueup._var('trueup_until') -%}
     {%- do trueup._var('trueup_read_only') -%}
@@ -37,6 +38,7 @@
         {%- do trueup._no_op('up to date at ' ~ frontier.lower) -%}
     {%- else -%}
         {%- set shard_columns = trueup.get_shard_columns(changelog) -%}
+        {%- do trueup.require_same_key(changelog, unique_key) -%}
         {%- do trueup._require_same_columns(commands, columns, shard_columns) -%}
         {%- do run_query(trueup.declare_frontier_sql(collection, frontier)) -%}
         {%- do run_query(trueup.input_view_sql(

@@ -40,7 +40,7 @@ with log as (
 select
     {{ trueup._column_list(key) }},
     {{ trueup._column_list(columns) if columns else trueup._all_but(key) }},
-    {{ trueup._tick_expr(ts) }} as _ts,
+    {{ trueup._tick_expr(ts, trueup._argument('commands', 'ts')) }} as _ts,
     named_struct(
         {%- for term in sequence_by %}
         '_{{ loop.index }}', {{ term }}{{ ',' if not loop.last }}
@@ -77,12 +77,12 @@ from log
     The logical time as a bigint. A type that is no integer is refused when the query runs:
     a cast would turn a timestamp into seconds and a decimal into its whole part, silently.
 -#}
-{% macro _tick_expr(ts) -%}
+{% macro _tick_expr(ts, subject) -%}
 case
         when typeof({{ ts }}) in ('tinyint', 'smallint', 'int', 'bigint')
             then cast({{ ts }} as bigint)
         else raise_error(concat(
-            '`trueup.commands` argument `ts` must be an integer expression.\nGot: ',
+            {{ trueup._literal(subject) }}, ' must be an integer expression.\nGot: ',
             {{ trueup._literal(ts) }}, ' of type ', typeof({{ ts }})
         ))
     end

@@ -1,7 +1,7 @@
 {#-
     A rebase throws the changelog away and starts again from the log: `--full-refresh` with the var
-    `trueup_rebase`. The batch begins it (it drops the shard and mints from the first tick) and
-    the changelog and the state complete it. Without the var a changelog is never refreshed.
+    `trueup_rebase`. The batch begins it (it drops the shard and mints from `as_of`), the changelog
+    and the state complete it; the commands are part of it because they may have changed. Without the var a changelog is never refreshed.
 -#}
 
 {#- Raises where `--full-refresh` would throw history away without being told to. -#}
@@ -19,7 +19,7 @@
 {%- endmacro %}
 
 
-{#- Raises unless a rebase writes, and takes batch, changelog and state in the same run. -#}
+{#- Raises unless a rebase writes, and takes commands, batch, changelog and state. -#}
 {% macro _require_whole_rebase(collection) -%}
     {%- if trueup._var('trueup_read_only') -%}
         {%- do trueup._refuse(
@@ -27,11 +27,11 @@
             'Leave one of the two vars out.'
         ) -%}
     {%- endif -%}
-    {%- for role in ['batch', 'changelog', 'state'] -%}
+    {%- for role in ['commands', 'batch', 'changelog', 'state'] -%}
         {%- set name = collection ~ '_' ~ role -%}
         {%- if 'model.' ~ model.package_name ~ '.' ~ name not in selected_resources -%}
             {%- do trueup._refuse(
-                'A rebase', 'a run of batch, changelog and state', 'a selection without ' ~ name,
+                'A rebase', 'a run of commands, batch, changelog and state', 'a selection without ' ~ name,
                 'Run: ' ~ trueup._rebase_command(collection)
             ) -%}
         {%- endif -%}
@@ -41,6 +41,6 @@
 
 {% macro _rebase_command(collection) -%}
     {{ return(
-        'dbt run --full-refresh -s ' ~ collection ~ "_batch+ --vars '{trueup_rebase: true}'."
+        'dbt run --full-refresh -s ' ~ collection ~ "_commands+ --vars '{trueup_rebase: true}'."
     ) }}
 {%- endmacro %}

@@ -16,6 +16,22 @@
 {%- endmacro %}
 
 
+{#- Raises unless the key is the one that the changelog was made with. -#}
+{% macro require_same_key(changelog, unique_key) -%}
+    {%- set came = trueup._column_list(unique_key) -%}
+    {%- set property = 'show tblproperties ' ~ changelog ~ " ('trueup.unique_key')" -%}
+    {%- set expected = run_query(property).rows[0][1] -%}
+    {%- if came != expected -%}
+        {%- do trueup._refuse(
+            'Config `unique_key` of ' ~ model.name, 'the key that ' ~ changelog ~ ' was made with: '
+            ~ expected, came,
+            'Another key makes another collection: put it back, or start again from the log with'
+            ~ " --full-refresh and --vars '{trueup_rebase: true}'."
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
 {#- Raises unless the commands have the columns that the shard was made with, in any order. -#}
 {% macro _require_same_columns(commands, columns, shard_columns) -%}
     {%- set came = trueup._described(columns) -%}
@@ -49,7 +65,8 @@
         {%- do trueup._create_sibling(
             changelog,
             trueup.empty_changelog_sql(commands, unique_key, columns),
-            partition_by='_kind'
+            partition_by='_kind',
+            unique_key=unique_key
         ) -%}
     {%- endif -%}
     {%- if load_relation(batch) is none -%}
@@ -69,9 +86,11 @@
 {%- endmacro %}
 
 
-{% macro _create_sibling(relation, select, partition_by=none) -%}
+{% macro _create_sibling(relation, select, partition_by=none, unique_key=none) -%}
     {%- do adapter.create_schema(relation) -%}
-    {%- do run_query(trueup.create_table_sql(relation, select, partition_by=partition_by)) -%}
+    {%- do run_query(trueup.create_table_sql(
+        relation, select, partition_by=partition_by, unique_key=unique_key
+    )) -%}
     {%- do adapter.cache_added(relation) -%}
 {%- endmacro %}
 

@@ -12,6 +12,7 @@
     {{ run_hooks(pre_hooks) }}
 
     {%- do trueup._require_made(collection, changelog, by='batch') -%}
+    {%- do trueup.require_same_key(changelog, unique_key) -%}
     {%- if should_full_refresh() -%}
         {%- do run_query(trueup.declare_applied_sql(collection, 0)) -%}
         {%- call statement('main') -%}

@@ -3,11 +3,11 @@
     the changelog up to there, consolidated. `ts` is an integer or an SQL expression.
 -#}
 {% macro as_of(collection, ts) -%}
-{{ trueup.consolidate_ticks(collection, '_ts <= (' ~ ts ~ ')') }}
+{{ trueup.consolidate_ticks(collection, '_ts <= (' ~ ts ~ ')', ts) }}
 
 select * except (_diff)
 from consolidated
-where _diff > 0 and {{ trueup.is_settled_expr(collection, ts) }}
+where _diff > 0
 {%- endmacro %}
 
 
@@ -17,20 +17,20 @@ where _diff > 0 and {{ trueup.is_settled_expr(collection, ts) }}
 -#}
 {% macro changes_between(collection, from_ts, to_ts) -%}
 {{ trueup.consolidate_ticks(
-    collection, '_ts > (' ~ from_ts ~ ') and _ts <= (' ~ to_ts ~ ')'
+    collection, '_ts > (' ~ from_ts ~ ') and _ts <= (' ~ to_ts ~ ')', to_ts
 ) }}
 
 select *
 from consolidated
-where _diff <> 0 and {{ trueup.is_settled_expr(collection, to_ts) }}
+where _diff <> 0
 {%- endmacro %}
 
 
 {#-
     The CTE `consolidated`: the rows of the updates that meet `condition`, each once, with the sum
-    of its diffs.
+    of its diffs. The last tick, `ts`, has to be settled.
 -#}
-{% macro consolidate_ticks(collection, condition) -%}
+{% macro consolidate_ticks(collection, condition, ts) -%}
 with
 
 consolidated as (
@@ -42,7 +42,11 @@ consolidated as (
         ),
         sum(_diff) as _diff
     from {{ ref(collection ~ '_changelog') }}
-    where _kind = 'update' and _error is null and {{ condition }}
+    where
+        _kind = 'update'
+        and _error is null
+        and {{ condition }}
+        and {{ trueup.is_settled_expr(collection, ts) }}
     group by all
 
 )

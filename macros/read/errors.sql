@@ -1,4 +1,4 @@
-{#- The keys that are broken now, and why, as a view: one row per key that is not readable. -#}
+{#- The keys that are broken now, and why, as a view: one row per key that is broken now. -#}
 {% macro errors(collection) -%}
     {{- config(materialized='view') -}}
     {%- do trueup._require_role('errors', collection) -%}

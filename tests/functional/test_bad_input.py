@@ -76,6 +76,28 @@ def test_a_key_column_that_the_log_does_not_have_is_refused(project: Project) ->
     )
 
 
+@pytest.mark.parametrize("key", [["k"], ["v", "k"], ["k", "v", "w"]])
+def test_another_key_than_that_of_the_changelog_is_refused(
+    new_project: Callable[[str], Project], key: list[str]
+) -> None:
+    project = new_project("rekeyed_" + "_".join(key))
+    project.add_collection("c", [*KEY, Column("v", "string")], [Column("w", "string")])
+    project.append("c", [Command(1, (1,), ("a", "b"), ("first",))])
+    project.run()
+    model = project.folder / "models/c/c_commands.sql"
+    model.write_text(model.read_text().replace('columns=["w"], ', ""))
+    project.configure(c={"+unique_key": key})
+    project.append("c", [Command(2, (1,), ("a", "c"), ("second",))])
+    refused(project, "the key that", "was made with: `k`, `v`", "trueup_rebase")
+
+
+def test_an_input_upper_that_is_no_integer_is_refused(project: Project) -> None:
+    project.configure(
+        c={"+unique_key": ["k"], "+meta": {"trueup": {"input_upper": "log_upper / 2"}}}
+    )
+    refused(project, "Option `input_upper` must be an integer expression", "of type double")
+
+
 def test_an_unknown_option_is_refused_with_the_list_of_options(project: Project) -> None:
     project.configure(c={"+unique_key": ["k"], "+meta": {"trueup": {"lat": "drop"}}})
     refused(project, "must be one of as_of, input_upper, late,", "Got: lat")
@@ -205,7 +227,7 @@ def test_a_full_refresh_of_the_changelog_is_refused(project: Project) -> None:
 
 def test_a_rebase_without_the_batch_is_refused(project: Project) -> None:
     project.run("c_changelog", "--full-refresh", fails=True, rebase=True)
-    assert "a selection without c_batch" in "\n".join(project.messages)
+    assert "a selection without c_commands" in "\n".join(project.messages)
 
 
 def test_a_rebase_that_is_read_only_is_refused(project: Project) -> None:

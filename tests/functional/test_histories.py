@@ -70,6 +70,7 @@ def test_a_tick_that_is_not_settled_cannot_be_read(new_project: Callable[[str], 
     project.append("files", [Command(5, (1,), ("a",), ("100644", "b"))])
     project.write("models/at_5.sql", "{{ trueup.as_of('files', 5) }}")
     project.write("models/at_6.sql", "{{ trueup.as_of('files', 6) }}")
+    project.write("models/from_5.sql", "{{ trueup.changes_between('files', 5, 400) }}")
     project.run()
     assert project.rows("at_5") == [("a", "100644", "b")]
     for condition in ("true", "path = 'a'", "path = 'none'"):
@@ -77,3 +78,5 @@ def test_a_tick_that_is_not_settled_cannot_be_read(new_project: Callable[[str], 
             Py4JJavaError, match="tick 6 is not settled yet: the upper of files is 6"
         ):
             project.sql(f"select * from {{}}.at_6 where {condition}")
+    with pytest.raises(Py4JJavaError, match="tick 400 is not settled yet"):
+        project.rows("from_5")

@@ -276,6 +276,8 @@ class _Answer:
     def __call__(self, sql: str) -> object:
         if sql.startswith("describe query "):
             return _query(sql) if self.columns is None else list(self.columns.items())
+        if sql.startswith("show tblproperties"):
+            return SimpleNamespace(rows=[("trueup.unique_key", "`path`")])
         return _query(sql) if self.row is None else SimpleNamespace(rows=[self.row])
 
 

@@ -11,8 +11,8 @@ from tests.macros.package import Package, QueriedError, in_model, refused
 OURS = dict.fromkeys(("_ts", "_order", "_op", "_error", "_error_key"), "string")
 LOG = {"path": "string", "mode": "string"}
 REBASE: dict[str, Any] = {"variables": {"trueup_rebase": True}, "full_refresh": True}
-WHOLE = ("files_batch", "files_changelog", "files_state")
-COMMAND = "dbt run --full-refresh -s files_batch+ --vars '{trueup_rebase: true}'."
+WHOLE = ("files_commands", "files_batch", "files_changelog", "files_state")
+COMMAND = "dbt run --full-refresh -s files_commands+ --vars '{trueup_rebase: true}'."
 STAGED = {"seq": 3, "upper": 9, "updates_staged": 4, "is_appended": False, "mismatch": None}
 
 
@@ -78,12 +78,12 @@ def test_a_rebase_of_batch_changelog_and_state_goes_on(role: str) -> None:
 
 @pytest.mark.parametrize("role", ["batch", "changelog"])
 @pytest.mark.parametrize("missing", WHOLE)
-def test_a_rebase_without_one_of_the_three_is_refused(role: str, missing: str) -> None:
+def test_a_rebase_without_one_of_the_four_is_refused(role: str, missing: str) -> None:
     selected = [name for name in WHOLE if name != missing]
     trueup = in_model(f"files_{role}", selected=selected, **REBASE)
 
     assert refused(run, trueup) == [
-        "A rebase must be a run of batch, changelog and state.",
+        "A rebase must be a run of commands, batch, changelog and state.",
         f"Got: a selection without {missing}",
         f"Run: {COMMAND}",
     ]
@@ -172,6 +172,19 @@ def test_a_state_ahead_of_its_changelog_is_refused() -> None:
         "The changelog of `files` must be at or past batch 3, which its state has applied."
     )
     assert got == "Got: a changelog that ends with batch 2"
+
+
+def test_a_state_with_another_key_than_its_changelog_is_refused() -> None:
+    trueup = in_model(
+        "files_state",
+        unique_key=["mode"],
+        row={"applied_seq": 3, "last_seq": 3},
+        tables=["lake.files_changelog", "lake.files_state"],
+    )
+    must, got, _ = refused(run, trueup)
+
+    assert must.endswith("must be the key that lake.files_changelog was made with: `path`.")
+    assert got == "Got: `mode`"
 
 
 def test_a_state_without_its_progress_row_is_refused() -> None:

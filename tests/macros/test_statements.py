@@ -82,18 +82,19 @@ def test_the_first_batch_begins_at_as_of() -> None:
 
 
 def test_the_upper_never_goes_back() -> None:
-    assert "greatest(lower, least( coalesce((log_upper), lower), null )) as upper" in frontier()
+    assert "greatest(lower, least( coalesce(log_upper, lower), null )) as upper" in frontier()
 
 
 def test_the_upper_is_capped_by_trueup_until() -> None:
     for until in (0, 340):
-        assert f"coalesce((log_upper), lower), {until} )) as upper" in frontier(trueup_until=until)
+        assert f"coalesce(log_upper, lower), {until} )) as upper" in frontier(trueup_until=until)
 
 
 def test_the_input_upper_takes_the_place_of_the_logs() -> None:
     sql = frontier({"input_upper": "log_upper - 1"})
 
-    assert "least( coalesce((log_upper - 1), lower), null )" in sql
+    assert "then cast((log_upper - 1) as bigint)" in sql
+    assert "Option `input_upper`" in sql
 
 
 def test_a_bad_until_is_refused() -> None:

@@ -81,6 +81,19 @@ def test_java_home_comes_before_path(
 
 
 @pytest.mark.usefixtures("path")
+def test_the_interpreter_of_a_cluster_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    prepare({"spark.remote": "sc://example.com", "spark.master": "spark://example.com:7077"})
+    assert "PYSPARK_PYTHON" not in os.environ
+
+
+def test_the_folder_of_a_catalog_in_a_file_is_made(path: Path) -> None:
+    fake_java(path, 'openjdk version "17"')
+    prepare({"spark.sql.catalog.lake.uri": f"jdbc:sqlite:{path}/new/catalog.db?busy_timeout=1"})
+    assert (path / "new").is_dir()
+
+
+@pytest.mark.usefixtures("path")
 def test_python_workers_run_this_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     prepare({"spark.remote": "sc://example.com"})
@@ -89,8 +102,10 @@ def test_python_workers_run_this_interpreter(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_failure_that_is_no_lost_race_is_left_as_it_is() -> None:
     conflict = "org.apache.iceberg.exceptions.ValidationException: Found conflicting files that ..."
-    assert lost_race("merge into s.files_changelog as shard using", "[DIVIDE_BY_ZERO]") is None
-    assert lost_race("merge into s.mine as target using", conflict) is None
-    said = lost_race("merge into s.files_changelog as shard using", conflict)
+    merge = "merge into s.files_changelog as shard using (select _error_key"
+    assert lost_race(merge, "[DIVIDE_BY_ZERO]") is None
+    assert lost_race("merge into s.mine as shard using", conflict) is None
+    assert lost_race("create or replace table s.mine as select 1", conflict) is None
+    said = lost_race(merge, conflict)
     assert said is not None
     assert said.startswith("upper mismatch: another run appended to s.files_changelog")
