@@ -56,7 +56,7 @@ def spark(home: Path) -> Iterator[SparkSession]:
     builder = SparkSession.builder
     for name, value in profile["trueup"]["outputs"]["local"]["server_side_parameters"].items():
         builder = builder.config(name, value)
-    started = builder.enableHiveSupport().getOrCreate()
+    started = builder.getOrCreate()
     yield started
     started.stop()
 
