@@ -24,8 +24,8 @@ CONFLICTS = (
 )
 """How Iceberg and Delta name a commit that came second."""
 
-OUR_COLUMN = "_error_key"
-"""Every statement of ours that writes names this column, and hardly any other does."""
+OUR_COLUMNS = ("_error_key", "_batch_id")
+"""Every statement of ours that writes names one of these, and hardly any other does."""
 
 LOST = (
     (
@@ -66,7 +66,7 @@ def lost_race(statement: str, error: str) -> str | None:
         'state moved: another run applied to files_state at the same moment; nothing is applied; \
 run again'
     """
-    is_ours = OUR_COLUMN in statement
+    is_ours = any(column in statement for column in OUR_COLUMNS)
     if not is_ours or not any(conflict in error for conflict in CONFLICTS):
         return None
     found = ((pattern.search(statement), message) for pattern, message in LOST)
