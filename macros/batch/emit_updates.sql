@@ -3,7 +3,6 @@
     was one, and an addition of the value after, where there is one.
 -#}
 {% macro emit_updates(identity) -%}
-    {%- set columns = trueup._column_list(identity) -%}
 steps_taken as (
 
     select * from folded where _step > 0
