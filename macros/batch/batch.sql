@@ -3,7 +3,7 @@
     the ticks `[lower, upper)` of the log, and one progress row. See the YAML beside this file.
 
     Two objects of the Spark session carry what is known only at run time, both made by the
-    materialization `trueup_batch`: the variable `frontier` and the view `input`.
+    materialization `trueup_batch`: the variable `frontier` and the view `steps`.
 -#}
 {% macro batch(collection) -%}
     {{- config(materialized='trueup_batch') -}}
@@ -11,18 +11,25 @@
     {%- set identity = trueup._unique_key('batch') + ['_error_key'] -%}
     {%- set frontier = trueup._session_name(collection, 'frontier') -%}
     {%- set state = trueup._sibling(collection, 'state') -%}
+    {%- set options = trueup._options() -%}
 -- depends_on: {{ ref(collection ~ '_commands') }}
 with
 
-{{ trueup.collect_steps(
-    input=trueup._session_name(collection, 'input'), state=state, identity=identity
-) }},
+-- The one shuffle of the batch: all that follows is by key, and updates and progress reuse it.
+steps as (
 
-{{ trueup.fold_ticks(identity=identity) }},
+    select /*+ repartition({{ trueup._column_list(identity) }}) */ *
+    from {{ trueup._session_name(collection, 'steps') }}
+
+),
+
+{{ trueup.fold_ticks(identity=identity, sequence=trueup._sequence_terms(options)) }},
 
 {{ trueup.emit_updates(identity=identity) }},
 
-{{ trueup.summarize_batch(frontier=frontier, state=state, identity=identity) }},
+{{ trueup.summarize_batch(
+    frontier=frontier, state=state, identity=identity, options=options
+) }},
 
 staged as (
 

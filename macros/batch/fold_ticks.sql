@@ -1,11 +1,12 @@
 {#-
     CTEs that find the winner of each key and tick and set it against the value before:
-    `folded`, one row per key and tick, with `_value`, `_prior`, `_command_count`, `_is_tie`.
+    `folded`, one row per key and tick, with `_value`, `_prior`, `_command_count`, `_is_tie`,
+    `_previous_order`.
 
-    The order is total: the greatest `_order` wins, then the content hash, then the content.
+    The sequence is total: its last term, the content, tells all commands apart but duplicates.
     Every window partitions by the key first and sorts alike, so one shuffle and one sort serve all.
 -#}
-{% macro fold_ticks(identity) -%}
+{% macro fold_ticks(identity, sequence) -%}
     {%- set columns = trueup._column_list(identity) -%}
 ranked as (
 
@@ -13,14 +14,15 @@ ranked as (
         *,
         row_number() over (
             partition by {{ columns }}, _step, _ts
-            order by _order desc, _hash desc, _value desc
+            order by {{ sequence | join(' desc, ') }} desc
         ) as _command_rank,
-        count(*) over (partition by {{ columns }}, _step, _ts) as _command_count,
-        _hash <> min(_hash) over (
-            partition by {{ columns }}, _step, _ts
-            order by _order desc range between current row and current row
-        ) as _is_tie
+        count(_hash) over (partition by {{ columns }}, _step, _ts) as _command_count,
+        min(_hash) over peers <> max(_hash) over peers as _is_tie
     from steps
+    window peers as (
+        partition by {{ columns }}, _step, _ts
+        order by _order desc range between current row and current row
+    )
 
 ),
 
@@ -36,8 +38,10 @@ folded as (
 
     select
         *,
-        lag(_value) over (partition by {{ columns }} order by _step, _ts) as _prior
+        lag(_value) over key_in_sequence as _prior,
+        lag(_order) over key_in_sequence as _previous_order
     from winners
+    window key_in_sequence as (partition by {{ columns }} order by _step, _ts)
 
 )
 {%- endmacro %}

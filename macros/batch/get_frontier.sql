@@ -10,17 +10,22 @@
                                the log has lost commands since
     `records_indexed`          rows and errors that the state holds
     `has_leftover`             whether a batch is staged that was never appended
+    `has_truncates`            whether the log has truncates that are not settled
 
     Null ticks are refused here: a command without a tick would never be settled, nor missed.
 -#}
 {% macro get_frontier(commands, changelog, batch, state, options) -%}
     {%- set query = trueup.frontier_sql(commands, changelog, batch, state, options) -%}
-    {%- set row = run_query(query).rows[0] -%}
-    {%- do trueup._require_no_null_ticks(commands, row['null_ticks']) -%}
-    {%- set frontier = {'last_seq': row['last_seq'], 'applied_seq': row['applied_seq'],
-        'seq': row['last_seq'] + 1, 'lower': row['lower'], 'upper': row['upper'],
-        'commands_settled': row['commands_settled'], 'late_dropped': row['late_dropped'],
-        'records_indexed': row['records_indexed'], 'has_leftover': row['has_leftover']} -%}
+    {%- set frontier = run_query(query).rows[0].dict() -%}
+    {%- do trueup._require_no_null_ticks(commands, frontier.null_ticks) -%}
+    {%- if options.late == 'fail' and frontier.late_dropped -%}
+        {%- do trueup._refuse(
+            'With option `late: fail` every command of ' ~ commands,
+            'at or past the lower ' ~ frontier.lower ~ ' when it comes',
+            frontier.late_dropped ~ ' commands below it, which came after their tick was settled',
+            'Nothing is staged. Take them out of the log, or set the option `late`.'
+        ) -%}
+    {%- endif -%}
     {{ return(frontier) }}
 {%- endmacro %}
 
@@ -77,7 +82,10 @@ log as (
     select
         max(_ts) + 1 as log_upper,
         count_if(_ts < (select lower from changelog_progress)) as commands_settled,
-        count_if(_ts is null) as null_ticks
+        count_if(_ts is null) as null_ticks,
+        count_if(
+            _op = 'truncate' and _ts >= (select lower from changelog_progress)
+        ) as truncates
     from {{ commands }}
 
 ),
@@ -111,6 +119,7 @@ capped as (
 
 select
     last_seq,
+    last_seq + 1 as seq,
     applied_seq,
     lower,
     {% if options.max_commands_per_batch -%}
@@ -126,7 +135,8 @@ select
             then commands_settled - _statistics.commands_settled
     end as late_dropped,
     coalesce(_statistics.records_indexed, 0) as records_indexed,
-    has_leftover
+    has_leftover,
+    truncates > 0 as has_truncates
 from capped
 {%- endmacro %}
 

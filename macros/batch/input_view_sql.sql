@@ -4,9 +4,12 @@
     that needs their names: values are brought into the shard's order, the value of an error is
     null, -0.0 becomes 0.0, and the content gets a hash that knows nulls and positions.
 
-    `columns` are the shard's key and value columns, each with `name` and `type`.
+    A truncate has no key: it is a step of an identity of its own, which never has a value.
+
+    `columns` are the shard's key and value columns, each with `name` and `type`; `extras` the
+    columns of the commands that only some logs have.
 -#}
-{% macro input_view_sql(collection, commands, unique_key, columns) -%}
+{% macro input_view_sql(collection, commands, unique_key, columns, extras, options) -%}
     {%- set frontier = trueup._session_name(collection, 'frontier') -%}
     {%- set keys = columns | selectattr('name', 'in', unique_key) | list -%}
     {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}
@@ -16,8 +19,9 @@ with
 bounded as (
 
     select
-        *,
-        _op <> 'delete' and _error is null and _error_key is null as _is_row
+        * except (_error_key),
+        case when _op = 'truncate' then 'truncate' else _error_key end as _error_key,
+        _op = 'upsert' and _error is null and _error_key is null as _is_row
     from {{ commands }}
     where _ts >= {{ frontier }}.lower and _ts < {{ frontier }}.upper
 
@@ -34,7 +38,15 @@ contents as (
         case when _is_row then {{ trueup._one_form_expr(column) }} end
             as {{ trueup._quote(column.name) }},
         {% endfor -%}
-        case when _op <> 'delete' then {{ trueup._error_text_expr() }} end as _error,
+        case when _op = 'upsert' then {{ trueup._error_text_expr() }} end as _error,
+        {% if '_unchanged' in extras -%}
+        case when _is_row then {{ trueup._known_names_expr(values) }} end as _unchanged,
+        {% endif -%}
+        {% if '_old_key' in extras -%}
+        cast(_old_key as struct<{% for column in keys %}
+            {{- trueup._quote(column.name) }}: {{ column.type }}{{ ', ' if not loop.last }}
+            {%- endfor %}>) as _old_key,
+        {% endif -%}
         _error_key,
         _ts,
         _order,
@@ -48,7 +60,13 @@ select
     _error_key,
     _ts,
     _order,
-    case when _op <> 'delete' then named_struct(
+    {% for name in extras if name in ['_unchanged', '_old_key'] -%}
+    {{ name }},
+    {% endfor -%}
+    {% if options.ties in ['prefer_delete', 'prefer_upsert'] -%}
+    _op = '{{ options.ties[7:] }}' as _is_preferred,
+    {% endif -%}
+    case when _op = 'upsert' then named_struct(
         {%- for column in values %}
         {{ trueup._literal(column.name) }}, {{ trueup._quote(column.name) }},
         {%- endfor %}
@@ -56,6 +74,7 @@ select
     ) end as _value,
     xxhash64(
         _op, _error
+        {%- for name in extras if name in ['_unchanged', '_old_key'] %}, {{ name }}{% endfor %}
         {%- for column in values %},
         {{ trueup._quote(column.name) }} is null, {{ trueup._quote(column.name) }}
         {%- endfor %}
@@ -82,4 +101,20 @@ case
             when _error_key = 'null' then 'the key is null'
             else 'the key cannot be decoded'
         end
+{%- endmacro %}
+
+
+{#- The columns that a command leaves as they are, in lower case; a name of no column raises. -#}
+{% macro _known_names_expr(values) -%}
+    {%- set names = [] -%}
+    {%- for column in values -%}
+        {%- do names.append(trueup._literal(column.name | lower)) -%}
+    {%- endfor -%}
+transform(_unchanged, name -> case
+            when lower(name) in ({{ names | join(', ') }}) then lower(name)
+            else raise_error(concat(
+                {{ trueup._literal(trueup._argument('commands', 'unchanged')) }},
+                ' must be names of value columns.\nGot: ', coalesce(name, 'null')
+            ))
+        end)
 {%- endmacro %}

@@ -2,7 +2,7 @@
     The CTE `progress`: the one progress row of the batch, with its statistics. It checks that the
     state which the priors came from is exactly the one that the batch was minted on.
 -#}
-{% macro summarize_batch(frontier, state, identity) -%}
+{% macro summarize_batch(frontier, state, identity, options) -%}
 transitions as (
 
     select
@@ -11,7 +11,10 @@ transitions as (
         _value is not null and _value._error is null as _is_row,
         _value._error is not null as _is_error,
         _prior is not null and _prior._error is null as _was_row,
-        _prior._error is not null as _was_error
+        _prior._error is not null as _was_error,
+        case
+            when _is_tie then to_json(struct({{ trueup._column_list(identity) }}, _ts))
+        end as _tie
     from steps_taken
 
 ),
@@ -21,12 +24,26 @@ counts as (
     select
         coalesce(sum(_command_count), 0) as messages_received,
         count_if(_is_tie) as ties,
+        array_compact(array_distinct(array(min(_tie), max(_tie)))) as tie_samples,
+        count(_previous_order) as order_pairs,
+        count_if(_order < _previous_order) as order_inversions,
         count_if(_is_row and not _was_row) as inserts,
         count_if(_is_row and _was_row and _is_change) as updates,
         count_if(_was_row and not _is_row) as deletes,
         count_if(_was_row and _is_change) as retractions,
         count_if(_is_error and _is_change) as error_inserts,
         count_if(_was_error and _is_change) as error_retractions,
+        {% if options.errors == 'fail' -%}
+        min(
+            case
+                when _is_error and _is_change
+                    then to_json(struct({{ trueup._column_list(identity) }}, _ts))
+            end
+        ) as error_sample,
+        collect_set(
+            case when _is_error and _is_change then {{ trueup.error_kind_expr() }} end
+        ) as error_kinds,
+        {% endif -%}
         any_value(_value) filter (where false) as _value
     from transitions
 
@@ -50,13 +67,27 @@ progress as (
         cast(null as int) as _diff,
         cast(null as string) as _cause,
         case
-            when applied._seq <=> {{ frontier }}.seq - 1 then 'progress'
-            else raise_error(concat(
+            when not applied._seq <=> {{ frontier }}.seq - 1 then raise_error(concat(
                 'state moved: batch ', {{ frontier }}.seq, ' was minted on a state at batch ',
                 {{ frontier }}.seq - 1, ', which is now at ',
                 coalesce(cast(applied._seq as string), 'none'),
                 '; nothing is staged, run again'
             ))
+            {%- if options.ties == 'fail' %}
+            when ties > 0 then raise_error(concat(
+                'ties: ', ties, ' times commands of one key and tick have an equal order and'
+                ' another content, such as ', array_join(tie_samples, ', '),
+                '; nothing is staged: make `sequence_by` unique, or set the option `ties`'
+            ))
+            {%- endif %}
+            {%- if options.errors == 'fail' %}
+            when error_inserts > 0 then raise_error(concat(
+                'errors: ', error_inserts, ' commands of the batch are errors (',
+                array_join(sort_array(error_kinds), ', '), '), such as ', error_sample,
+                '; nothing is staged: mend the log, or set the option `errors` to keep'
+            ))
+            {%- endif %}
+            else 'progress'
         end as _kind,
         named_struct(
             'messages_received', messages_received,
@@ -71,6 +102,9 @@ progress as (
             'error_retractions', error_retractions,
             'late_dropped', {{ frontier }}.late_dropped,
             'ties', ties,
+            'tie_samples', tie_samples,
+            'order_pairs', order_pairs,
+            'order_inversions', order_inversions,
             'records_indexed',
             {{ frontier }}.records_indexed
             + inserts - deletes + error_inserts - error_retractions,
@@ -90,7 +124,8 @@ progress as (
         'messages_received: bigint', 'commands_settled: bigint', 'updates_staged: bigint',
         'inserts: bigint', 'updates: bigint', 'deletes: bigint', 'retractions: bigint',
         'error_inserts: bigint', 'error_retractions: bigint', 'late_dropped: bigint',
-        'ties: bigint', 'records_indexed: bigint',
+        'ties: bigint', 'tie_samples: array<string>',
+        'order_pairs: bigint', 'order_inversions: bigint', 'records_indexed: bigint',
         'minted_at: timestamp', 'committed_at: timestamp',
     ] | join(', ') ~ '>') }}
 {%- endmacro %}

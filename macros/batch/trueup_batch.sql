@@ -22,7 +22,10 @@
 
     {{ run_hooks(pre_hooks) }}
 
-    {%- set columns = trueup.get_shard_columns(commands) -%}
+    {%- set described = trueup.get_columns('select * from ' ~ commands) -%}
+    {%- set columns = trueup._user_columns(described) -%}
+    {%- set extras = trueup._extras(described) -%}
+    {%- do trueup._require_free_name(options.inline_errors, columns) -%}
     {%- if is_rebase -%}
         {%- do trueup.require_ticks(commands) -%}
         {%- do trueup.drop_shard(changelog, state) -%}
@@ -42,7 +45,11 @@
         {%- do trueup._require_same_columns(commands, columns, shard_columns) -%}
         {%- do run_query(trueup.declare_frontier_sql(collection, frontier)) -%}
         {%- do run_query(trueup.input_view_sql(
-            collection, commands, unique_key, shard_columns
+            collection, commands, unique_key, shard_columns, extras, options
+        )) -%}
+        {%- do run_query(trueup.steps_view_sql(
+            collection, state, unique_key, trueup._value_names(shard_columns, unique_key), extras,
+            frontier.has_truncates, options
         )) -%}
         {%- call statement('main') -%}
             {{ trueup.create_table_sql(target_relation, compiled_code, replace=true) }}

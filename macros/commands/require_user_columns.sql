@@ -6,7 +6,9 @@
     {{ return([
         '_ts', '_order', '_op', '_error', '_error_key', '_diff', '_cause', '_kind',
         '_seq', '_lower', '_upper', '_batch_id', '_statistics',
+        '_unchanged', '_old_key', '_partition', '_offset',
         '_value', '_hash', '_step', '_command', '_prior', '_is_', '_was_', '_last', '_applied',
+        '_segment', '_missing', '_carrier', '_net_',
     ]) }}
 {%- endmacro %}
 
@@ -30,4 +32,16 @@
             ) -%}
         {%- endif -%}
     {%- endfor -%}
+{%- endmacro %}
+
+
+{#- Raises where the column of inline errors is already a column of the collection. -#}
+{% macro _require_free_name(inline_errors, columns) -%}
+    {%- set names = columns | map(attribute='name') | list -%}
+    {%- if inline_errors and inline_errors | lower in names | map('lower') -%}
+        {%- do trueup._refuse(
+            'Option `inline_errors` in `meta.trueup` of ' ~ model.name,
+            'a name that no key or value column has (' ~ (names | join(', ')) ~ ')', inline_errors
+        ) -%}
+    {%- endif -%}
 {%- endmacro %}

@@ -9,8 +9,10 @@
     {{ run_hooks(pre_hooks) }}
 
     {%- do trueup._require_log_columns(compiled_code, unique_key) -%}
-    {#- Our own columns come last: `_ts`, `_order`, `_op`, `_error`, `_error_key`. -#}
-    {%- do trueup._require_user_columns(trueup.get_columns(compiled_code)[:-5]) -%}
+    {#- Our own columns come last, and `_ts` is the first of them. -#}
+    {%- set columns = trueup.get_columns(compiled_code) | reverse | list -%}
+    {%- set own_count = (columns | map(attribute='name') | list).index('_ts') + 1 -%}
+    {%- do trueup._require_user_columns((columns | reverse | list)[:-own_count]) -%}
 
     {%- call statement('main') -%}
         {{ get_create_view_as_sql(target_relation, sql) }}

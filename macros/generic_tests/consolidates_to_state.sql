@@ -8,7 +8,7 @@ with
 consolidated as (
 
     select
-        * except (_ts, _diff, _cause, _kind, _seq, _lower, _upper, _batch_id, _statistics),
+        {{ trueup._all_but(trueup._update_columns()) }},
         sum(_diff) as _diff
     from {{ model }}
     where _kind = 'update'
@@ -20,7 +20,7 @@ consolidated as (
 persisted as (
 
     select
-        * except (_ts, _kind, _seq, _upper),
+        {{ trueup._all_but(trueup._state_columns()) }},
         count(*) as _diff
     from {{ state }}
     where _kind <> 'progress'

@@ -15,9 +15,7 @@ updates as (
         {{ identity }},
         _ts,
         _diff,
-        struct(
-            * except (_ts, _diff, _cause, _kind, _seq, _lower, _upper, _batch_id, _statistics)
-        ) as _value
+        struct({{ trueup._all_but(trueup._update_columns()) }}) as _value
     from {{ model }}
     where _kind = 'update'
 

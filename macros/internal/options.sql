@@ -2,16 +2,20 @@
     The options of a collection, with their defaults: what `meta: {trueup: {...}}` of the
     folder or the model says. The one place where options are read and checked.
 
-    `allowed` is a list of values, or one of `integer`, `positive integer`, `expression`.
+    `allowed` is a list of values, or one of `integer`, `positive integer`, `expression`,
+    `name`.
     An option whose default is none may stay unset.
 -#}
 {% macro _option_rules() -%}
     {{ return({
         'as_of': {'default': 0, 'allowed': 'integer'},
+        'errors': {'default': 'keep', 'allowed': ['keep', 'fail']},
+        'inline_errors': {'default': none, 'allowed': 'name'},
         'input_upper': {'default': none, 'allowed': 'expression'},
-        'late': {'default': 'drop', 'allowed': ['drop']},
+        'late': {'default': 'drop', 'allowed': ['drop', 'fail']},
         'max_commands_per_batch': {'default': none, 'allowed': 'positive integer'},
         'null_keys': {'default': 'error', 'allowed': ['error', 'value']},
+        'ties': {'default': 'hash', 'allowed': ['hash', 'fail', 'prefer_delete', 'prefer_upsert']},
     }) }}
 {%- endmacro %}
 
@@ -47,9 +51,10 @@
         {%- if value not in allowed -%}
             {%- do trueup._refuse(subject, 'one of ' ~ (allowed | join(', ')), value) -%}
         {%- endif -%}
-    {%- elif allowed == 'expression' -%}
+    {%- elif allowed in ['expression', 'name'] -%}
         {%- if value is not string or not value.strip() -%}
-            {%- do trueup._refuse(subject, 'an SQL expression', value) -%}
+            {%- set must = {'expression': 'an SQL expression', 'name': 'the name of a column'} -%}
+            {%- do trueup._refuse(subject, must[allowed], value) -%}
         {%- endif -%}
     {%- elif value is not integer -%}
         {%- do trueup._refuse(subject, 'of the type ' ~ allowed, value) -%}
@@ -78,7 +83,7 @@
     {%- if not execute -%}
         {{ return([]) }}
     {%- endif -%}
-    {%- set unique_key = config.get('unique_key') or [] -%}
+    {%- set unique_key = config.get('unique_key') or trueup._keys_of_commands(macro) or [] -%}
     {%- set unique_key = [unique_key] if unique_key is string else unique_key -%}
     {%- if unique_key | length == 0 -%}
         {%- do trueup._refuse(
@@ -89,4 +94,12 @@
     {%- endif -%}
     {%- do trueup._require_list('Config `unique_key` of ' ~ model.name, unique_key) -%}
     {{ return(unique_key) }}
+{%- endmacro %}
+
+
+{#- The argument `keys` of the collection's `trueup.commands`, which holds for all its models. -#}
+{% macro _keys_of_commands(role) -%}
+    {%- set collection = model.name if role == 'collection' else trueup._collection_of(role) -%}
+    {%- set name = 'model.' ~ model.package_name ~ '.' ~ collection ~ '_commands' -%}
+    {{ return(graph.nodes.get(name, {}).get('config', {}).get('unique_key')) }}
 {%- endmacro %}

@@ -3,16 +3,28 @@
     before anything is written, so that the first run goes the way of every other.
 -#}
 
-{#-
-    The key and value columns of the shard, or of the commands: a list of `name` and `type`.
--#}
+{#- The key and value columns of a table of the shard: a list of `name` and `type`. -#}
 {% macro get_shard_columns(relation) -%}
-    {%- set own = trueup._own_columns() -%}
-    {%- set columns = [] -%}
-    {%- for column in trueup.get_columns('select * from ' ~ relation) if column.name not in own -%}
-        {%- do columns.append(column) -%}
-    {%- endfor -%}
-    {{ return(columns) }}
+    {{ return(trueup._user_columns(trueup.get_columns('select * from ' ~ relation))) }}
+{%- endmacro %}
+
+
+{#- Of the columns of the shard or of the commands those that are the user's. -#}
+{% macro _user_columns(columns) -%}
+    {{ return(columns | rejectattr('name', 'in', trueup._own_columns()) | list) }}
+{%- endmacro %}
+
+
+{#- Of the columns of the commands those that only some logs have, by name. -#}
+{% macro _extras(columns) -%}
+    {%- set extras = ['_unchanged', '_old_key', '_partition', '_offset'] -%}
+    {{ return(columns | map(attribute='name') | select('in', extras) | list) }}
+{%- endmacro %}
+
+
+{#- The names of the columns that are not part of the key. -#}
+{% macro _value_names(columns, unique_key) -%}
+    {{ return(columns | map(attribute='name') | reject('in', unique_key) | list) }}
 {%- endmacro %}
 
 
@@ -98,4 +110,18 @@ select
     _upper
 from (values (0)) as genesis
 left join {{ changelog }} on false
+{%- endmacro %}
+
+
+{#- What an update of the changelog has beside its content (key, values, error, error key). -#}
+{% macro _update_columns() -%}
+    {{ return([
+        '_ts', '_diff', '_cause', '_kind', '_seq', '_lower', '_upper', '_batch_id', '_statistics'
+    ]) }}
+{%- endmacro %}
+
+
+{#- What a row of the state has beside its content. -#}
+{% macro _state_columns() -%}
+    {{ return(['_ts', '_kind', '_seq', '_upper']) }}
 {%- endmacro %}

@@ -23,8 +23,7 @@
 -#}
 {% macro consolidate_tail(changelog, applied, identity) -%}
     {%- set columns = trueup._column_list(identity) -%}
-    {%- set value = 'struct(* except (' ~ columns ~
-        ', _ts, _diff, _cause, _kind, _seq, _lower, _upper, _batch_id, _statistics))' -%}
+    {%- set value = 'struct(' ~ trueup._all_but(identity + trueup._update_columns()) ~ ')' -%}
 with
 
 tail as (

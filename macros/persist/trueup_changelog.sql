@@ -47,11 +47,7 @@
     a batch that does not continue the changelog, else none.
 -#}
 {% macro get_staged_batch(changelog, batch) -%}
-    {%- set row = run_query(trueup.staged_batch_sql(changelog, batch)).rows[0] -%}
-    {{ return({
-        'seq': row['seq'], 'upper': row['upper'], 'updates_staged': row['updates_staged'],
-        'is_appended': row['is_appended'], 'mismatch': row['mismatch'],
-    }) }}
+    {{ return(run_query(trueup.staged_batch_sql(changelog, batch)).rows[0].dict()) }}
 {%- endmacro %}
 
 

@@ -46,8 +46,7 @@
 
 {#- The last batch of the changelog and of the state. A dict: `last_seq`, `applied_seq`. -#}
 {% macro get_position(changelog, state) -%}
-    {%- set row = run_query(trueup.position_sql(changelog, state)).rows[0] -%}
-    {{ return({'last_seq': row['last_seq'], 'applied_seq': row['applied_seq']}) }}
+    {{ return(run_query(trueup.position_sql(changelog, state)).rows[0].dict()) }}
 {%- endmacro %}
 
 

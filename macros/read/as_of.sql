@@ -36,10 +36,7 @@ with
 consolidated as (
 
     select
-        * except (
-            _error, _error_key, _ts, _diff, _cause, _kind, _seq, _lower, _upper, _batch_id,
-            _statistics
-        ),
+        {{ trueup._all_but(['_error', '_error_key'] + trueup._update_columns()) }},
         sum(_diff) as _diff
     from {{ ref(collection ~ '_changelog') }}
     where

@@ -1,8 +1,23 @@
-{#- The collection as a view for analysts: exactly the key and value columns of its rows. -#}
+{#-
+    The collection as a view for analysts: exactly the key and value columns of its rows. With the
+    option `inline_errors` the keys with a value error, too, whose text is in a column of this name
+    between the key and the values.
+-#}
 {% macro collection(collection) -%}
     {{- config(materialized='view') -}}
     {%- do trueup._require_role('collection', collection) -%}
-select * except (_error, _error_key, _ts, _kind, _seq, _upper)
+    {%- set inline_errors = trueup._options().inline_errors -%}
+    {%- if inline_errors -%}
+        {%- set key = trueup._unique_key('collection') -%}
+select
+    {{ trueup._column_list(key) }},
+    _error as {{ trueup._quote(inline_errors) }},
+    {{ trueup._all_but(key + ['_error', '_error_key'] + trueup._state_columns()) }}
+from {{ ref(collection ~ '_state') }}
+where _kind <> 'progress' and _error_key is null
+    {%- else -%}
+select {{ trueup._all_but(['_error', '_error_key'] + trueup._state_columns()) }}
 from {{ ref(collection ~ '_state') }}
 where _kind = 'row'
+    {%- endif -%}
 {%- endmacro %}

@@ -5,13 +5,19 @@
 select
     {{ trueup._column_list(trueup._unique_key('errors')) }},
     _error_key,
-    case
-        when _error_key is null then 'value'
-        when _error_key = 'null' then 'null_key'
-        else 'key'
-    end as _error_kind,
+    {{ trueup.error_kind_expr() }} as _error_kind,
     _error,
     _ts
 from {{ ref(collection ~ '_state') }}
 where _kind = 'error'
+{%- endmacro %}
+
+
+{#- The kind of an error: of a value, of a key that cannot be decoded, or of a missing key. -#}
+{% macro error_kind_expr() -%}
+case
+        when _error_key is null then 'value'
+        when _error_key = 'null' then 'null_key'
+        else 'key'
+    end
 {%- endmacro %}
