@@ -3,7 +3,8 @@
     {%- set late_dropped = frontier.late_dropped -%}
 declare or replace variable {{ trueup._session_name(collection, 'frontier') }} struct<
     seq: bigint, lower: bigint, upper: bigint, batch_id: string, commands_settled: bigint,
-    late_dropped: bigint, records_indexed: bigint, minted_at: timestamp
+    late_dropped: bigint, records_indexed: bigint, minted_at: timestamp,
+    partitions: {{ trueup._partitions_type() }}
 > default named_struct(
     'seq', cast({{ frontier.seq }} as bigint),
     'lower', cast({{ frontier.lower }} as bigint),
@@ -12,6 +13,9 @@ declare or replace variable {{ trueup._session_name(collection, 'frontier') }} s
     'commands_settled', cast({{ frontier.commands_settled }} as bigint),
     'late_dropped', cast({{ 'null' if late_dropped is none else late_dropped }} as bigint),
     'records_indexed', cast({{ frontier.records_indexed }} as bigint),
-    'minted_at', current_timestamp()
+    'minted_at', current_timestamp(),
+    'partitions', from_json(
+        {{ trueup._literal(frontier.partitions or 'null') }}, '{{ trueup._partitions_type() }}'
+    )
 )
 {%- endmacro %}

@@ -11,11 +11,14 @@
     `records_indexed`          rows and errors that the state holds
     `has_leftover`             whether a batch is staged that was never appended
     `has_truncates`            whether the log has truncates that are not settled
+    `partitions`               how far each partition goes, in JSON; none unless `is_reclocked`
 
     Null ticks are refused here: a command without a tick would never be settled, nor missed.
 -#}
-{% macro get_frontier(commands, changelog, batch, state, options) -%}
-    {%- set query = trueup.frontier_sql(commands, changelog, batch, state, options) -%}
+{% macro get_frontier(commands, changelog, batch, state, is_reclocked, options) -%}
+    {%- set query = trueup.frontier_sql(
+        commands, changelog, batch, state, is_reclocked, options
+    ) -%}
     {%- set frontier = run_query(query).rows[0].dict() -%}
     {%- do trueup._require_no_null_ticks(commands, frontier.null_ticks) -%}
     {%- if options.late == 'fail' and frontier.late_dropped -%}
@@ -31,8 +34,9 @@
 
 
 {#- Raises where commands have no tick: before a rebase drops what it could not make again. -#}
-{% macro require_ticks(commands) -%}
-    {%- set row = run_query('select count_if(_ts is null) from ' ~ commands).rows[0] -%}
+{% macro require_ticks(commands, is_reclocked) -%}
+    {%- set is_missing = '_partition is null or _offset is null' if is_reclocked else '_ts is null' -%}
+    {%- set row = run_query('select count_if(' ~ is_missing ~ ') from ' ~ commands).rows[0] -%}
     {%- do trueup._require_no_null_ticks(commands, row[0]) -%}
 {%- endmacro %}
 
@@ -40,16 +44,16 @@
 {% macro _require_no_null_ticks(commands, null_ticks) -%}
     {%- if null_ticks > 0 -%}
         {%- do trueup._refuse(
-            trueup._argument('commands', 'ts'), 'not null for every command of ' ~ commands,
-            null_ticks ~ ' commands with a null tick',
-            'Give them a tick, or leave them out of the relation that `trueup.commands` reads.'
+            'The tick (`ts`), or the partition and offset (`reclock`), of `trueup.commands`',
+            'not null for every command of ' ~ commands, null_ticks ~ ' commands without one',
+            'Give them one, or leave them out of the relation that `trueup.commands` reads.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}
 
 
 {#- The select behind `get_frontier`: one row. -#}
-{% macro frontier_sql(commands, changelog, batch, state, options) -%}
+{% macro frontier_sql(commands, changelog, batch, state, is_reclocked, options) -%}
     {%- set until = trueup._var('trueup_until') -%}
     {%- set input_upper = 'log_upper' -%}
     {%- if options.input_upper -%}
@@ -100,6 +104,10 @@ leftover as (
 
 ),
 
+{% if is_reclocked -%}
+{{ trueup.collect_partitions(commands, changelog) }},
+
+{% endif -%}
 capped as (
 
     select
@@ -112,6 +120,9 @@ capped as (
     cross join state_progress
     cross join log
     cross join leftover
+    {%- if is_reclocked %}
+    cross join reclocked
+    {%- endif %}
 
 ){% if options.max_commands_per_batch %},
 
@@ -136,7 +147,8 @@ select
     end as late_dropped,
     coalesce(_statistics.records_indexed, 0) as records_indexed,
     has_leftover,
-    truncates > 0 as has_truncates
+    truncates > 0 as has_truncates,
+    {{ 'partitions' if is_reclocked else 'null as partitions' }}
 from capped
 {%- endmacro %}
 

@@ -6,10 +6,14 @@
 
     A truncate has no key: it is a step of an identity of its own, which never has a value.
 
-    `columns` are the shard's key and value columns, each with `name` and `type`; `extras` the
-    columns of the commands that only some logs have.
+    `columns` are the shard's key and value columns, `command_columns` those of the commands, each
+    with `name` and `type`: what the commands do not have any more is null. `extras` are the columns
+    of the commands that only some logs have.
 -#}
-{% macro input_view_sql(collection, commands, unique_key, columns, extras, options) -%}
+{% macro input_view_sql(
+    collection, commands, unique_key, columns, command_columns, extras, options
+) -%}
+    {%- set known = command_columns | map(attribute='name') | map('lower') | list -%}
     {%- set frontier = trueup._session_name(collection, 'frontier') -%}
     {%- set keys = columns | selectattr('name', 'in', unique_key) | list -%}
     {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}
@@ -23,7 +27,13 @@ bounded as (
         case when _op = 'truncate' then 'truncate' else _error_key end as _error_key,
         _op = 'upsert' and _error is null and _error_key is null as _is_row
     from {{ commands }}
-    where _ts >= {{ frontier }}.lower and _ts < {{ frontier }}.upper
+    where
+        _ts >= {{ frontier }}.lower
+        and _ts < {{ frontier }}.upper
+        {%- if '_offset' in extras %}
+        -- Not what has come since the frontier was read: the progress row would not know of it.
+        and _offset < try_element_at(map_from_entries({{ frontier }}.partitions), _partition)
+        {%- endif %}
 
 ),
 
@@ -35,8 +45,11 @@ contents as (
             as {{ trueup._quote(column.name) }},
         {% endfor -%}
         {% for column in values -%}
+        {% if column.name | lower in known -%}
         case when _is_row then {{ trueup._one_form_expr(column) }} end
-            as {{ trueup._quote(column.name) }},
+        {%- else -%}
+        cast(null as {{ column.type }})
+        {%- endif %} as {{ trueup._quote(column.name) }},
         {% endfor -%}
         case when _op = 'upsert' then {{ trueup._error_text_expr() }} end as _error,
         {% if '_unchanged' in extras -%}

@@ -108,6 +108,7 @@ progress as (
             'records_indexed',
             {{ frontier }}.records_indexed
             + inserts - deletes + error_inserts - error_retractions,
+            'partitions', {{ frontier }}.partitions,
             'minted_at', {{ frontier }}.minted_at,
             'committed_at', cast(null as timestamp)
         ) as _statistics
@@ -126,6 +127,7 @@ progress as (
         'error_inserts: bigint', 'error_retractions: bigint', 'late_dropped: bigint',
         'ties: bigint', 'tie_samples: array<string>',
         'order_pairs: bigint', 'order_inversions: bigint', 'records_indexed: bigint',
+        'partitions: ' ~ trueup._partitions_type(),
         'minted_at: timestamp', 'committed_at: timestamp',
     ] | join(', ') ~ '>') }}
 {%- endmacro %}

@@ -25,13 +25,23 @@
     {%- set described = trueup.get_columns('select * from ' ~ commands) -%}
     {%- set columns = trueup._user_columns(described) -%}
     {%- set extras = trueup._extras(described) -%}
+    {%- set is_reclocked = '_offset' in extras -%}
     {%- do trueup._require_free_name(options.inline_errors, columns) -%}
     {%- if is_rebase -%}
-        {%- do trueup.require_ticks(commands) -%}
+        {%- do trueup.require_ticks(commands, is_reclocked) -%}
         {%- do trueup.drop_shard(changelog, state) -%}
     {%- endif -%}
-    {%- do trueup.create_shard(commands, changelog, target_relation, state, unique_key, columns) -%}
-    {%- set frontier = trueup.get_frontier(commands, changelog, target_relation, state, options) -%}
+    {%- set order_type = (described | selectattr('name', 'eq', '_order') | first).type -%}
+    {%- do trueup.create_shard(
+        commands, changelog, target_relation, state, unique_key, columns, order_type
+    ) -%}
+    {%- if is_reclocked -%}
+        {%- do run_query(trueup.reclocked_view_sql(collection, commands, changelog, options)) -%}
+        {%- set commands = trueup._session_name(collection, 'reclocked') -%}
+    {%- endif -%}
+    {%- set frontier = trueup.get_frontier(
+        commands, changelog, target_relation, state, is_reclocked, options
+    ) -%}
     {%- do trueup.catch_up(collection, changelog, state, unique_key, frontier) -%}
 
     {%- if frontier.upper == frontier.lower -%}
@@ -40,12 +50,14 @@
         {%- endif -%}
         {%- do trueup._no_op('up to date at ' ~ frontier.lower) -%}
     {%- else -%}
-        {%- set shard_columns = trueup.get_shard_columns(changelog) -%}
         {%- do trueup.require_same_key(changelog, unique_key) -%}
-        {%- do trueup._require_same_columns(commands, columns, shard_columns) -%}
+        {%- do trueup.require_same_order(changelog, order_type) -%}
+        {%- set shard_columns = trueup.evolve_shard(
+            changelog, state, unique_key, columns, options
+        ) -%}
         {%- do run_query(trueup.declare_frontier_sql(collection, frontier)) -%}
         {%- do run_query(trueup.input_view_sql(
-            collection, commands, unique_key, shard_columns, extras, options
+            collection, commands, unique_key, shard_columns, columns, extras, options
         )) -%}
         {%- do run_query(trueup.steps_view_sql(
             collection, state, unique_key, trueup._value_names(shard_columns, unique_key), extras,

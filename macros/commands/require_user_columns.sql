@@ -8,7 +8,7 @@
         '_seq', '_lower', '_upper', '_batch_id', '_statistics',
         '_unchanged', '_old_key', '_partition', '_offset',
         '_value', '_hash', '_step', '_command', '_prior', '_is_', '_was_', '_last', '_applied',
-        '_segment', '_missing', '_carrier', '_net_',
+        '_segment', '_known', '_widening', '_missing', '_carrier', '_net_',
     ]) }}
 {%- endmacro %}
 

@@ -15,6 +15,9 @@
         'late': {'default': 'drop', 'allowed': ['drop', 'fail']},
         'max_commands_per_batch': {'default': none, 'allowed': 'positive integer'},
         'null_keys': {'default': 'error', 'allowed': ['error', 'value']},
+        'on_schema_change': {
+            'default': 'append_new_columns', 'allowed': ['append_new_columns', 'fail', 'ignore']
+        },
         'ties': {'default': 'hash', 'allowed': ['hash', 'fail', 'prefer_delete', 'prefer_upsert']},
     }) }}
 {%- endmacro %}

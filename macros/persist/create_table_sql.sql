@@ -1,14 +1,12 @@
 {#-
     `create table ... as` in the table format of the model's config `file_format` (default iceberg),
     with the properties that make small MERGEs cheap; `tblproperties` of the config come last. The
-    changelog keeps the key that it was made with, `unique_key`, in a property of its own.
+    changelog keeps what it was made with in `own_properties`.
 -#}
-{% macro create_table_sql(relation, select, replace=false, partition_by=none, unique_key=none) -%}
+{% macro create_table_sql(relation, select, replace=false, partition_by=none, own_properties=none) -%}
     {%- set file_format = trueup._file_format() -%}
     {%- set properties = trueup._table_properties()[file_format] -%}
-    {%- if unique_key -%}
-        {%- do properties.update({'trueup.unique_key': trueup._column_list(unique_key)}) -%}
-    {%- endif -%}
+    {%- do properties.update(own_properties or {}) -%}
     {%- do properties.update(config.get('tblproperties') or {}) -%}
 create {{ 'or replace table' if replace else 'table if not exists' }} {{ relation }}
 using {{ file_format }}

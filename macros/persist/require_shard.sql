@@ -29,28 +29,19 @@
 {%- endmacro %}
 
 
-{#- Raises unless the commands have the columns that the shard was made with, in any order. -#}
-{% macro _require_same_columns(commands, columns, shard_columns) -%}
-    {%- set came = trueup._described(columns) -%}
-    {%- set expected = trueup._described(shard_columns) -%}
-    {%- if came != expected -%}
+{#-
+    Raises unless the order is of the types that the changelog was made with. It is compared within
+    a tick alone, but a tick may still be open.
+-#}
+{% macro require_same_order(changelog, order_type) -%}
+    {%- set property = 'show tblproperties ' ~ changelog ~ " ('trueup.order')" -%}
+    {%- set expected = run_query(property).rows[0][1] -%}
+    {%- if order_type != expected -%}
         {%- do trueup._refuse(
-            'The key and value columns of ' ~ commands,
-            'those that its changelog was made with: ' ~ (expected | join(', ')),
-            came | join(', '),
-            'Changing them is not supported yet: put them back, or start again from the log with'
-            ~ " --full-refresh and --vars '{trueup_rebase: true}'."
+            'The order (`sequence_by`) of ' ~ model.name,
+            'of the types that ' ~ changelog ~ ' was made with: ' ~ expected, order_type,
+            'Put it back; or, if commands of an open tick may be compared anew: alter table '
+            ~ changelog ~ " set tblproperties ('trueup.order' = '" ~ order_type ~ "')."
         ) -%}
     {%- endif -%}
-{%- endmacro %}
-
-
-{#- Names and types, sorted. Iceberg stores the smaller integers as int, so they count as such. -#}
-{% macro _described(columns) -%}
-    {%- set described = [] -%}
-    {%- for column in columns -%}
-        {%- set type = modules.re.sub('\\b(tinyint|smallint)\\b', 'int', column.type) -%}
-        {%- do described.append(column.name ~ ' ' ~ type) -%}
-    {%- endfor -%}
-    {{ return(described | sort) }}
 {%- endmacro %}

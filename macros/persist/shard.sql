@@ -29,13 +29,17 @@
 
 
 {#- Makes the changelog, the staged batch and the state where they are missing. -#}
-{% macro create_shard(commands, changelog, batch, state, unique_key, columns) -%}
+{% macro create_shard(
+    commands, changelog, batch, state, unique_key, columns, order_type
+) -%}
     {%- if load_relation(changelog) is none -%}
         {%- do trueup._create_sibling(
             changelog,
             trueup.empty_changelog_sql(commands, unique_key, columns),
             partition_by='_kind',
-            unique_key=unique_key
+            own_properties={
+                'trueup.unique_key': trueup._column_list(unique_key), 'trueup.order': order_type
+            }
         ) -%}
     {%- endif -%}
     {%- if load_relation(batch) is none -%}
@@ -55,10 +59,10 @@
 {%- endmacro %}
 
 
-{% macro _create_sibling(relation, select, partition_by=none, unique_key=none) -%}
+{% macro _create_sibling(relation, select, partition_by=none, own_properties=none) -%}
     {%- do adapter.create_schema(relation) -%}
     {%- do run_query(trueup.create_table_sql(
-        relation, select, partition_by=partition_by, unique_key=unique_key
+        relation, select, partition_by=partition_by, own_properties=own_properties
     )) -%}
     {%- do adapter.cache_added(relation) -%}
 {%- endmacro %}

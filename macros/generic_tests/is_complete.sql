@@ -1,0 +1,15 @@
+{#-
+    Fails on each finding of a `<collection>_completeness` model: a gap, a regression or a partition
+    that was created again. `findings` are those to look for, all of them by default.
+-#}
+{% test is_complete(model, findings=none) %}
+    {%- set kinds = ['gap', 'regression', 'recreated'] -%}
+    {%- for finding in findings or [] if finding not in kinds -%}
+        {%- do trueup._refuse(
+            trueup._argument('is_complete', 'findings'), 'a list of ' ~ (kinds | join(', ')), finding
+        ) -%}
+    {%- endfor -%}
+select *
+from {{ model }}
+where _finding in ('{{ (findings or kinds) | join("', '") }}')
+{% endtest %}
