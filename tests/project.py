@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Row, SparkSession
 
-ROLES = ("commands", "batch", "changelog", "state", "errors")
+ROLES = ("commands", "corrections", "batch", "changelog", "state", "errors")
 LOG_COLUMNS = (
     Column("log_ts", "bigint"),
     Column("log_order", "bigint"),

@@ -12,7 +12,7 @@
     {%- set frontier = trueup._session_name(collection, 'frontier') -%}
     {%- set state = trueup._sibling(collection, 'state') -%}
     {%- set options = trueup._options() -%}
--- depends_on: {{ ref(collection ~ '_commands') }}
+-- depends_on: {{ ref(collection ~ '_commands') }}, {{ ref(collection ~ '_corrections') }}
 with
 
 -- The one shuffle of the batch: all that follows is by key, and updates and progress reuse it.
@@ -25,7 +25,10 @@ steps as (
 
 {{ trueup.fold_ticks(identity=identity, sequence=trueup._sequence_terms(options)) }},
 
-{{ trueup.emit_updates(identity=identity) }},
+{{ trueup.emit_updates(
+    identity=identity,
+    provisional=trueup._session_name(collection, 'provisional') if options.eager
+) }},
 
 {{ trueup.summarize_batch(
     frontier=frontier, state=state, identity=identity, options=options

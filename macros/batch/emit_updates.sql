@@ -1,8 +1,13 @@
 {#-
     CTEs that turn the folded ticks into updates: a retraction of the value before, where there
     was one, and an addition of the value after, where there is one.
+
+    With `provisional`, the updates that eager batches have written for ticks that were open then,
+    the fold begins before these ticks and makes all their updates again: what is written is the
+    difference.
 -#}
-{% macro emit_updates(identity) -%}
+{% macro emit_updates(identity, provisional=none) -%}
+    {%- set columns = trueup._column_list(identity) -%}
 steps_taken as (
 
     select * from folded where _step > 0
@@ -16,17 +21,13 @@ changes as (
 
 ),
 
-updates as (
+sides as (
 
     select
-        {{ trueup._column_list(identity[:-1]) }},
-        inlined._value,
-        _error_key,
+        {{ columns }},
         _ts,
-        inlined._diff,
-        cast(null as string) as _cause,
-        'update' as _kind,
-        cast(null as {{ trueup._statistics_type() }}) as _statistics
+        _cause,
+        inlined.*
     from changes
     lateral view inline(
         filter(
@@ -37,6 +38,50 @@ updates as (
             side -> side._value is not null
         )
     ) inlined as _diff, _value
+
+),
+
+{% if provisional -%}
+new_and_negated as (
+
+    select {{ columns }}, _ts, _cause, _diff, _value from sides
+    union all
+    select {{ columns }}, _ts, _cause, -_diff as _diff, _value from {{ provisional }}
+
+),
+
+net as (
+
+    select * except (_diff), sum(_diff) as _diff
+    from new_and_negated
+    group by all
+    having sum(_diff) <> 0
+
+),
+
+-- An update is one row: twice in one tick, where a value moves by two ticks at once.
+net_sides as (
+
+    select
+        * except (_diff),
+        explode(array_repeat(cast(sign(_diff) as int), cast(abs(_diff) as int))) as _diff
+    from net
+
+),
+
+{% endif -%}
+updates as (
+
+    select
+        {{ trueup._column_list(identity[:-1]) }},
+        _value,
+        _error_key,
+        _ts,
+        _diff,
+        _cause,
+        'update' as _kind,
+        cast(null as {{ trueup._statistics_type() }}) as _statistics
+    from {{ 'net_sides' if provisional else 'sides' }}
 
 )
 {%- endmacro %}

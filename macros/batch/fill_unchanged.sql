@@ -10,6 +10,10 @@
 {% macro fill_unchanged(source, identity, values, sequence, changes_keys) -%}
     {%- set columns = trueup._column_list(identity) -%}
     {%- set in_sequence = '_step, _ts, ' ~ (sequence | join(', ')) -%}
+    {#- No WINDOW clause: Spark does not find one that is inside a CTE of a view. -#}
+    {%- set segment -%}
+partition by {{ columns }}, _segment order by {{ in_sequence }} rows unbounded preceding
+    {%- endset %}
 segmented as (
 
     select
@@ -28,14 +32,14 @@ known as (
 
     select
         *,
-        first_value(_value) over segment as _first_value,
+        first_value(_value) over ({{ segment }}) as _first_value,
         {% if changes_keys -%}
         first_value(
             case
                 when _old_key is not null and _value._error is null and size(_unchanged) > 0
                     then {{ trueup._step_id_expr(identity) }}
             end
-        ) over segment as _carrier,
+        ) over ({{ segment }}) as _carrier,
         {% endif -%}
         {% for name in values -%}
         last_value(
@@ -44,13 +48,9 @@ known as (
                     coalesce(_unchanged, array()), {{ trueup._literal(name | lower) }}
                 ) then struct(_value.{{ trueup._quote(name) }} as _value)
             end, true
-        ) over segment as _known_{{ loop.index }}{{ ',' if not loop.last }}
+        ) over ({{ segment }}) as _known_{{ loop.index }}{{ ',' if not loop.last }}
         {% endfor -%}
     from segmented
-    window segment as (
-        partition by {{ columns }}, _segment order by {{ in_sequence }}
-        rows between unbounded preceding and current row
-    )
 
 ),
 
@@ -60,6 +60,7 @@ filled as (
         {{ columns }},
         _step,
         _ts,
+        _cause,
         {% for name in sequence[:-1] -%}
         {{ name }},
         {% endfor -%}

@@ -10,14 +10,24 @@
                                the log has lost commands since
     `records_indexed`          rows and errors that the state holds
     `has_leftover`             whether a batch is staged that was never appended
+    `last_batch_id`            of the last batch in the changelog
     `has_truncates`            whether the log has truncates that are not settled
+    `has_settled_truncates`    whether it has others
+    `open_upper`               the ticks from `upper` to before this one are open: an eager batch
+                               writes them, too; `upper` where the collection is not eager
+    `has_provisional`          whether the changelog may have updates of open ticks
+    `correction_count`         the corrections that wait for this batch
     `partitions`               how far each partition goes, in JSON; none unless `is_reclocked`
+    `since`                    the first tick that can be read; none where nothing was compacted
+    `settled_definition`       of the commands that the last batch was made of
 
     Null ticks are refused here: a command without a tick would never be settled, nor missed.
 -#}
-{% macro get_frontier(commands, changelog, batch, state, is_reclocked, options) -%}
+{% macro get_frontier(
+    commands, changelog, batch, state, is_reclocked, options, corrections=none
+) -%}
     {%- set query = trueup.frontier_sql(
-        commands, changelog, batch, state, is_reclocked, options
+        commands, changelog, batch, state, is_reclocked, options, corrections
     ) -%}
     {%- set frontier = run_query(query).rows[0].dict() -%}
     {%- do trueup._require_no_null_ticks(commands, frontier.null_ticks) -%}
@@ -27,6 +37,14 @@
             'at or past the lower ' ~ frontier.lower ~ ' when it comes',
             frontier.late_dropped ~ ' commands below it, which came after their tick was settled',
             'Nothing is staged. Take them out of the log, or set the option `late`.'
+        ) -%}
+    {%- endif -%}
+    {%- if frontier.has_provisional and not options.eager -%}
+        {%- do trueup._refuse(
+            'Option `eager` of ' ~ model.name,
+            'true as long as the changelog has updates of open ticks', 'false',
+            "Take them back first: run once with `eager: true` and --vars '{trueup_until: "
+            ~ frontier.lower ~ "}'."
         ) -%}
     {%- endif -%}
     {{ return(frontier) }}
@@ -53,7 +71,9 @@
 
 
 {#- The select behind `get_frontier`: one row. -#}
-{% macro frontier_sql(commands, changelog, batch, state, is_reclocked, options) -%}
+{% macro frontier_sql(
+    commands, changelog, batch, state, is_reclocked, options, corrections=none
+) -%}
     {%- set until = trueup._var('trueup_until') -%}
     {%- set input_upper = 'log_upper' -%}
     {%- if options.input_upper -%}
@@ -75,6 +95,7 @@ changelog_progress as (
     select
         coalesce(max(_seq), 0) as last_seq,
         coalesce(max_by(_upper, _seq), {{ options.as_of }}) as lower,
+        max_by(_batch_id, _seq) as last_batch_id,
         max_by(_statistics, _seq) as _statistics
     from {{ changelog }}
     where _kind = 'progress'
@@ -87,9 +108,8 @@ log as (
         max(_ts) + 1 as log_upper,
         count_if(_ts < (select lower from changelog_progress)) as commands_settled,
         count_if(_ts is null) as null_ticks,
-        count_if(
-            _op = 'truncate' and _ts >= (select lower from changelog_progress)
-        ) as truncates
+        max(_ts) filter (where _op = 'truncate') as last_truncate,
+        min(_ts) filter (where _op = 'truncate') as first_truncate
     from {{ commands }}
 
 ),
@@ -108,6 +128,16 @@ leftover as (
 {{ trueup.collect_partitions(commands, changelog) }},
 
 {% endif -%}
+{% if corrections -%}
+waiting as (
+
+    select count(*) as correction_count
+    from {{ corrections }}
+    where _after_batch_id <=> (select last_batch_id from changelog_progress)
+
+),
+
+{% endif -%}
 capped as (
 
     select
@@ -115,13 +145,17 @@ capped as (
         greatest(lower, least(
             coalesce({{ input_upper }}, lower),
             {{ 'null' if until is none else until }}
-        )) as upper
+        )) as upper,
+        least(log_upper, {{ 'null' if until is none else until }}) as read_upper
     from changelog_progress
     cross join state_progress
     cross join log
     cross join leftover
     {%- if is_reclocked %}
     cross join reclocked
+    {%- endif %}
+    {%- if corrections %}
+    cross join waiting
     {%- endif %}
 
 ){% if options.max_commands_per_batch %},
@@ -147,8 +181,21 @@ select
     end as late_dropped,
     coalesce(_statistics.records_indexed, 0) as records_indexed,
     has_leftover,
-    truncates > 0 as has_truncates,
-    {{ 'partitions' if is_reclocked else 'null as partitions' }}
+    coalesce(last_truncate >= lower, false) as has_truncates,
+    coalesce(first_truncate < lower, false) as has_settled_truncates,
+    last_batch_id,
+    {% if not options.eager -%}
+    upper as open_upper,
+    {%- elif options.max_commands_per_batch -%}
+    coalesce((select cut_upper from cut), greatest(upper, read_upper)) as open_upper,
+    {%- else -%}
+    greatest(upper, read_upper) as open_upper,
+    {%- endif %}
+    coalesce(_statistics.open_upper > lower, false) as has_provisional,
+    {{ 'correction_count' if corrections else '0 as correction_count' }},
+    {{ 'partitions' if is_reclocked else 'null as partitions' }},
+    _statistics.since,
+    _statistics.definition as settled_definition
 from capped
 {%- endmacro %}
 

@@ -4,9 +4,8 @@
     `next_offset`, which the progress row keeps.
 -#}
 
-{#- The view `reclocked` of the Spark session: the commands, those seen before below the lower. -#}
-{% macro reclocked_view_sql(collection, commands, changelog, options) -%}
-create or replace temporary view {{ trueup._session_name(collection, 'reclocked') }} as
+{#- A select of the commands with ticks: those seen before are below the lower. -#}
+{% macro reclock_commands(commands, changelog, options) -%}
 with
 
 last_progress as (

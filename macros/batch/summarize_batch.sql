@@ -16,6 +16,10 @@ transitions as (
             when _is_tie then to_json(struct({{ trueup._column_list(identity) }}, _ts))
         end as _tie
     from steps_taken
+    {%- if options.eager %}
+    -- What is still open is counted when it is settled.
+    where _step = 1 or _ts < {{ frontier }}.upper
+    {%- endif %}
 
 ),
 
@@ -23,6 +27,7 @@ counts as (
 
     select
         coalesce(sum(_command_count), 0) as messages_received,
+        count_if(_step = 1 and _is_change) as corrections,
         count_if(_is_tie) as ties,
         array_compact(array_distinct(array(min(_tie), max(_tie)))) as tie_samples,
         count(_previous_order) as order_pairs,
@@ -49,6 +54,14 @@ counts as (
 
 ),
 
+{% if options.eager -%}
+staged_updates as (
+
+    select count(*) as updates_staged, coalesce(sum(_diff), 0) as records_staged from updates
+
+),
+
+{% endif -%}
 applied as (
 
     select max(_seq) as _seq from {{ state }} where _kind = 'progress'
@@ -93,7 +106,8 @@ progress as (
             'messages_received', messages_received,
             'commands_settled', {{ frontier }}.commands_settled + messages_received,
             'updates_staged',
-            retractions + inserts + updates + error_inserts + error_retractions,
+            {{ 'updates_staged' if options.eager else
+                'retractions + inserts + updates + error_inserts + error_retractions' }},
             'inserts', inserts,
             'updates', updates,
             'deletes', deletes,
@@ -105,15 +119,22 @@ progress as (
             'tie_samples', tie_samples,
             'order_pairs', order_pairs,
             'order_inversions', order_inversions,
+            'corrections', corrections,
             'records_indexed',
-            {{ frontier }}.records_indexed
-            + inserts - deletes + error_inserts - error_retractions,
+            {{ frontier }}.records_indexed + {{ 'records_staged' if options.eager else
+                'inserts - deletes + error_inserts - error_retractions' }},
+            'open_upper', {{ frontier }}.open_upper,
+            'since', {{ frontier }}.since,
+            'definition', {{ frontier }}.definition,
             'partitions', {{ frontier }}.partitions,
             'minted_at', {{ frontier }}.minted_at,
             'committed_at', cast(null as timestamp)
         ) as _statistics
     from counts
     cross join applied
+    {%- if options.eager %}
+    cross join staged_updates
+    {%- endif %}
 
 )
 {%- endmacro %}
@@ -126,7 +147,8 @@ progress as (
         'inserts: bigint', 'updates: bigint', 'deletes: bigint', 'retractions: bigint',
         'error_inserts: bigint', 'error_retractions: bigint', 'late_dropped: bigint',
         'ties: bigint', 'tie_samples: array<string>',
-        'order_pairs: bigint', 'order_inversions: bigint', 'records_indexed: bigint',
+        'order_pairs: bigint', 'order_inversions: bigint', 'corrections: bigint',
+        'records_indexed: bigint', 'open_upper: bigint', 'since: bigint', 'definition: string',
         'partitions: ' ~ trueup._partitions_type(),
         'minted_at: timestamp', 'committed_at: timestamp',
     ] | join(', ') ~ '>') }}

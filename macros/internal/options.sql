@@ -2,17 +2,19 @@
     The options of a collection, with their defaults: what `meta: {trueup: {...}}` of the
     folder or the model says. The one place where options are read and checked.
 
-    `allowed` is a list of values, or one of `integer`, `positive integer`, `expression`,
-    `name`.
+    `allowed` is a list of values, or one of `boolean`, `integer`, `positive integer`,
+    `expression`, `name`.
     An option whose default is none may stay unset.
 -#}
 {% macro _option_rules() -%}
     {{ return({
         'as_of': {'default': 0, 'allowed': 'integer'},
+        'eager': {'default': false, 'allowed': 'boolean'},
         'errors': {'default': 'keep', 'allowed': ['keep', 'fail']},
         'inline_errors': {'default': none, 'allowed': 'name'},
         'input_upper': {'default': none, 'allowed': 'expression'},
-        'late': {'default': 'drop', 'allowed': ['drop', 'fail']},
+        'late': {'default': 'drop', 'allowed': ['drop', 'correct', 'fail']},
+        'log': {'default': 'complete', 'allowed': ['complete', 'partial']},
         'max_commands_per_batch': {'default': none, 'allowed': 'positive integer'},
         'null_keys': {'default': 'error', 'allowed': ['error', 'value']},
         'on_schema_change': {
@@ -58,6 +60,10 @@
         {%- if value is not string or not value.strip() -%}
             {%- set must = {'expression': 'an SQL expression', 'name': 'the name of a column'} -%}
             {%- do trueup._refuse(subject, must[allowed], value) -%}
+        {%- endif -%}
+    {%- elif allowed == 'boolean' -%}
+        {%- if value is not boolean -%}
+            {%- do trueup._refuse(subject, 'true or false', value) -%}
         {%- endif -%}
     {%- elif value is not integer -%}
         {%- do trueup._refuse(subject, 'of the type ' ~ allowed, value) -%}

@@ -32,6 +32,17 @@
 {%- endmacro %}
 
 
+{#- A value as an SQL literal, which may be none. -#}
+{% macro _literal_or_null(text) -%}
+    {{ return('null' if text is none else trueup._literal(text)) }}
+{%- endmacro %}
+
+
+{% macro _number_or_null(number) -%}
+    {{ return('null' if number is none else number) }}
+{%- endmacro %}
+
+
 {#- A text as an SQL string literal. -#}
 {% macro _literal(text) -%}
     {{ return("'" ~ (text | string | replace('\\', '\\\\') | replace("'", "\\'")) ~ "'") }}

@@ -11,7 +11,8 @@
             trueup.consolidate_tail(
                 changelog=changelog,
                 applied=trueup._session_name(collection, 'applied'),
-                identity=unique_key + ['_error_key']
+                identity=unique_key + ['_error_key'],
+                eager_state=trueup._eager_state(collection)
             ),
             unique_key
         )) -%}

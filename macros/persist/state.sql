@@ -11,17 +11,30 @@
 {{ trueup.consolidate_tail(
     changelog=ref(collection ~ '_changelog'),
     applied=trueup._session_name(collection, 'applied'),
-    identity=trueup._unique_key('state') + ['_error_key']
+    identity=trueup._unique_key('state') + ['_error_key'],
+    eager_state=trueup._eager_state(collection)
 ) }}
+{%- endmacro %}
+
+
+{#-
+    The state of an eager collection, else none: what `consolidate_tail` has to start from where
+    updates of a tick may be taken back by later ones.
+-#}
+{% macro _eager_state(collection) -%}
+    {{ return(trueup._sibling(collection, 'state') if trueup._options().eager) }}
 {%- endmacro %}
 
 
 {#-
     A select of the net effect of the batches after `applied`: the columns of the state, `_diff`
     (1 the row is there, -1 it is gone) and `_applied`. Within a batch and a tick the retraction
-    of a key comes before its addition.
+    of a key comes before its addition, so that the last update says what became of it.
+
+    With `eager_state` the tail may take back what an earlier batch wrote for a tick that was open
+    then. The last update of a key says nothing any more: the tail is consolidated with the state.
 -#}
-{% macro consolidate_tail(changelog, applied, identity) -%}
+{% macro consolidate_tail(changelog, applied, identity, eager_state=none) -%}
     {%- set columns = trueup._column_list(identity) -%}
     {%- set value = 'struct(' ~ trueup._all_but(identity + trueup._update_columns()) ~ ')' -%}
 with
@@ -32,6 +45,9 @@ tail as (
 
 ),
 
+{% if eager_state -%}
+{{ trueup.consolidate_with_state(eager_state, identity, value) }},
+{%- else -%}
 last_updates as (
 
     select
@@ -43,6 +59,7 @@ last_updates as (
     group by {{ columns }}
 
 ),
+{%- endif %}
 
 last_progress as (
 
@@ -83,4 +100,66 @@ select
     1 as _diff,
     {{ applied }} as _applied
 from last_progress
+{%- endmacro %}
+
+
+{#-
+    CTEs that consolidate the tail with what the state has of its keys; they end with
+    `last_updates`. The tick of a value's last change is the last one at which it was added and not
+    taken back.
+-#}
+{% macro consolidate_with_state(state, identity, value) -%}
+    {%- set columns = trueup._column_list(identity) -%}
+    {%- set state_value = 'struct(' ~ trueup._all_but(identity + trueup._state_columns()) ~ ')' -%}
+tail_updates as (
+
+    select {{ columns }}, {{ value }} as _value, _ts, _diff, _seq from tail where _kind = 'update'
+
+),
+
+state_and_tail as (
+
+    select {{ columns }}, {{ state_value }} as _value, _ts, 1 as _diff, _seq
+    from {{ state }} as persisted
+    left semi join tail_updates
+        on {{ trueup._same_key(identity, 'persisted', 'tail_updates') }}
+    where _kind <> 'progress'
+    union all
+    select * from tail_updates
+
+),
+
+value_ticks as (
+
+    select {{ columns }}, _value, _ts, sum(_diff) as _diff, max(_seq) as _seq
+    from state_and_tail
+    group by {{ columns }}, _value, _ts
+
+),
+
+key_values as (
+
+    select
+        {{ columns }},
+        _value,
+        max(_ts) filter (where _diff > 0) as _ts,
+        max(_seq) as _seq,
+        sum(_diff) as _diff
+    from value_ticks
+    group by {{ columns }}, _value
+
+),
+
+last_updates as (
+
+    select
+        {{ columns }},
+        max_by(_value, _diff) as _value,
+        named_struct(
+            '_seq', max(_seq), '_ts', max_by(_ts, _diff), '_diff', if(max(_diff) > 0, 1, -1)
+        ) as _last
+    from key_values
+    group by {{ columns }}
+
+)
 {%- endmacro %}

@@ -3,7 +3,7 @@
     the changelog up to there, consolidated. `ts` is an integer or an SQL expression.
 -#}
 {% macro as_of(collection, ts) -%}
-{{ trueup.consolidate_ticks(collection, '_ts <= (' ~ ts ~ ')', ts) }}
+{{ trueup.consolidate_ticks(collection, '_ts <= (' ~ ts ~ ')', ts, ts) }}
 
 select * except (_diff)
 from consolidated
@@ -17,7 +17,7 @@ where _diff > 0
 -#}
 {% macro changes_between(collection, from_ts, to_ts) -%}
 {{ trueup.consolidate_ticks(
-    collection, '_ts > (' ~ from_ts ~ ') and _ts <= (' ~ to_ts ~ ')', to_ts
+    collection, '_ts > (' ~ from_ts ~ ') and _ts <= (' ~ to_ts ~ ')', from_ts, to_ts
 ) }}
 
 select *
@@ -28,9 +28,10 @@ where _diff <> 0
 
 {#-
     The CTE `consolidated`: the rows of the updates that meet `condition`, each once, with the sum
-    of its diffs. The last tick, `ts`, has to be settled.
+    of its diffs. The first and the last tick have to
+    be readable.
 -#}
-{% macro consolidate_ticks(collection, condition, ts) -%}
+{% macro consolidate_ticks(collection, condition, first_ts, last_ts) -%}
 with
 
 consolidated as (
@@ -43,7 +44,7 @@ consolidated as (
         _kind = 'update'
         and _error is null
         and {{ condition }}
-        and {{ trueup.is_settled_expr(collection, ts) }}
+        and {{ trueup.is_readable_expr(collection, first_ts, last_ts) }}
     group by all
 
 )
@@ -51,15 +52,20 @@ consolidated as (
 
 
 {#-
-    True; raises when the query runs where the tick `ts` is at or past the changelog's upper. A
-    scalar subquery, so that no filter around the select can take the check away.
+    True; raises when the query runs where the first tick is below what was compacted, or the last
+    one at or past the changelog's upper. A scalar subquery, so that no filter around the select can
+    take the check away.
 -#}
-{% macro is_settled_expr(collection, ts) -%}
+{% macro is_readable_expr(collection, first_ts, last_ts) -%}
 (
         select case
-            when max(_upper) > ({{ ts }}) then true
+            when max(_statistics.since) > ({{ first_ts }}) then raise_error(concat(
+                'tick ', {{ first_ts }}, ' can no longer be read: {{ collection }} was compacted up'
+                ' to ', max(_statistics.since), '; read that tick or a later one'
+            ))
+            when max(_upper) > ({{ last_ts }}) then true
             else raise_error(concat(
-                'tick ', {{ ts }}, ' is not settled yet: the upper of {{ collection }} is ',
+                'tick ', {{ last_ts }}, ' is not settled yet: the upper of {{ collection }} is ',
                 coalesce(cast(max(_upper) as string), 'none'), '; read a tick below it'
             ))
         end

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 VALUES = {"mode": {"data_type": "string"}, "blob": {"data_type": "string"}}
-ROLES = ("commands", "batch", "changelog", "state", "errors")
+ROLES = ("commands", "corrections", "batch", "changelog", "state", "errors")
 
 
 class RefusedError(Exception):

@@ -1,6 +1,5 @@
 {#-
-    The view `input` of the Spark session: the commands of the ticks `[lower, upper)` in the form
-    that the fold reads. Here, where the columns of the shard are known by name, everything is done
+    A select of the commands of the ticks `[lower, upper)` in the form that the fold reads. Here, where the columns of the shard are known by name, everything is done
     that needs their names: values are brought into the shard's order, the value of an error is
     null, -0.0 becomes 0.0, and the content gets a hash that knows nulls and positions.
 
@@ -8,16 +7,16 @@
 
     `columns` are the shard's key and value columns, `command_columns` those of the commands, each
     with `name` and `type`: what the commands do not have any more is null. `extras` are the columns
-    of the commands that only some logs have.
+    of the commands that only some logs have. `partitions`, if there are any, says up to where each
+    one is taken.
 -#}
-{% macro input_view_sql(
-    collection, commands, unique_key, columns, command_columns, extras, options
+{% macro select_input(
+    commands, lower, upper, unique_key, columns, command_columns, extras, options,
+    partitions=none
 ) -%}
     {%- set known = command_columns | map(attribute='name') | map('lower') | list -%}
-    {%- set frontier = trueup._session_name(collection, 'frontier') -%}
     {%- set keys = columns | selectattr('name', 'in', unique_key) | list -%}
     {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}
-create or replace temporary view {{ trueup._session_name(collection, 'input') }} as
 with
 
 bounded as (
@@ -28,11 +27,11 @@ bounded as (
         _op = 'upsert' and _error is null and _error_key is null as _is_row
     from {{ commands }}
     where
-        _ts >= {{ frontier }}.lower
-        and _ts < {{ frontier }}.upper
-        {%- if '_offset' in extras %}
+        _ts >= {{ lower }}
+        and _ts < {{ upper }}
+        {%- if partitions %}
         -- Not what has come since the frontier was read: the progress row would not know of it.
-        and _offset < try_element_at(map_from_entries({{ frontier }}.partitions), _partition)
+        and _offset < try_element_at(map_from_entries({{ partitions }}), _partition)
         {%- endif %}
 
 ),

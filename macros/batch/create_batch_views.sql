@@ -1,0 +1,76 @@
+{#-
+    The views of the Spark session that the staged batch reads: made where columns are known by
+    name, which the model cannot know while it is compiled.
+-#}
+
+{#- `input` and `persisted` come together in `steps`; `provisional` is for eager collections. -#}
+{% macro create_batch_views(collection, shard, corrections, options) -%}
+    {%- set columns = trueup.follow_columns(shard, options) -%}
+    {%- set frontier = trueup._session_name(collection, 'frontier') -%}
+    {%- set values = trueup._value_names(columns, shard.unique_key) -%}
+    {%- set input = trueup._session_name(collection, 'input') -%}
+    {%- set persisted = trueup._session_name(collection, 'persisted') -%}
+    {%- do trueup.create_session_view(input, trueup.select_input(
+        shard.commands, frontier ~ '.lower', frontier ~ '.open_upper', shard.unique_key, columns,
+        shard.columns, shard.extras, options,
+        partitions=frontier ~ '.partitions' if '_offset' in shard.extras
+    )) -%}
+    {%- do trueup.create_persisted_view(collection, shard, values, options) -%}
+    {%- if corrections -%}
+        {%- set waiting = trueup._session_name(collection, 'waiting') -%}
+        {%- do trueup.create_session_view(
+            waiting, trueup.select_waiting(corrections, frontier, shard.unique_key, values)
+        ) -%}
+    {%- endif -%}
+    {%- do trueup.create_session_view(trueup._session_name(collection, 'steps'),
+        trueup.select_steps(
+            input, persisted, waiting if corrections, shard.unique_key, values, shard.extras,
+            shard.frontier.has_truncates, options
+        )
+    ) -%}
+    {%- if options.eager -%}
+        {%- do trueup.create_session_view(trueup._session_name(collection, 'provisional'),
+            trueup.select_provisional(shard.changelog, frontier, shard.unique_key, values)
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{% macro create_persisted_view(collection, shard, values, options) -%}
+    {%- set frontier = trueup._session_name(collection, 'frontier') -%}
+    {%- do trueup.create_session_view(trueup._session_name(collection, 'persisted'),
+        trueup.select_persisted(
+            shard.state, shard.changelog, shard.unique_key, values, frontier ~ '.lower', options
+        )
+    ) -%}
+{%- endmacro %}
+
+
+{#- The corrections that were found after the batch that is now the last one. -#}
+{% macro select_waiting(corrections, frontier, unique_key, values) -%}
+select
+    {{ trueup._column_list(unique_key + ['_error_key']) }},
+    {{ frontier }}.lower as _ts,
+    _cause,
+    case when _desired is not null then named_struct(
+        {%- for name in values %}
+        {{ trueup._literal(name) }}, _desired.{{ trueup._quote(name) }},
+        {%- endfor %}
+        '_error', _desired._error
+    ) end as _value
+from {{ corrections }}
+where _after_batch_id <=> {{ frontier }}.last_batch_id
+{%- endmacro %}
+
+
+{#- The updates that eager batches have written for ticks that are still open. -#}
+{% macro select_provisional(changelog, frontier, unique_key, values) -%}
+select
+    {{ trueup._column_list(unique_key + ['_error_key']) }},
+    _ts,
+    _cause,
+    _diff,
+    struct({{ trueup._column_list(values + ['_error']) }}) as _value
+from {{ changelog }}
+where {{ trueup.is_provisional_expr(frontier ~ '.lower') }}
+{%- endmacro %}

@@ -1,0 +1,46 @@
+{#-
+    What the collection holds before the ticks from `lower` on, as a select: identity, `_value`, a
+    struct of the value columns and `_error`, and `_ts`, the tick of its last change.
+
+    The state also holds what an eager batch has written for ticks that are still open. It is taken
+    away here: all later updates of the changelog, but corrections, which are final.
+-#}
+{% macro select_persisted(state, changelog, unique_key, values, lower, options) -%}
+    {%- set columns = trueup._column_list(unique_key + ['_error_key']) -%}
+    {%- set value = 'struct(' ~ trueup._column_list(values + ['_error']) ~ ')' -%}
+    {%- if not options.eager -%}
+select {{ columns }}, _ts, {{ value }} as _value
+from {{ state }}
+where _kind <> 'progress'
+    {%- else -%}
+with
+
+entries as (
+
+    select {{ columns }}, _ts, {{ value }} as _value, 1 as _diff
+    from {{ state }}
+    where _kind <> 'progress'
+    union all
+    select {{ columns }}, _ts, {{ value }} as _value, -_diff
+    from {{ changelog }}
+    where
+        {{ trueup.is_provisional_expr(lower) }}
+        and _seq <= (select max(_seq) from {{ state }} where _kind = 'progress')
+
+)
+
+select
+    {{ columns }},
+    max(_ts) as _ts,
+    _value
+from entries
+group by {{ columns }}, _value
+having sum(_diff) > 0
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Whether a row of the changelog is an update of a tick that was open when it was written. -#}
+{% macro is_provisional_expr(lower) -%}
+_kind = 'update' and _cause is null and _ts >= {{ lower }}
+{%- endmacro %}

@@ -1,0 +1,207 @@
+{#-
+    A select of all that happens to the keys of the batch, in one row form: identity, `_step`, `_ts`,
+    the terms of the sequence, `_cause`, `_value`. `_value` is a struct of the value columns and
+    `_error`, or null for no value.
+
+    Steps of a key, in sequence: 0 what is persisted (no `_ts`), 1 a correction at the lower,
+    2 the commands.
+
+    `input` has the commands, as `select_input` brings them into form, and `persisted` the values
+    that the collection had before them; with none the fold is one from nothing. `corrections` is
+    a select of step 1, or none. `values` are the names of the value columns, `extras` the columns
+    of the commands that only some logs have. Truncates touch every key: `has_truncates`.
+-#}
+{% macro select_steps(
+    input, persisted, corrections, unique_key, values, extras, has_truncates, options
+) -%}
+    {%- set identity = unique_key + ['_error_key'] -%}
+    {%- set sequence = trueup._sequence_terms(options) -%}
+    {%- set changes_keys = '_old_key' in extras and '_unchanged' in extras -%}
+    {%- set marks = ['_unchanged'] if '_unchanged' in extras else [] -%}
+    {%- set marks = marks + (['_old_key'] if changes_keys else []) -%}
+    {%- set source = 'given' -%}
+with
+
+{{ trueup.collect_given(input, corrections, identity, sequence, marks) }}
+{%- if persisted -%}
+    {%- set source = 'prior_and_given' -%}
+,
+
+{{ trueup.read_prior(
+    persisted, identity, sequence, marks, changes_keys, every_key=has_truncates
+) }}
+{%- endif %}
+{%- if has_truncates -%}
+,
+
+{{ trueup.truncate_keys(source, identity, sequence, marks) }}
+    {%- set source = 'steps_and_truncations' -%}
+{%- endif %}
+{%- if '_unchanged' in extras -%}
+,
+
+{{ trueup.fill_unchanged(source, identity, values, sequence, changes_keys) }}
+    {%- set source = 'filled' -%}
+    {%- if changes_keys -%}
+        {%- set source = 'carried' -%}
+,
+
+{{ trueup.carry_unchanged(identity, values, sequence) }}
+    {%- endif -%}
+{%- endif %}
+
+select {{ trueup._column_list(identity) }}, {{ trueup._step_columns(sequence) | join(', ') }}
+from {{ source }}
+{%- endmacro %}
+
+
+{#-
+    What puts the commands of one key and one tick in sequence, the last one wins: the order; where
+    the option `ties` prefers deletes or upserts, that; the hash of the content; the content.
+-#}
+{% macro _sequence_terms(options) -%}
+    {%- set prefers = options.ties in ['prefer_delete', 'prefer_upsert'] -%}
+    {{ return(['_order'] + (['_is_preferred'] if prefers else []) + ['_hash', '_value']) }}
+{%- endmacro %}
+
+
+{#- The columns of a step beside its identity. -#}
+{% macro _step_columns(sequence) -%}
+    {{ return(['_step', '_ts', '_cause'] + sequence) }}
+{%- endmacro %}
+
+
+{#- The CTE `given`: the commands and the corrections. -#}
+{% macro collect_given(input, corrections, identity, sequence, marks) -%}
+    {%- set columns = trueup._column_list(identity) -%}
+given as (
+
+    select
+        {{ columns }},
+        2 as _step,
+        _ts,
+        cast(null as string) as _cause,
+        {{ (sequence + marks) | join(',\n        ') }}
+    from {{ input }}
+    {%- if corrections %}
+
+    union all
+
+    select
+        {{ columns }},
+        1 as _step,
+        _ts,
+        _cause,
+        {% for name in sequence[:-1] -%}
+        null as {{ name }},
+        {% endfor -%}
+        _value
+        {%- for name in marks %},
+        null as {{ name }}
+        {%- endfor %}
+    from {{ corrections }}
+    {%- endif %}
+
+)
+{%- endmacro %}
+
+
+{#- CTEs that put what is persisted before what is given; they end with `prior_and_given`. -#}
+{% macro read_prior(persisted, identity, sequence, marks, changes_keys, every_key) -%}
+    {%- set columns = trueup._column_list(identity) -%}
+{% if not every_key -%}
+-- Whose value before the batch has to be known; of a key that changes, the old one's.
+touched as (
+
+    select {{ columns }} from given
+    {%- if changes_keys %}
+    union all
+    select _old_key.*, null as _error_key from given where _old_key is not null
+    {%- endif %}
+
+),
+
+{% endif -%}
+-- Rule: the prior value is what is persisted, never what a run believes that it wrote.
+prior as (
+
+    select
+        {{ columns }},
+        0 as _step,
+        cast(null as bigint) as _ts,
+        cast(null as string) as _cause,
+        {% for name in sequence[:-1] -%}
+        null as {{ name }},
+        {% endfor -%}
+        _value
+        {%- for name in marks %},
+        null as {{ name }}
+        {%- endfor %}
+    from {{ persisted }} as persisted
+    {%- if not every_key %}
+    left semi join touched on {{ trueup._same_key(identity, 'persisted', 'touched') }}
+    {%- endif %}
+
+),
+
+prior_and_given as (
+
+    select * from prior
+    union all
+    select * from given
+
+)
+{%- endmacro %}
+
+
+{#-
+    CTEs that make of each truncate a delete of every key that has a value by then; they end with
+    `steps_and_truncations`. Only the first truncate after a step can find its value, and of several
+    in one tick the last does all. It is older than a command of the same order, which stays.
+-#}
+{% macro truncate_keys(source, identity, sequence, marks) -%}
+    {%- set columns = trueup._column_list(identity) -%}
+last_truncates as (
+
+    select _ts, max(_order) as _order
+    from given
+    where _error_key = 'truncate'
+    group by _ts
+
+),
+
+truncates as (
+
+    select collect_list(struct(_ts, _order)) as _positions from last_truncates
+
+),
+
+truncations as (
+
+    select
+        {{ columns }},
+        array_min(filter(_positions, _position -> _position > struct(_ts, _order))) as _first
+    from {{ source }}
+    cross join truncates
+    where _value is not null
+
+),
+
+steps_and_truncations as (
+
+    select * from {{ source }}
+    union all
+    select distinct
+        {{ columns }},
+        2 as _step,
+        _first._ts,
+        cast(null as string) as _cause,
+        _first._order
+        {%- for name in sequence[1:] + marks %},
+        null as {{ name }}
+        {%- endfor %}
+    from truncations
+    where _first is not null
+
+)
+{%- endmacro %}

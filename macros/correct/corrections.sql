@@ -1,0 +1,71 @@
+{#-
+    What the next batch will put right, as a select: one row for each key whose persisted value is
+    not the one that its commands below the frontier make. See the YAML beside this file.
+
+    Three objects of the Spark session carry what is known only at run time, all made by the
+    materialization `trueup_corrections`: the variable `frontier` and the views `persisted` and
+    `history`, the commands of all settled ticks as steps.
+-#}
+{% macro corrections(collection) -%}
+    {{- config(materialized='trueup_corrections') -}}
+    {%- do trueup._require_role('corrections', collection) -%}
+    {%- set identity = trueup._unique_key('corrections') + ['_error_key'] -%}
+    {%- set columns = trueup._column_list(identity) -%}
+    {%- set options = trueup._options() -%}
+    {%- set frontier = trueup._session_name(collection, 'frontier') -%}
+    {%- set position = ['_ts'] + trueup._sequence_terms(options)[:-1] -%}
+-- depends_on: {{ ref(collection ~ '_commands') }}
+with
+
+desired as (
+
+    select
+        {{ columns }},
+        max(_ts) as _ts,
+        max_by(_value, struct({{ position | join(', ') }})) as _value
+    from {{ trueup._session_name(collection, 'history') }}
+    group by {{ columns }}
+
+),
+
+persisted as (
+
+    select * from {{ trueup._session_name(collection, 'persisted') }}
+
+),
+
+wrong as (
+
+    select
+        {% for name in identity -%}
+        {%- set name = trueup._quote(name) -%}
+        coalesce(desired.{{ name }}, persisted.{{ name }}) as {{ name }},
+        {% endfor -%}
+        persisted._value as _persisted,
+        desired._value as _desired
+    from desired
+    full outer join persisted
+        on {{ trueup._same_key(identity, 'desired', 'persisted') }}
+    where
+        not (desired._value <=> persisted._value)
+        {%- if options.log == 'partial' %}
+        and desired._ts >= coalesce(persisted._ts, desired._ts)
+        {%- endif %}
+
+)
+
+select
+    {{ columns }},
+    _persisted,
+    _desired,
+    case
+        when _persisted._error is not null and _desired._error is null then 'error_fixed'
+        when {{ frontier }}.late_dropped > 0 then 'late_command'
+        when {{ frontier }}.definition <> {{ frontier }}.settled_definition then 'code_change'
+        else 'unknown'
+    end as _cause,
+    {{ frontier }}.seq as _seq,
+    {{ frontier }}.lower as _ts,
+    {{ frontier }}.last_batch_id as _after_batch_id
+from wrong
+{%- endmacro %}

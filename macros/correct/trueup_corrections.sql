@@ -1,0 +1,46 @@
+{#-
+    Compares what is persisted with what it should be, before the batch is minted. With another
+    option than `late: correct` there is nothing to compare with: the commands that came late are
+    part of the log, but not of the collection.
+-#}
+{% materialization trueup_corrections, adapter='spark' %}
+    {%- set options = trueup._options() -%}
+    {%- set target_relation = this.incorporate(type='table') -%}
+    {%- set collection = trueup._collection_of('corrections') -%}
+
+    {{ run_hooks(pre_hooks) }}
+
+    {%- if options.late != 'correct' -%}
+        {%- do trueup._no_op('late: ' ~ options.late ~ ', nothing is corrected') -%}
+    {%- elif should_full_refresh() and trueup._var('trueup_rebase') -%}
+        {%- do trueup._no_op('a rebase begins again, nothing is corrected') -%}
+    {%- else -%}
+        {%- set shard = trueup.prepare_shard(collection, 'corrections', options) -%}
+        {%- set columns = trueup.follow_columns(shard, options) -%}
+        {%- do run_query(trueup.declare_frontier_sql(collection, shard.frontier)) -%}
+        {%- do trueup.create_persisted_view(
+            collection, shard, trueup._value_names(columns, shard.unique_key), options
+        ) -%}
+        {%- do trueup.create_history_view(collection, shard, columns, options) -%}
+        {%- call statement('main') -%}
+            {{ trueup.create_table_sql(target_relation, compiled_code, replace=true) }}
+        {%- endcall -%}
+        {%- do trueup._report(trueup.get_correction_report(target_relation)) -%}
+        {%- do trueup._finish(target_relation) -%}
+    {%- endif -%}
+
+    {{ run_hooks(post_hooks) }}
+
+    {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
+
+
+{#- How many corrections there are, by cause, for dbt's line of the model. -#}
+{% macro get_correction_report(corrections) -%}
+    {%- set counts = [] -%}
+    {%- set query = 'select _cause, count(*) from ' ~ corrections ~ ' group by _cause order by _cause' -%}
+    {%- for row in run_query(query) -%}
+        {%- do counts.append(row[1] ~ ' ' ~ row[0]) -%}
+    {%- endfor -%}
+    {{ return('corrections: ' ~ (counts | join(', ') or 'none')) }}
+{%- endmacro %}

@@ -1,0 +1,134 @@
+{#-
+    Forgets how the collection came to be what it was at the tick `since`: the updates below it
+    become one addition for each row that was there, in one commit. What is read at `since` or
+    later stays as it is, and so do state and certificates; `as_of` below it is refused from then on.
+
+    An operation: `dbt run-operation trueup.compact --args '{collection: files, since: 340}'`.
+-#}
+{% macro compact(collection, since) -%}
+    {%- set changelog = trueup._changelog_of(collection) -%}
+    {%- set row = run_query(trueup.readable_ticks_sql(changelog)).rows[0].dict() -%}
+    {%- if since is not integer or row.upper is none or since > row.upper -%}
+        {%- do trueup._refuse(
+            trueup._argument('compact', 'since'), 'a settled tick, at most the upper '
+            ~ trueup._number_or_null(row.upper) ~ ' of ' ~ changelog, since
+        ) -%}
+    {%- elif row.since is not none and since <= row.since -%}
+        {%- do trueup._refuse(
+            trueup._argument('compact', 'since'), 'after ' ~ row.since
+            ~ ', up to which ' ~ changelog ~ ' is compacted already', since
+        ) -%}
+    {%- endif -%}
+    {%- set columns = trueup.get_columns('select * from ' ~ changelog) | map(attribute='name') -%}
+    {%- do run_query(trueup.compact_sql(changelog, columns | list, since, row.last_seq)) -%}
+    {%- do log('Compacted ' ~ changelog ~ ' up to tick ' ~ since ~ '.', info=true) -%}
+{%- endmacro %}
+
+
+{#- The ticks that the changelog can be read at, as a select of one row. -#}
+{% macro readable_ticks_sql(changelog) -%}
+select
+    max(_seq) as last_seq,
+    max(_upper) as upper,
+    max(_statistics.since) as since
+from {{ changelog }}
+where _kind = 'progress'
+{%- endmacro %}
+
+
+{#-
+    The MERGE of a compaction. Every update below `since` matches the one row of the source that
+    purges, the last progress row the one that keeps `since`; the rows of the snapshot match nothing
+    and are inserted. An append that commits meanwhile makes it fail, and it is repeated.
+-#}
+{% macro compact_sql(changelog, columns, since, last_seq) -%}
+    {%- set content = columns | reject('in', trueup._update_columns()) | list -%}
+    {%- set row = trueup._column_list(content) -%}
+merge into {{ changelog }} as shard
+using (
+    with
+
+    past as (
+
+        select * from {{ changelog }} where _kind = 'update' and _ts < {{ since }}
+
+    ),
+
+    ticks as (
+
+        select {{ row }}, _ts, sum(_diff) as _diff, max(_seq) as _seq, max_by(_cause, _seq) as _cause
+        from past
+        group by {{ row }}, _ts
+
+    ),
+
+    snapshot as (
+
+        select
+            {{ row }},
+            max(_ts) filter (where _diff > 0) as _ts,
+            max_by(_seq, _ts) filter (where _diff > 0) as _seq,
+            max_by(_cause, _ts) filter (where _diff > 0) as _cause,
+            sum(_diff) as _diff
+        from ticks
+        group by {{ row }}
+        having sum(_diff) <> 0
+
+    )
+
+    select
+        'insert' as _match,
+        {% for name in columns -%}
+        {%- if name in content + ['_ts', '_seq', '_cause'] -%}
+        {{ 'snapshot.' ~ trueup._quote(name) }}
+        {%- elif name == '_diff' -%}
+        case
+            when snapshot._diff = 1 then 1
+            else raise_error(concat(
+                'the history of a row is unbalanced, its diffs sum to ', snapshot._diff,
+                '; nothing is compacted'
+            ))
+        end as _diff
+        {%- elif name == '_kind' -%}
+        'update' as _kind
+        {%- elif name == '_statistics' -%}
+        cast(null as {{ trueup._statistics_type() }}) as _statistics
+        {%- else -%}
+        batch.{{ name }}
+        {%- endif %}{{ ',' if not loop.last }}
+        {% endfor -%}
+    from snapshot
+    left join {{ changelog }} as batch on batch._kind = 'progress' and batch._seq = snapshot._seq
+    union all
+    select 'purge' as _match, past.* from (values (0)) as once left join past on false
+    union all
+    select 'progress' as _match, * from {{ changelog }}
+    where _kind = 'progress' and _seq = {{ last_seq }}
+) as compacted
+    on compacted._match = case
+        when shard._kind = 'update' and shard._ts < {{ since }} then 'purge'
+        when shard._kind = 'progress' and shard._seq = {{ last_seq }} then 'progress'
+    end
+when matched and compacted._match = 'progress' then update set
+    _statistics.since = cast({{ since }} as bigint)
+when matched then delete
+when not matched and compacted._match = 'insert' then insert ({{ trueup._column_list(columns) }})
+    values ({{ trueup._column_list(columns, alias='compacted') }})
+{%- endmacro %}
+
+
+{#- The changelog of a collection, for an operation, which belongs to no model. -#}
+{% macro _changelog_of(collection) -%}
+    {%- set found = graph.nodes.values()
+        | selectattr('resource_type', 'eq', 'model')
+        | selectattr('name', 'eq', collection ~ '_changelog') | list -%}
+    {%- if found | length != 1 -%}
+        {%- do trueup._refuse(
+            trueup._argument('compact', 'collection'), 'the name of one collection',
+            collection ~ ', whose changelog ' ~ (found | length) ~ ' enabled models are'
+        ) -%}
+    {%- endif -%}
+    {{ return(api.Relation.create(
+        database=found[0].database, schema=found[0].schema, identifier=found[0].alias
+    )) }}
+{%- endmacro %}

@@ -1,0 +1,79 @@
+{#-
+    Brings the tables of a collection to where a batch can be minted on them: they are made where
+    they are missing (after a rebase has dropped them), and the state has all that the changelog
+    has. Returns what is known of the collection then, as a dict:
+
+    `unique_key`                  the key columns
+    `changelog`, `batch`, `state` the tables
+    `commands`                    the commands, with ticks
+    `columns`                     the key and value columns of the commands
+    `extras`                      their columns that only some logs have
+    `order_type`                  the type of their order
+    `frontier`                    what `get_frontier` returns, and `definition`, a mark of the code
+                                  that makes the commands
+-#}
+{% macro prepare_shard(collection, role, options, corrections=none, is_rebase=false) -%}
+    {%- set unique_key = trueup._unique_key(role) -%}
+    {%- set commands = trueup._sibling(collection, 'commands') -%}
+    {%- set changelog = trueup._sibling(collection, 'changelog') -%}
+    {%- set batch = trueup._sibling(collection, 'batch') -%}
+    {%- set state = trueup._sibling(collection, 'state') -%}
+    {%- set described = trueup.get_columns('select * from ' ~ commands) -%}
+    {%- set columns = trueup._user_columns(described) -%}
+    {%- set extras = trueup._extras(described) -%}
+    {%- set order_type = (described | selectattr('name', 'eq', '_order') | first).type -%}
+    {%- set is_reclocked = '_offset' in extras -%}
+    {%- do trueup._require_free_name(options.inline_errors, columns) -%}
+    {%- if is_rebase -%}
+        {%- do trueup.require_ticks(commands, is_reclocked) -%}
+        {%- do trueup.drop_shard(changelog, state) -%}
+    {%- endif -%}
+    {%- do trueup.create_shard(
+        commands, changelog, batch, state, unique_key, columns, order_type
+    ) -%}
+    {%- if is_reclocked -%}
+        {%- do trueup._require_no_correction_of_offsets(options) -%}
+        {%- set seen = trueup._session_name(collection, 'reclocked') -%}
+        {%- do trueup.create_session_view(
+            seen, trueup.reclock_commands(commands, changelog, options)
+        ) -%}
+        {%- set commands = seen -%}
+    {%- endif -%}
+    {%- set frontier = trueup.get_frontier(
+        commands, changelog, batch, state, is_reclocked, options, corrections
+    ) -%}
+    {%- do frontier.update({'definition': trueup._definition(collection, options)}) -%}
+    {%- do trueup.catch_up(collection, changelog, state, unique_key, frontier) -%}
+    {{ return({
+        'unique_key': unique_key, 'changelog': changelog, 'batch': batch, 'state': state,
+        'commands': commands, 'columns': columns, 'extras': extras, 'order_type': order_type,
+        'frontier': frontier,
+    }) }}
+{%- endmacro %}
+
+
+{#- A mark of the code that makes the commands: it changes with the model's text and options. -#}
+{% macro _definition(collection, options) -%}
+    {%- set name = 'model.' ~ model.package_name ~ '.' ~ collection ~ '_commands' -%}
+    {%- set text = graph.nodes[name].raw_code ~ options.null_keys ~ options.ties -%}
+    {{ return(local_md5(text)) }}
+{%- endmacro %}
+
+
+{#- Makes a view of the Spark session, which others than this run do not see. -#}
+{% macro create_session_view(name, select) -%}
+    {%- do run_query('create or replace temporary view ' ~ name ~ ' as\n' ~ select) -%}
+{%- endmacro %}
+
+
+{#-
+    The key and value columns of the changelog, once it has followed those of the commands. Raises
+    where it cannot follow.
+-#}
+{% macro follow_columns(shard, options) -%}
+    {%- do trueup.require_same_key(shard.changelog, shard.unique_key) -%}
+    {%- do trueup.require_same_order(shard.changelog, shard.order_type) -%}
+    {{ return(trueup.evolve_shard(
+        shard.changelog, shard.state, shard.unique_key, shard.columns, options
+    )) }}
+{%- endmacro %}

@@ -1,0 +1,33 @@
+{#- The view that looks ahead of what is settled; made where columns are known by name. -#}
+{% materialization trueup_live, adapter='spark' %}
+    {%- set options = trueup._options() -%}
+    {%- set unique_key = trueup._unique_key('live') -%}
+    {%- set collection = trueup._collection_of('live') -%}
+    {%- set target_relation = this.incorporate(type='view') -%}
+    {%- set commands = trueup._sibling(collection, 'commands') -%}
+    {%- set changelog = trueup._sibling(collection, 'changelog') -%}
+    {%- set described = trueup.get_columns('select * from ' ~ commands) -%}
+    {%- set extras = trueup._extras(described) -%}
+    {%- if '_offset' in extras -%}
+        {%- do trueup._refuse(
+            model.name, 'of a collection whose log has ticks', 'a log that is reclocked',
+            'Every command that has come is settled by the next batch: there is nothing ahead.'
+        ) -%}
+    {%- endif -%}
+
+    {{ run_hooks(pre_hooks) }}
+
+    {%- call statement('main') -%}
+create or replace view {{ target_relation }} as
+{{ trueup.look_ahead(
+    commands, trueup._sibling(collection, 'state'), changelog, unique_key,
+    trueup.get_shard_columns(changelog), trueup._user_columns(described), extras, options
+) }}
+    {%- endcall -%}
+
+    {%- do trueup._finish(target_relation) -%}
+
+    {{ run_hooks(post_hooks) }}
+
+    {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
