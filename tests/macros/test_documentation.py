@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 FOLDERS = sorted(path for path in (ROOT / "macros").iterdir() if any(path.glob("*.sql")))
 MACROS = in_model("files").macros
-PUBLIC = ("commands", "batch", "changelog", "state", "collection", "errors")
+PUBLIC = (
+    *("commands", "batch", "changelog", "state", "collection", "errors"),
+    *("debezium", "wal2json", "parse_json", "snapshot_commands"),
+)
 
 
 def page_of(folder: Path) -> list[dict[str, Any]]:

@@ -1,0 +1,173 @@
+{#-
+    The commands of a log of Debezium's messages in JSON: the body of the model
+    `<collection>_commands`, in the place of `trueup.commands`. See the YAML beside this file.
+-#}
+{% macro debezium(
+    relation, schema, value='value', key='key', ts=none, sequence_by=none, old_key=none,
+    unchanged_value='__debezium_unavailable_value'
+) -%}
+    {{- trueup._commands_of(
+        decoded=trueup.decode_debezium(
+            relation=relation, schema=schema, value=value, key=key, ts=ts,
+            sequence_by=sequence_by, old_key=old_key, unchanged_value=unchanged_value
+        ),
+        values=trueup._columns_of('debezium', schema, of_key=false)
+    ) -}}
+{%- endmacro %}
+
+
+{#- The messages decoded, as a select: the key, the values, and the struct `_command`. -#}
+{% macro decode_debezium(
+    relation, schema, value='value', key='key', ts=none, sequence_by=none, old_key=none,
+    unchanged_value='__debezium_unavailable_value'
+) -%}
+    {%- do trueup._require_envelope(
+        'debezium', relation, {'key': key, 'ts': ts, 'old_key': old_key}, sequence_by
+    ) -%}
+    {%- do trueup._require_expression('debezium', 'value', value) -%}
+    {%- if unchanged_value is not string or not unchanged_value -%}
+        {%- do trueup._refuse(
+            trueup._argument('debezium', 'unchanged_value'), 'a text', unchanged_value
+        ) -%}
+    {%- endif -%}
+    {%- set key_columns = trueup._columns_of('debezium', schema, of_key=true) -%}
+    {%- set mark = trueup._literal(unchanged_value) -%}
+with messages as (
+
+    select
+        nullif(cast({{ value }} as string), 'null') as body,
+        {% if key -%}
+        {{ trueup._debezium_key_expr(key) }} as key_fields,
+        nullif(cast({{ key }} as string), 'null') as key_bytes,
+        {% endif -%}
+        {{ trueup._debezium_key_expr(old_key or 'null') }} as header_fields,
+        {{ ts or 'null' }} as log_ts,
+        {{ trueup._sequence_expr(sequence_by or []) }} as log_sequence
+    from {{ relation }}
+
+),
+
+-- A converter may write a message as `payload`, with its `schema` beside it.
+parcels as (
+
+    select
+        *,
+        from_json(
+            case when {{ trueup._json_object_expr('body') }} is not null then body end,
+            {{ trueup._literal(
+                trueup._debezium_ddl() ~ ', `schema` variant, payload struct<'
+                ~ trueup._debezium_ddl() ~ '>'
+            ) }}
+        ) as parcel
+    from messages
+
+),
+
+envelopes as (
+
+    select
+        *,
+        body is null or parcel.`schema` is not null and parcel.payload is null as is_tombstone,
+        case
+            when parcel.`schema` is not null then parcel.payload
+            else struct(parcel.op, parcel.before, parcel.after, parcel.ts_ms, parcel.source)
+        end as envelope
+    from parcels
+
+),
+
+-- Rule: a null `after` is a delete, any other is the row; `op` and `before` are not asked.
+opened as (
+
+    select
+        *,
+        is_tombstone or is_variant_null(envelope.after)
+            or envelope.after is null and envelope.op <=> 'd' as is_delete,
+        try_variant_get(envelope.after, '$', 'map<string, variant>') as row_fields,
+        try_variant_get(envelope.before, '$', 'map<string, variant>') as before_fields
+    from envelopes
+
+),
+
+{% if not key -%}
+identified as (
+
+    select
+        *,
+        case when is_delete then before_fields else row_fields end as key_fields,
+        {{ trueup._key_json_expr(
+            'case when is_delete then before_fields else row_fields end', key_columns
+        ) }} as key_bytes
+    from opened
+
+),
+
+{% endif -%}
+changes as (
+
+    select
+        {{ 'log_ts' if ts else 'coalesce(envelope.source.ts_ms, envelope.ts_ms)' }} as ts,
+        {{ 'log_sequence' if sequence_by
+            else trueup._sequence_expr(trueup._debezium_positions()) }} as sequence,
+        case
+            -- A logical message is of no row. A tombstone that has no tick, or no key, of its own
+            -- says what the delete before it said.
+            when envelope.op = 'm'{{ ' or is_tombstone' if not (key and ts) }} then null
+            when envelope.op = 't' then 'truncate'
+            when is_delete{{ ' and key_bytes is not null' if not key }} then 'delete'
+            else 'upsert'
+        end as op,
+        case
+            when row_fields is null
+                then concat('The text must be a Debezium envelope. Got: ', left(body, 100))
+        end as error,
+        row_fields,
+        key_fields,
+        {{ 'key_bytes' if key else 'coalesce(key_bytes, body) as key_bytes' }},
+        coalesce(header_fields, before_fields) as old_key_fields,
+        header_fields is null as is_move,
+        false as absent_is_unchanged
+    from {{ 'opened' if key else 'identified' }}
+
+),
+
+{{ trueup._decode_changes(
+    key=key_columns,
+    values=trueup._columns_of('debezium', schema, of_key=false),
+    marks=[mark, 'base64(' ~ mark ~ ')', 'lower(hex(' ~ mark ~ '))']
+) }}
+{%- endmacro %}
+
+
+{#- The fields of a message's key; a converter may have written them as `payload`, too. -#}
+{% macro _debezium_key_expr(text) -%}
+transform(
+            array({{ trueup._json_object_expr('cast(' ~ text ~ ' as string)') | indent(8) }}),
+            _fields -> case
+                when map_contains_key(_fields, 'schema') and map_contains_key(_fields, 'payload')
+                    then try_variant_get(_fields['payload'], '$', 'map<string, variant>')
+                else _fields
+            end
+        )[0]
+{%- endmacro %}
+
+
+{#- The envelope, for `from_json`, which leaves out what it does not name. -#}
+{% macro _debezium_ddl() -%}
+    {{ return(
+        'op string, before variant, after variant, ts_ms bigint, source struct<ts_ms bigint,'
+        ~ ' lsn bigint, file string, pos bigint, `row` bigint,'
+        ~ ' commit_lsn string, change_lsn string, event_serial_no bigint>'
+    ) }}
+{%- endmacro %}
+
+
+{#- Where a message stands in its source: of PostgreSQL, of MySQL and MariaDB, of SQL Server. -#}
+{% macro _debezium_positions() -%}
+    {{ return([
+        'envelope.source.lsn',
+        'envelope.source.file', 'envelope.source.pos', 'envelope.source.`row`',
+        'envelope.source.commit_lsn', 'envelope.source.change_lsn',
+        'envelope.source.event_serial_no',
+    ]) }}
+{%- endmacro %}

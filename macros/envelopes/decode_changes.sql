@@ -1,0 +1,139 @@
+{#-
+    CTEs that turn `changes`, what the messages of an envelope told of rows, into the decoded log:
+    key columns, value columns, and one struct `_command` with the rest of what `trueup.commands`
+    asks for. One row a change, and two where a change moved a row to another key.
+
+    `changes` has: `ts`; `sequence`, a struct; `op` (`upsert`, `delete`, `truncate`, or null for no
+    command); `error`; `row_fields`, `key_fields` and `old_key_fields` (the key before, or null), maps
+    of variants; `key_bytes`, which identifies a key that is bad, null for a missing one; `is_move`,
+    whether nothing else deletes the old key; `absent_is_unchanged`.
+-#}
+{% macro _decode_changes(key, values, marks=none) -%}
+parsed as (
+
+    select
+        *,
+        {{ trueup._read_fields_expr('key_fields', key) | indent(8) }} as key,
+        {{ trueup._read_fields_expr('old_key_fields', key) | indent(8) }} as before,
+        {{ trueup._read_fields_expr('row_fields', values, marks) | indent(8) }} as row_read
+    from changes
+
+),
+
+keyed as (
+
+    select
+        *,
+        key.error is null and size(key.absent) = 0 as is_key_good,
+        before.error is null and size(before.absent) = 0 and ({{ trueup._any_known_expr(key) }})
+            as is_old_key_good
+    from parsed
+
+),
+
+-- Rule: a change of key is a delete of the old key and an upsert of the new one.
+moves as (
+
+    select
+        *,
+        case
+            when op = 'upsert' and is_key_good and is_old_key_good
+                and not (before.value <=> key.value)
+                then before.value
+        end as old_key
+    from keyed
+
+),
+
+sides as (
+
+    select
+        *,
+        explode(case
+            when op is null then array()
+            when is_move and old_key is not null then array(true, false)
+            else array(false)
+        end) as is_old_side
+    from moves
+
+)
+
+select
+    {%- for name in key %}
+    case when is_old_side then old_key.{{ trueup._quote(name) }}
+        else key.value.{{ trueup._quote(name) }} end as {{ trueup._quote(name) }},
+    {%- endfor %}
+    {%- for name in values %}
+    case when not is_old_side then row_read.value.{{ trueup._quote(name) }} end
+        as {{ trueup._quote(name) }},
+    {%- endfor %}
+    named_struct(
+        'ts', ts,
+        'sequence', sequence,
+        'op', case when is_old_side then 'delete' else op end,
+        'error', case when op = 'upsert' and not is_old_side then coalesce(error, row_read.error) end,
+        'error_key', case
+            when op = 'truncate' or is_key_good then null
+            when key_bytes is null then 'null'
+            else concat('x', lower(hex(cast(key_bytes as binary))))
+        end,
+        'unchanged', case
+            when op = 'upsert' and not is_old_side then concat(
+                {{ 'row_read.marked' if marks else 'array()' }},
+                case when absent_is_unchanged then row_read.absent else array() end
+            )
+        end,
+        'old_key', case when not is_old_side then old_key end
+    ) as _command
+from sides
+{%- endmacro %}
+
+
+{#- Whether one of the key's columns before the change is not null: else it is no key. -#}
+{% macro _any_known_expr(key) -%}
+    {%- set terms = ['false'] -%}
+    {%- for name in key -%}
+        {%- do terms.append('before.value.' ~ trueup._quote(name) ~ ' is not null') -%}
+    {%- endfor -%}
+    {{ return(terms | join(' or ')) }}
+{%- endmacro %}
+
+
+{#- `trueup.commands` over a decoded log. -#}
+{% macro _commands_of(decoded, values) -%}
+    {{ return(trueup.commands(
+        relation='(\n' ~ decoded ~ '\n)',
+        ts='_command.ts',
+        sequence_by=['_command.sequence'],
+        delete_when="_command.op = 'delete'",
+        truncate_when="_command.op = 'truncate'",
+        columns=values | list,
+        error='_command.error',
+        error_key='_command.error_key',
+        unchanged='_command.unchanged',
+        old_key='_command.old_key'
+    )) }}
+{%- endmacro %}
+
+
+{#- Expressions as a struct, which is their order. -#}
+{% macro _sequence_expr(expressions) -%}
+    {%- set fields = [] -%}
+    {%- for expression in expressions -%}
+        {%- do fields.append("'_" ~ loop.index ~ "', " ~ expression) -%}
+    {%- endfor -%}
+    {{ return('named_struct(' ~ (fields | join(', ')) ~ ')') }}
+{%- endmacro %}
+
+
+{#- The key's columns of a map of variants, as JSON: null where it has none of them. -#}
+{% macro _key_json_expr(fields, key) -%}
+    {%- set names = [] -%}
+    {%- for name in key -%}
+        {%- do names.append(trueup._literal(name)) -%}
+    {%- endfor -%}
+    {{ return(
+        'nullif(to_json(map_filter(' ~ fields ~ ', (_name, _one) -> _name in ('
+        ~ (names | join(', ')) ~ "))), '{}')"
+    ) }}
+{%- endmacro %}

@@ -1,0 +1,49 @@
+{#-
+    The types that a column of JSON may have, each with the form of the JSON that fits it, a regular
+    expression. `from_json` alone would turn a number into a text and round a decimal.
+-#}
+{% macro _json_forms() -%}
+    {%- set integer = '^-?[0-9]+$' -%}
+    {%- set number = '^(-?[0-9].*|"(NaN|Infinity|-Infinity)")$' -%}
+    {%- set text = '^"' -%}
+    {{ return({
+        'tinyint': integer, 'smallint': integer, 'int': integer, 'bigint': integer,
+        'float': number, 'double': number, 'decimal': integer, 'boolean': '^(true|false)$',
+        'string': text, 'binary': text, 'date': text, 'timestamp': text, 'timestamp_ntz': text,
+        'array': '^[\\[]', 'struct': '^[{]',
+    }) }}
+{%- endmacro %}
+
+
+{#- The form of the JSON that fits a type: of a decimal, no more decimals than it has. -#}
+{% macro _json_form(type) -%}
+    {%- set decimal = modules.re.match('decimal *[(] *[0-9]+ *, *([0-9]+) *[)]$', type) -%}
+    {%- if decimal and decimal.group(1) != '0' -%}
+        {{ return('^-?[0-9]+([.][0-9]{1,' ~ decimal.group(1) ~ '})?$') }}
+    {%- endif -%}
+    {{ return(trueup._json_forms()[modules.re.match('[a-z_]*', type).group()]) }}
+{%- endmacro %}
+
+
+{#- Raises unless `schema` is a dict of column names and types. -#}
+{% macro _require_schema(macro, schema) -%}
+    {%- set subject = trueup._argument(macro, 'schema') -%}
+    {%- if schema is not mapping -%}
+        {%- do trueup._refuse(subject, "a dict of names and types, {'id': 'bigint', ...}", schema) -%}
+    {%- endif -%}
+    {%- do trueup._require_list(subject, schema | list) -%}
+    {%- for name, type in schema.items() -%}
+        {%- for own in trueup._own_columns() if name.lower().startswith(own) -%}
+            {%- do trueup._refuse(
+                subject, "free of names that begin with trueup's own (" ~ own ~ ')', name
+            ) -%}
+        {%- endfor -%}
+        {%- set head = modules.re.match('([a-z_]*)( *[(][0-9 ,]+[)]|<.+>)?$', type | string) -%}
+        {%- if not head or head.group(1) not in trueup._json_forms() -%}
+            {%- do trueup._refuse(
+                subject, 'of types in lower case among ' ~ (trueup._json_forms() | join(', ')),
+                name ~ ' ' ~ type
+            ) -%}
+        {%- endif -%}
+    {%- endfor -%}
+{%- endmacro %}

@@ -1,0 +1,39 @@
+{#-
+    An SQL expression that reads a JSON object: a struct of `value`, `error` and `absent`. Types are
+    strict, and nothing in the text makes the query fail. See the YAML beside this file.
+
+    SQL has no `let`: here and below, a `transform` over an array of one binds its lambda's variable.
+-#}
+{% macro parse_json(text, schema) -%}
+    {%- do trueup._require_expression('parse_json', 'text', text) -%}
+    {%- do trueup._require_schema('parse_json', schema) -%}
+transform(transform(
+    array(nullif(cast({{ text }} as string), 'null')),
+    _text -> named_struct('text', _text, 'fields', {{ trueup._json_object_expr('_text') }})
+), _object -> transform(
+    array({{ trueup._read_fields_expr('_object.fields', schema) }}),
+    _read -> named_struct(
+        'value', _read.value,
+        'error', case
+            when _object.fields is null
+                then concat('The text must be a JSON object. Got: ', left(_object.text, 100))
+            else _read.error
+        end,
+        'absent', _read.absent
+    )
+)[0])[0]
+{%- endmacro %}
+
+
+{#-
+    A text's fields, a map of variants, where it is one JSON object, and null else. Inside of
+    brackets, because Spark stops to read where the first value ends.
+-#}
+{% macro _json_object_expr(text) -%}
+transform(
+        array(try_variant_get(
+            try_parse_json(concat('[', {{ text }}, ']')), '$', 'array<map<string, variant>>'
+        )),
+        _values -> case when size(_values) = 1 then _values[0] end
+    )[0]
+{%- endmacro %}

@@ -1,0 +1,94 @@
+{#-
+    An SQL expression that reads the columns of a schema from a map of variants: a struct of
+    `value`, a struct of the columns that could be read; `error`, what is wrong with the others;
+    and `absent`, the names of those that the map does not have.
+
+    With `marks`, a list of SQL expressions of strings, a column that holds one of them (alone, or
+    first in an array) is no error: it is null, and its name is in the array `marked`.
+-#}
+{% macro _read_fields_expr(fields, schema, marks=none) -%}
+transform(transform(array({{ fields }}), _fields -> named_struct(
+    {%- for name, type in schema.items() %}
+    {%- set field = '_fields[' ~ trueup._literal(name) ~ ']' %}
+    'json_{{ loop.index }}', to_json({{ field }}),
+    'typed_{{ loop.index }}', {{ trueup._typed_expr(field, type) }}
+    {%- if marks %},
+    'is_marked_{{ loop.index }}', coalesce(
+        try_variant_get({{ field }}, '$', 'string') in ({{ marks | join(', ') }})
+        or try_variant_get({{ field }}, '$[0]', 'string') in ({{ marks | join(', ') }}),
+        false
+    )
+    {%- endif %}{{ ',' if not loop.last }}
+    {%- endfor %}
+)), _read -> named_struct(
+    'value', named_struct(
+        {%- for name, type in schema.items() %}
+        {{ trueup._literal(name) }}, case
+            when {{ 'not _read.is_marked_' ~ loop.index ~ ' and ' if marks -}}
+                {{ trueup._fits_expr(type, loop.index) }}
+                then _read.typed_{{ loop.index }}{{ '._value' if '<' in type }}
+        end
+        {{- ',' if not loop.last }}
+        {%- endfor %}
+    ),
+    'error', nullif(concat_ws(
+        '; '
+        {%- for name, type in schema.items() %},
+        case
+            when _read.json_{{ loop.index }} <> 'null'
+                {{- ' and not _read.is_marked_' ~ loop.index if marks }}
+                and not ({{ trueup._fits_expr(type, loop.index) }})
+                then concat(
+                    {{ trueup._literal('`' ~ name ~ '` must be ' ~ type ~ '. Got: ') }},
+                    left(_read.json_{{ loop.index }}, 100)
+                )
+        end
+        {%- endfor %}
+    ), ''),
+    'absent', {{ trueup._names_expr(schema, 'json_', ' is null') }}
+    {%- if marks %},
+    'marked', {{ trueup._names_expr(schema, 'is_marked_', '') }}
+    {%- endif %}
+))[0]
+{%- endmacro %}
+
+
+{#-
+    A variant as a type, null where it is not of it. A nested one is read by `from_json`, which says
+    in `_bad` that something inside does not fit.
+-#}
+{% macro _typed_expr(variant, type) -%}
+    {%- if '<' in type -%}
+from_json(
+        concat('{"_value":', to_json({{ variant }}), '}'),
+        {{ trueup._literal('_value ' ~ type ~ ', _bad string') }},
+        map('columnNameOfCorruptRecord', '_bad')
+    )
+    {%- elif type == 'binary' -%}
+try_to_binary(try_variant_get({{ variant }}, '$', 'string'), 'base64')
+    {%- else -%}
+try_variant_get({{ variant }}, '$', '{{ type }}')
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Whether the JSON of a column is of the form of its type, and within its bounds. -#}
+{% macro _fits_expr(type, number) -%}
+    {%- set typed = '_read.typed_' ~ number -%}
+    {%- set is_typed = typed ~ '._value is not null and ' ~ typed ~ '._bad is null' -%}
+    {{ return(
+        '_read.json_' ~ number ~ ' rlike ' ~ trueup._literal(trueup._json_form(type)) ~ ' and '
+        ~ (is_typed if '<' in type else typed ~ ' is not null')
+    ) }}
+{%- endmacro %}
+
+
+{#- The names of the columns for which a condition on a field of `_read` holds, as an array. -#}
+{% macro _names_expr(schema, field, condition) -%}
+array_compact(array(
+        {%- for name in schema %}
+        case when _read.{{ field }}{{ loop.index }}{{ condition }} then {{ trueup._literal(name) }} end
+        {{- ',' if not loop.last }}
+        {%- endfor %}
+    ))
+{%- endmacro %}

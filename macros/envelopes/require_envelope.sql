@@ -1,0 +1,41 @@
+{#- Raises unless the arguments that all envelopes have are good. -#}
+{% macro _require_envelope(macro, relation, expressions, sequence_by) -%}
+    {%- if relation is none or not (relation | string).strip() -%}
+        {%- do trueup._refuse(trueup._argument(macro, 'relation'), 'a relation', relation) -%}
+    {%- endif -%}
+    {%- for argument, expression in expressions.items() if expression is not none -%}
+        {%- do trueup._require_expression(macro, argument, expression) -%}
+    {%- endfor -%}
+    {%- if sequence_by is not none -%}
+        {%- do trueup._require_list(
+            trueup._argument(macro, 'sequence_by'), sequence_by, are_names=false
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    The columns of a schema that are of the key, in its sequence, or those that are not, as a dict.
+    While dbt parses the key is not known, and every column is a value.
+-#}
+{% macro _columns_of(macro, schema, of_key) -%}
+    {%- do trueup._require_schema(macro, schema) -%}
+    {%- set key = trueup._unique_key(macro) | map('lower') | list -%}
+    {%- set names = schema | map('lower') | list -%}
+    {%- for name in key if name not in names -%}
+        {%- do trueup._refuse(
+            '`trueup.' ~ macro ~ '` in ' ~ model.name ~ ': each column of config `unique_key`',
+            'a column of argument `schema` (' ~ (schema | join(', ')) ~ ')', name
+        ) -%}
+    {%- endfor -%}
+    {%- set columns = {} -%}
+    {%- for wanted in key if of_key -%}
+        {%- for name, type in schema.items() if name | lower == wanted -%}
+            {%- do columns.update({name: type}) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {%- for name, type in schema.items() if not of_key and name | lower not in key -%}
+        {%- do columns.update({name: type}) -%}
+    {%- endfor -%}
+    {{ return(columns) }}
+{%- endmacro %}

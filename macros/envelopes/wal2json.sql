@@ -1,0 +1,131 @@
+{#-
+    The commands of a log of wal2json's messages, format version 2: the body of the model
+    `<collection>_commands`, in the place of `trueup.commands`. See the YAML beside this file.
+-#}
+{% macro wal2json(relation, schema, value='data', table=none, ts=none, sequence_by=none) -%}
+    {{- trueup._commands_of(
+        decoded=trueup.decode_wal2json(
+            relation=relation, schema=schema, value=value, table=table, ts=ts,
+            sequence_by=sequence_by
+        ),
+        values=trueup._columns_of('wal2json', schema, of_key=false)
+    ) -}}
+{%- endmacro %}
+
+
+{#- The messages decoded, as a select: the key, the values, and the struct `_command`. -#}
+{% macro decode_wal2json(relation, schema, value='data', table=none, ts=none, sequence_by=none) -%}
+    {%- do trueup._require_envelope('wal2json', relation, {'ts': ts}, sequence_by) -%}
+    {%- do trueup._require_expression('wal2json', 'value', value) -%}
+    {%- if table is not none and (table is not string or not modules.re.match('[^.]+[.].+$', table)) -%}
+        {%- do trueup._refuse(
+            trueup._argument('wal2json', 'table'), 'a table with its schema, as in public.orders', table
+        ) -%}
+    {%- endif -%}
+    {%- set key_columns = trueup._columns_of('wal2json', schema, of_key=true) -%}
+with messages as (
+
+    select
+        cast({{ value }} as string) as body,
+        {{ ts or 'null' }} as log_ts,
+        {{ trueup._sequence_expr(sequence_by) if sequence_by else 'null' }} as log_sequence
+    from {{ relation }}
+
+),
+
+envelopes as (
+
+    select
+        *,
+        from_json(
+            case when {{ trueup._json_object_expr('body') }} is not null then body end,
+            {{ trueup._literal(trueup._wal2json_ddl()) }}
+        ) as envelope
+    from messages
+
+),
+
+-- Rule: on an update, what `columns` lacks is unchanged; of a key, `identity` then has it.
+opened as (
+
+    select
+        *,
+        {{ trueup._wal2json_fields_expr('envelope.columns') }} as row_fields,
+        {{ trueup._wal2json_fields_expr(
+            "concat(case when envelope.action <> 'D' then envelope.columns else array() end,"
+            ~ ' coalesce(envelope.identity, array()))'
+        ) }} as key_fields,
+        case
+            when envelope.action = 'U' then {{ trueup._wal2json_fields_expr('envelope.identity') }}
+        end as old_key_fields
+    from envelopes
+
+),
+
+identified as (
+
+    select *, {{ trueup._key_json_expr('key_fields', key_columns) }} as key_bytes from opened
+
+),
+
+changes as (
+
+    select
+        {{ 'log_ts' if ts else 'unix_micros(try_cast(envelope.`timestamp` as timestamp))' }} as ts,
+        {{ 'log_sequence' if sequence_by
+            else trueup._sequence_expr([trueup._lsn_expr('envelope.lsn')]) }} as sequence,
+        case
+            -- The bounds of a transaction, and logical messages, are of no row.
+            when envelope.action in ('B', 'C', 'M') then null
+            {%- if table %}
+            when concat(envelope.`schema`, '.', envelope.`table`) <> {{ trueup._literal(table) }}
+                then null
+            {%- endif %}
+            when envelope.action = 'T' then 'truncate'
+            when envelope.action = 'D' and key_bytes is not null then 'delete'
+            else 'upsert'
+        end as op,
+        case
+            when coalesce(envelope.action, '') not in ('I', 'U') or row_fields is null
+                then concat('The text must be a message of wal2json. Got: ', left(body, 100))
+        end as error,
+        row_fields,
+        key_fields,
+        coalesce(key_bytes, body) as key_bytes,
+        old_key_fields,
+        true as is_move,
+        envelope.action = 'U' as absent_is_unchanged
+    from identified
+
+),
+
+{{ trueup._decode_changes(
+    key=key_columns, values=trueup._columns_of('wal2json', schema, of_key=false)
+) }}
+{%- endmacro %}
+
+
+{#- The message, for `from_json`, which leaves out what it does not name. -#}
+{% macro _wal2json_ddl() -%}
+    {%- set columns = 'array<struct<name string, value variant>>' -%}
+    {{ return(
+        'action string, `schema` string, `table` string, lsn string, `timestamp` string, columns '
+        ~ columns ~ ', identity ' ~ columns
+    ) }}
+{%- endmacro %}
+
+
+{#- Columns with names and values as a map of variants; of a name that repeats, the first. -#}
+{% macro _wal2json_fields_expr(columns) -%}
+transform(array({{ columns }}), _columns -> map_from_entries(transform(
+            filter(_columns, (_one, _at) -> array_position(_columns.name, _one.name) = _at + 1),
+            _one -> struct(_one.name, _one.value)
+        )))[0]
+{%- endmacro %}
+
+
+{#- PostgreSQL's text of a log sequence number, two halves in hex, as a bigint. -#}
+{% macro _lsn_expr(lsn) -%}
+    {%- set half = 'cast(conv(split_part(' ~ lsn ~ ", '/', {}), 16, 10) as bigint)" -%}
+    {{ return(half.format(1) ~ ' * 4294967296 + ' ~ half.format(2)) }}
+{%- endmacro %}
