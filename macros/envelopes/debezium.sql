@@ -3,26 +3,28 @@
     `<collection>_commands`, in the place of `trueup.commands`. See the YAML beside this file.
 -#}
 {% macro debezium(
-    relation, schema, value='value', key='key', ts=none, sequence_by=none, old_key=none,
-    unchanged_value='__debezium_unavailable_value'
+    relation, schema, value='value', key='key', ts=none, sequence_by=none, reclock=none,
+    old_key=none, unchanged_value='__debezium_unavailable_value'
 ) -%}
     {{- trueup._commands_of(
         decoded=trueup.decode_debezium(
-            relation=relation, schema=schema, value=value, key=key, ts=ts,
+            relation=relation, schema=schema, value=value, key=key, ts=ts, reclock=reclock,
             sequence_by=sequence_by, old_key=old_key, unchanged_value=unchanged_value
         ),
-        values=trueup._columns_of('debezium', schema, of_key=false)
+        values=trueup._columns_of('debezium', schema, of_key=false),
+        is_ordered=sequence_by or not reclock or old_key,
+        reclock=reclock
     ) -}}
 {%- endmacro %}
 
 
 {#- The messages decoded, as a select: the key, the values, and the struct `_command`. -#}
 {% macro decode_debezium(
-    relation, schema, value='value', key='key', ts=none, sequence_by=none, old_key=none,
-    unchanged_value='__debezium_unavailable_value'
+    relation, schema, value='value', key='key', ts=none, sequence_by=none, reclock=none,
+    old_key=none, unchanged_value='__debezium_unavailable_value'
 ) -%}
     {%- do trueup._require_envelope(
-        'debezium', relation, {'key': key, 'ts': ts, 'old_key': old_key}, sequence_by
+        'debezium', relation, {'key': key, 'ts': ts, 'old_key': old_key}, sequence_by, reclock
     ) -%}
     {%- do trueup._require_expression('debezium', 'value', value) -%}
     {%- if unchanged_value is not string or not unchanged_value -%}
@@ -31,6 +33,8 @@
         ) -%}
     {%- endif -%}
     {%- set key_columns = trueup._columns_of('debezium', schema, of_key=true) -%}
+    {#- Whether tick and order are the log's own: else a tombstone, which has neither, is no command. -#}
+    {%- set has_tombstones = key and (sequence_by and (ts or reclock) or reclock and not old_key) -%}
     {%- set mark = trueup._literal(unchanged_value) -%}
 with messages as (
 
@@ -42,7 +46,8 @@ with messages as (
         {% endif -%}
         {{ trueup._debezium_key_expr(old_key or 'null') }} as header_fields,
         {{ ts or 'null' }} as log_ts,
-        {{ trueup._sequence_expr(sequence_by or []) }} as log_sequence
+        {{ trueup._sequence_expr(sequence_by or []) }} as log_sequence,
+        {{ trueup._log_place_list(reclock) }}
     from {{ relation }}
 
 ),
@@ -107,12 +112,13 @@ changes as (
 
     select
         {{ 'log_ts' if ts else 'coalesce(envelope.source.ts_ms, envelope.ts_ms)' }} as ts,
+        log_partition,
+        log_offset,
         {{ 'log_sequence' if sequence_by
             else trueup._sequence_expr(trueup._debezium_positions()) }} as sequence,
         case
-            -- A logical message is of no row. A tombstone that has no tick, or no key, of its own
-            -- says what the delete before it said.
-            when envelope.op = 'm'{{ ' or is_tombstone' if not (key and ts) }} then null
+            -- A logical message is of no row. A tombstone says what the delete before it said.
+            when envelope.op = 'm'{{ ' or is_tombstone' if not has_tombstones }} then null
             when envelope.op = 't' then 'truncate'
             when is_delete{{ ' and key_bytes is not null' if not key }} then 'delete'
             else 'upsert'
@@ -125,7 +131,7 @@ changes as (
         key_fields,
         {{ 'key_bytes' if key else 'coalesce(key_bytes, body) as key_bytes' }},
         coalesce(header_fields, before_fields) as old_key_fields,
-        header_fields is null as is_move,
+        header_fields is not null as is_key_changed,
         false as absent_is_unchanged
     from {{ 'opened' if key else 'identified' }}
 

@@ -1,12 +1,13 @@
 {#-
     CTEs that turn `changes`, what the messages of an envelope told of rows, into the decoded log:
     key columns, value columns, and one struct `_command` with the rest of what `trueup.commands`
-    asks for. One row a change, and two where a change moved a row to another key.
+    asks for, but the two columns of `reclock`, which are columns. One row a change, and two where a
+    change moved a row to another key.
 
-    `changes` has: `ts`; `sequence`, a struct; `op` (`upsert`, `delete`, `truncate`, or null for no
+    `changes` has: `ts`; `log_partition` and `log_offset`, null without `reclock`; `sequence`, a struct; `op` (`upsert`, `delete`, `truncate`, or null for no
     command); `error`; `row_fields`, `key_fields` and `old_key_fields` (the key before, or null), maps
-    of variants; `key_bytes`, which identifies a key that is bad, null for a missing one; `is_move`,
-    whether nothing else deletes the old key; `absent_is_unchanged`.
+    of variants; `key_bytes`, which identifies a key that is bad, null for a missing one;
+    `is_key_changed`, whether the old key is surely another one; `absent_is_unchanged`.
 -#}
 {% macro _decode_changes(key, values, marks=none) -%}
 parsed as (
@@ -37,8 +38,8 @@ moves as (
     select
         *,
         case
-            when op = 'upsert' and is_key_good and is_old_key_good
-                and not (before.value <=> key.value)
+            when op = 'upsert' and is_old_key_good
+                and (is_key_changed or is_key_good) and not (before.value <=> key.value)
                 then before.value
         end as old_key
     from keyed
@@ -51,7 +52,7 @@ sides as (
         *,
         explode(case
             when op is null then array()
-            when is_move and old_key is not null then array(true, false)
+            when old_key is not null then array(true, false)
             else array(false)
         end) as is_old_side
     from moves
@@ -73,7 +74,7 @@ select
         'op', case when is_old_side then 'delete' else op end,
         'error', case when op = 'upsert' and not is_old_side then coalesce(error, row_read.error) end,
         'error_key', case
-            when op = 'truncate' or is_key_good then null
+            when op = 'truncate' or is_old_side or is_key_good then null
             when key_bytes is null then 'null'
             else concat('x', lower(hex(cast(key_bytes as binary))))
         end,
@@ -83,8 +84,10 @@ select
                 case when absent_is_unchanged then row_read.absent else array() end
             )
         end,
-        'old_key', case when not is_old_side then old_key end
-    ) as _command
+        'old_key', case when is_key_good and not is_old_side then old_key end
+    ) as _command,
+    log_partition as _command_partition,
+    log_offset as _command_offset
 from sides
 {%- endmacro %}
 
@@ -99,12 +102,13 @@ from sides
 {%- endmacro %}
 
 
-{#- `trueup.commands` over a decoded log. -#}
-{% macro _commands_of(decoded, values) -%}
+{#- `trueup.commands` over a decoded log. Without an order, that is the offset of `reclock`. -#}
+{% macro _commands_of(decoded, values, is_ordered, reclock) -%}
     {{ return(trueup.commands(
         relation='(\n' ~ decoded ~ '\n)',
-        ts='_command.ts',
-        sequence_by=['_command.sequence'],
+        ts=none if reclock else '_command.ts',
+        sequence_by=['_command.sequence'] if is_ordered else none,
+        reclock=['_command_partition', '_command_offset'] if reclock else none,
         delete_when="_command.op = 'delete'",
         truncate_when="_command.op = 'truncate'",
         columns=values | list,
@@ -113,6 +117,13 @@ from sides
         unchanged='_command.unchanged',
         old_key='_command.old_key'
     )) }}
+{%- endmacro %}
+
+
+{#- The two columns of `reclock`, under names of ours. -#}
+{% macro _log_place_list(reclock) -%}
+{{ trueup._quote(reclock[0]) if reclock else 'null' }} as log_partition,
+        {{ trueup._quote(reclock[1]) if reclock else 'null' }} as log_offset
 {%- endmacro %}
 
 

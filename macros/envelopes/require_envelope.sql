@@ -1,5 +1,5 @@
 {#- Raises unless the arguments that all envelopes have are good. -#}
-{% macro _require_envelope(macro, relation, expressions, sequence_by) -%}
+{% macro _require_envelope(macro, relation, expressions, sequence_by, reclock) -%}
     {%- if relation is none or not (relation | string).strip() -%}
         {%- do trueup._refuse(trueup._argument(macro, 'relation'), 'a relation', relation) -%}
     {%- endif -%}
@@ -10,6 +10,15 @@
         {%- do trueup._require_list(
             trueup._argument(macro, 'sequence_by'), sequence_by, are_names=false
         ) -%}
+    {%- endif -%}
+    {%- if reclock is not none -%}
+        {%- set subject = trueup._argument(macro, 'reclock') -%}
+        {%- do trueup._require_list(subject, reclock) -%}
+        {%- if reclock | length != 2 or expressions.ts -%}
+            {%- do trueup._refuse(
+                subject, 'two columns, the partition and the offset in it, without `ts`', reclock
+            ) -%}
+        {%- endif -%}
     {%- endif -%}
 {%- endmacro %}
 

@@ -2,20 +2,26 @@
     The commands of a log of wal2json's messages, format version 2: the body of the model
     `<collection>_commands`, in the place of `trueup.commands`. See the YAML beside this file.
 -#}
-{% macro wal2json(relation, schema, value='data', table=none, ts=none, sequence_by=none) -%}
+{% macro wal2json(
+    relation, schema, value='data', table=none, ts=none, sequence_by=none, reclock=none
+) -%}
     {{- trueup._commands_of(
         decoded=trueup.decode_wal2json(
             relation=relation, schema=schema, value=value, table=table, ts=ts,
-            sequence_by=sequence_by
+            sequence_by=sequence_by, reclock=reclock
         ),
-        values=trueup._columns_of('wal2json', schema, of_key=false)
+        values=trueup._columns_of('wal2json', schema, of_key=false),
+        is_ordered=sequence_by or not reclock,
+        reclock=reclock
     ) -}}
 {%- endmacro %}
 
 
 {#- The messages decoded, as a select: the key, the values, and the struct `_command`. -#}
-{% macro decode_wal2json(relation, schema, value='data', table=none, ts=none, sequence_by=none) -%}
-    {%- do trueup._require_envelope('wal2json', relation, {'ts': ts}, sequence_by) -%}
+{% macro decode_wal2json(
+    relation, schema, value='data', table=none, ts=none, sequence_by=none, reclock=none
+) -%}
+    {%- do trueup._require_envelope('wal2json', relation, {'ts': ts}, sequence_by, reclock) -%}
     {%- do trueup._require_expression('wal2json', 'value', value) -%}
     {%- if table is not none and (table is not string or not modules.re.match('[^.]+[.].+$', table)) -%}
         {%- do trueup._refuse(
@@ -28,7 +34,8 @@ with messages as (
     select
         cast({{ value }} as string) as body,
         {{ ts or 'null' }} as log_ts,
-        {{ trueup._sequence_expr(sequence_by) if sequence_by else 'null' }} as log_sequence
+        {{ trueup._sequence_expr(sequence_by or []) }} as log_sequence,
+        {{ trueup._log_place_list(reclock) }}
     from {{ relation }}
 
 ),
@@ -72,6 +79,8 @@ changes as (
 
     select
         {{ 'log_ts' if ts else 'unix_micros(try_cast(envelope.`timestamp` as timestamp))' }} as ts,
+        log_partition,
+        log_offset,
         {{ 'log_sequence' if sequence_by
             else trueup._sequence_expr([trueup._lsn_expr('envelope.lsn')]) }} as sequence,
         case
@@ -93,8 +102,8 @@ changes as (
         key_fields,
         coalesce(key_bytes, body) as key_bytes,
         old_key_fields,
-        true as is_move,
-        envelope.action = 'U' as absent_is_unchanged
+        false as is_key_changed,
+        envelope.action = 'U' and row_fields is not null as absent_is_unchanged
     from identified
 
 ),

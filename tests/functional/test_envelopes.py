@@ -1,0 +1,654 @@
+"""What envelopes decode, message by message, and what comes out of a collection that reads them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from tests.macros.package import in_model
+from tests.project import ROLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from tests.project import Project
+
+SCHEMA = {"id": "bigint", "status": "string", "amount": "decimal(10,2)", "tags": "array<string>"}
+LOST = "__debezium_unavailable_value"
+TICK = 1_522_152_329_914_496
+
+
+class Decoded(NamedTuple):
+    """A command as an envelope has decoded it; of the values, the status."""
+
+    op: str
+    id: int | None = None
+    status: str | None = None
+    error: str | None = None
+    error_key: str | None = None
+    unchanged: tuple[str, ...] = ()
+    old_key: int | None = None
+
+
+class Message(NamedTuple):
+    """A message, its key, and what it must be decoded to."""
+
+    value: Any
+    expected: list[Decoded]
+    key: Any = None
+    header: Any = None
+
+
+def hexed(text: str) -> str:
+    return "x" + text.encode().hex()
+
+
+def decode(
+    spark: SparkSession, macro: str, cases: Mapping[str, Message], **arguments: Any
+) -> dict[str, list[Decoded]]:
+    """Decode all messages in one query; each message's tick is its number."""
+    log = [
+        (
+            n,
+            *(
+                part if part is None or isinstance(part, str) else json.dumps(part)
+                for part in (message.key, message.value, message.header)
+            ),
+        )
+        for n, message in enumerate(cases.values())
+    ]
+    spark.createDataFrame(
+        log, "n bigint, key string, value string, header string"
+    ).createOrReplaceTempView("messages")
+    trueup = in_model("orders_commands", unique_key=["ID"])
+    given: dict[str, Any] = {
+        "relation": "messages",
+        "schema": SCHEMA,
+        "value": "value",
+        "ts": "n",
+        "sequence_by": ["n"],
+    }
+    sql = str(getattr(trueup, macro)(**given | arguments))
+    found: dict[str, list[Decoded]] = {name: [] for name in cases}
+    for row in spark.sql(sql).collect():
+        told = row["_command"]
+        found[list(cases)[told["ts"]]].append(
+            Decoded(
+                told["op"],
+                row["id"],
+                row["status"],
+                told["error"],
+                told["error_key"],
+                tuple(told["unchanged"] or ()),
+                told["old_key"] and told["old_key"]["id"],
+            )
+        )
+    spark.catalog.dropTempView("messages")
+    return found
+
+
+def event(after: Any = None, before: Any = None, op: str = "u", **others: Any) -> dict[str, Any]:
+    source = {"ts_ms": 5, "lsn": 7}
+    return {"before": before, "after": after, "op": op, "ts_ms": 6, "source": source, **others}
+
+
+def wrapped(payload: Any) -> dict[str, Any]:
+    return {"schema": {"type": "struct", "fields": []}, "payload": payload}
+
+
+DEBEZIUM = {
+    "the row is after": Message(
+        event({"id": 1, "status": "new", "amount": 1.10, "tags": ["a"]}, op="c"),
+        [Decoded("upsert", 1, "new")],
+        {"id": 1},
+    ),
+    "schema and payload may be around both": Message(
+        wrapped(event({"id": 1, "status": "new"})),
+        [Decoded("upsert", 1, "new")],
+        wrapped({"id": 1}),
+    ),
+    "op is not trusted": Message(
+        event({"id": 1, "status": "new"}, op="d"), [Decoded("upsert", 1, "new")], {"id": 1}
+    ),
+    "a null after is a delete": Message(
+        event(None, {"id": 1}, op="u"), [Decoded("delete", 1)], {"id": 1}
+    ),
+    "a delete may lack after": Message({"op": "d"}, [Decoded("delete", 1)], {"id": 1}),
+    "a tombstone is a delete": Message(None, [Decoded("delete", 1)], {"id": 1}),
+    "a null payload is a delete": Message(wrapped(None), [Decoded("delete", 1)], {"id": 1}),
+    "a null of JSON is a delete": Message("null", [Decoded("delete", 1)], {"id": 1}),
+    "an empty text is no delete": Message(
+        "",
+        [Decoded("upsert", 1, error="The text must be a Debezium envelope. Got: ")],
+        {"id": 1},
+    ),
+    "an unavailable value is unchanged": Message(
+        event({"id": 1, "status": LOST, "amount": 2}),
+        [Decoded("upsert", 1, unchanged=("status",))],
+        {"id": 1},
+    ),
+    "unavailable values of all types are unchanged": Message(
+        event({"id": 1, "status": LOST, "amount": LOST, "tags": [LOST]}),
+        [Decoded("upsert", 1, unchanged=("status", "amount", "tags"))],
+        {"id": 1},
+    ),
+    "a column that after lacks is null": Message(
+        event({"id": 1}), [Decoded("upsert", 1)], {"id": 1}
+    ),
+    "a truncate has no key": Message({"op": "t", "source": {}}, [Decoded("truncate")]),
+    "a logical message is no command": Message(event(op="m"), [], {"prefix": "p"}),
+    "a before of another key changes the key": Message(
+        event({"id": 2, "status": "moved", "tags": [LOST]}, {"id": 1}),
+        [
+            Decoded("delete", 1),
+            Decoded("upsert", 2, "moved", unchanged=("tags",), old_key=1),
+        ],
+        {"id": 2},
+    ),
+    "a header names the old key": Message(
+        event({"id": 2, "status": LOST}, op="c"),
+        [Decoded("delete", 1), Decoded("upsert", 2, unchanged=("status",), old_key=1)],
+        {"id": 2},
+        wrapped({"id": 1}),
+    ),
+    "a header deletes the old key of a bad one": Message(
+        event({"id": 2, "status": "new"}, op="c"),
+        [Decoded("delete", 1), Decoded("upsert", None, "new", error_key=hexed("two"))],
+        "two",
+        {"id": 1},
+    ),
+    "a before without a good key says nothing": Message(
+        event({"id": 2, "status": "new"}, {"id": "1", "status": None}),
+        [Decoded("upsert", 2, "new")],
+        {"id": 2},
+    ),
+    "a before with a null key says nothing": Message(
+        event({"id": 2, "status": "new"}, {"id": None}), [Decoded("upsert", 2, "new")], {"id": 2}
+    ),
+    "a text where a number belongs is an error": Message(
+        event({"id": 1, "status": "new", "amount": "12"}),
+        [Decoded("upsert", 1, "new", '`amount` must be decimal(10,2). Got: "12"')],
+        {"id": 1},
+    ),
+    "a number where a text belongs is an error": Message(
+        event({"id": 1, "status": 12}),
+        [Decoded("upsert", 1, error="`status` must be string. Got: 12")],
+        {"id": 1},
+    ),
+    "broken JSON is an error of its key": Message(
+        '{"after": ',
+        [Decoded("upsert", 1, error='The text must be a Debezium envelope. Got: {"after": ')],
+        {"id": 1},
+    ),
+    "a row without its envelope is an error": Message(
+        {"id": 1, "status": "new"},
+        [
+            Decoded(
+                "upsert",
+                1,
+                error='The text must be a Debezium envelope. Got: {"id": 1, "status": "new"}',
+            )
+        ],
+        {"id": 1},
+    ),
+    "an after that is no object is an error": Message(
+        event([1], source=None),
+        [
+            Decoded(
+                "upsert",
+                1,
+                error="The text must be a Debezium envelope. Got: "
+                + json.dumps(event([1], source=None))[:100],
+            )
+        ],
+        {"id": 1},
+    ),
+    "a key that is no JSON is its bytes": Message(
+        event({"id": 1, "status": "new"}),
+        [Decoded("upsert", None, "new", error_key=hexed("oops"))],
+        "oops",
+    ),
+    "a key of another type is its bytes": Message(
+        event({"id": 1}), [Decoded("upsert", error_key=hexed('{"id": "1"}'))], {"id": "1"}
+    ),
+    "a key without its column is its bytes": Message(
+        event({"id": 1}), [Decoded("upsert", error_key=hexed('{"key": 1}'))], {"key": 1}
+    ),
+    "a bad key is deleted by its bytes": Message(
+        None, [Decoded("delete", error_key=hexed("oops"))], "oops"
+    ),
+    "a missing key": Message(event({"id": 1}), [Decoded("upsert", error_key="null")]),
+    "a missing key is deleted": Message(None, [Decoded("delete", error_key="null")]),
+}
+
+KEYLESS = {
+    "the key is in after": Message(
+        event({"id": 1, "status": "new"}), [Decoded("upsert", 1, "new")]
+    ),
+    "the key of a delete is in before": Message(event(None, {"id": 1}), [Decoded("delete", 1)]),
+    "a tombstone is no command": Message(None, []),
+    "a bad key is its columns as JSON": Message(
+        event({"id": "x", "status": "new"}),
+        [Decoded("upsert", None, "new", error_key=hexed('{"id":"x"}'))],
+    ),
+    "a bad key is deleted by its columns": Message(
+        event(None, {"id": "x"}), [Decoded("delete", error_key=hexed('{"id":"x"}'))]
+    ),
+    "a delete without a key is an error": Message(
+        '{"op":"d","after":null}',
+        [
+            Decoded(
+                "upsert",
+                error='The text must be a Debezium envelope. Got: {"op":"d","after":null}',
+                error_key=hexed('{"op":"d","after":null}'),
+            )
+        ],
+    ),
+    "broken JSON is its bytes": Message(
+        "{",
+        [
+            Decoded(
+                "upsert", error="The text must be a Debezium envelope. Got: {", error_key=hexed("{")
+            )
+        ],
+    ),
+}
+
+
+def change(action: str, **others: Any) -> dict[str, Any]:
+    return {"action": action, "schema": "public", "table": "orders", **others}
+
+
+def columns(**values: Any) -> list[dict[str, Any]]:
+    return [{"name": name, "type": "text", "value": value} for name, value in values.items()]
+
+
+def no_message(text: str) -> list[Decoded]:
+    error = f"The text must be a message of wal2json. Got: {text[:100]}"
+    return [Decoded("upsert", error=error, error_key=hexed(text))]
+
+
+WAL2JSON = {
+    "an insert": Message(
+        change("I", columns=columns(id=1, status="new", amount=1.10)),
+        [Decoded("upsert", 1, "new")],
+    ),
+    "a column that an insert lacks is null": Message(
+        change("I", columns=columns(id=1)), [Decoded("upsert", 1)]
+    ),
+    "a column that an update lacks is unchanged": Message(
+        change("U", columns=columns(id=1, amount=None), identity=columns(id=1)),
+        [Decoded("upsert", 1, unchanged=("status", "tags"))],
+    ),
+    "another identity changes the key": Message(
+        change("U", columns=columns(id=2, status="moved"), identity=columns(id=1)),
+        [
+            Decoded("delete", 1),
+            Decoded("upsert", 2, "moved", unchanged=("amount", "tags"), old_key=1),
+        ],
+    ),
+    "a key that an update lacks is in identity": Message(
+        change(
+            "U",
+            columns=columns(status="paid", amount=1, tags=None),
+            identity=columns(id=1, status="new"),
+        ),
+        [Decoded("upsert", 1, "paid")],
+    ),
+    "a delete": Message(change("D", identity=columns(id=1, status="new")), [Decoded("delete", 1)]),
+    "a truncate": Message(change("T"), [Decoded("truncate")]),
+    "a begin is no command": Message({"action": "B"}, []),
+    "a commit is no command": Message({"action": "C"}, []),
+    "a logical message is no command": Message({"action": "M", "content": "hi"}, []),
+    "a change of another table is no command": Message(
+        change("I", columns=columns(id=1)) | {"table": "carriers"}, []
+    ),
+    "a text where a number belongs is an error": Message(
+        change("I", columns=columns(id=1, amount="12")),
+        [Decoded("upsert", 1, error='`amount` must be decimal(10,2). Got: "12"')],
+    ),
+    "a name that repeats counts once": Message(
+        change("I", columns=columns(id=1, status="a") + columns(id=2, status="b")),
+        [Decoded("upsert", 1, "a")],
+    ),
+    "a bad key is its columns as JSON": Message(
+        change("I", columns=columns(id="x", status="new")),
+        [Decoded("upsert", None, "new", error_key=hexed('{"id":"x"}'))],
+    ),
+    "a bad key is deleted by its columns": Message(
+        change("D", identity=columns(id="x")), [Decoded("delete", error_key=hexed('{"id":"x"}'))]
+    ),
+    "an update without columns": Message('{"action":"U"}', no_message('{"action":"U"}')),
+    "a delete without identity": Message('{"action":"D"}', no_message('{"action":"D"}')),
+    "an unknown action": Message('{"action":"X"}', no_message('{"action":"X"}')),
+    "no JSON": Message("oops", no_message("oops")),
+}
+
+
+@pytest.fixture(scope="module")
+def debezium(spark: SparkSession) -> dict[str, list[Decoded]]:
+    return decode(spark, "decode_debezium", DEBEZIUM, old_key="header")
+
+
+@pytest.fixture(scope="module")
+def keyless(spark: SparkSession) -> dict[str, list[Decoded]]:
+    return decode(spark, "decode_debezium", KEYLESS, key=None)
+
+
+@pytest.fixture(scope="module")
+def wal2json(spark: SparkSession) -> dict[str, list[Decoded]]:
+    return decode(spark, "decode_wal2json", WAL2JSON, table="public.orders")
+
+
+@pytest.mark.parametrize("name", DEBEZIUM)
+def test_debezium(name: str, debezium: dict[str, list[Decoded]]) -> None:
+    assert debezium[name] == DEBEZIUM[name].expected
+
+
+@pytest.mark.parametrize("name", KEYLESS)
+def test_debezium_without_a_key(name: str, keyless: dict[str, list[Decoded]]) -> None:
+    assert keyless[name] == KEYLESS[name].expected
+
+
+@pytest.mark.parametrize("name", WAL2JSON)
+def test_wal2json(name: str, wal2json: dict[str, list[Decoded]]) -> None:
+    assert wal2json[name] == WAL2JSON[name].expected
+
+
+def test_tick_and_order_are_by_default_those_of_the_message(spark: SparkSession) -> None:
+    trueup = in_model("orders_commands", unique_key=["id"])
+    stamped = {"timestamp": "2018-03-27 12:05:29.914496+00", "lsn": "16/B374D848"}
+    for macro, message, ts, order in (
+        ("decode_debezium", event({"id": 1}), 5, 7),
+        ("decode_wal2json", change("I", columns=columns(id=1)) | stamped, TICK, 97_500_059_720),
+    ):
+        spark.createDataFrame(
+            [('{"id":1}', json.dumps(message))], "key string, value string"
+        ).createOrReplaceTempView("messages")
+        sql = getattr(trueup, macro)(relation="messages", schema=SCHEMA, value="value")
+        (row,) = spark.sql(str(sql)).collect()
+        assert (row["_command"]["ts"], row["_command"]["sequence"]["_1"]) == (ts, order)
+    spark.catalog.dropTempView("messages")
+
+
+TYPES = {
+    "id": "bigint",
+    "tiny": "tinyint",
+    "price": "decimal(6,2)",
+    "whole": "decimal(20,0)",
+    "ratio": "double",
+    "on": "boolean",
+    "name": "string",
+    "raw": "binary",
+    "day": "date",
+    "at": "timestamp",
+    "local": "timestamp_ntz",
+    "tags": "array<bigint>",
+    "part": "struct<x: bigint>",
+    "it's `odd`\\": "string",
+}
+GOOD = {
+    "id": [0, -7, 2**63 - 1, 1.0, None],
+    "tiny": [127],
+    "price": [1, 1.5, 1.25, 1.250, 9999.99, "1e2"],
+    "whole": [12345678901234567890],
+    "ratio": [1, 1.5, "1e300", "NaN", "Infinity"],
+    "on": [True],
+    "name": ["", "12", "a'b\"c\\d\n", "☃"],
+    "raw": ["aGk="],
+    "day": ["2026-01-05"],
+    "at": ["2026-01-05 10:00:00.123456+00", "2026-01-05T10:00:00Z"],
+    "local": ["2026-01-05 10:00:00"],
+    "tags": [[], [1, 2]],
+    "part": [{"x": 1}, {"x": None}, {"x": 1, "y": 2}],
+    "it's `odd`\\": ["x"],
+}
+BAD = {
+    "id": ["1", 1.5, 2**63, True, [], {}],
+    "tiny": [128],
+    "price": ["1.5", 1.255, 10000, True],
+    "whole": [1.5],
+    "ratio": ["1.5", True],
+    "on": ["true", 1],
+    "name": [12, True, ["a"], {"a": 1}],
+    "raw": ["###", 1],
+    "day": ["yesterday", 20000],
+    "at": ["soon", 0],
+    "local": ["soon", 0],
+    "tags": [["1"], "a", {"a": 1}, 1],
+    "part": [{"x": "1"}, [1], 1],
+    "it's `odd`\\": [1],
+}
+NUMBERS = ("1e2", "1e300")
+"""JSON that Python would write otherwise."""
+
+
+def as_json(name: str, value: Any) -> str:
+    text = value if value in NUMBERS else json.dumps(value)
+    return f"{{{json.dumps(name)}: {text}}}"
+
+
+@pytest.fixture(scope="module")
+def read_json(spark: SparkSession) -> Callable[[Sequence[str | None]], list[Any]]:
+    """Read texts in one query."""
+
+    def read(texts: Sequence[str | None]) -> list[Any]:
+        parse = in_model("orders").parse_json("text", TYPES)
+        frame = spark.createDataFrame(list(enumerate(texts)), "n int, text string").coalesce(1)
+        rows = frame.selectExpr("n", f"{parse} as json").orderBy("n").collect()
+        return [row["json"] for row in rows]
+
+    return read
+
+
+def test_json_that_fits_its_type_is_read(
+    read_json: Callable[[Sequence[str | None]], list[Any]],
+) -> None:
+    cases = [(name, value) for name, values in GOOD.items() for value in values]
+
+    for (name, value), json_read in zip(
+        cases, read_json([as_json(*case) for case in cases]), strict=True
+    ):
+        assert json_read["error"] is None, (name, value)
+        assert (json_read["value"][name] is None) == (value is None), (name, value)
+        assert json_read["absent"] == [other for other in TYPES if other != name]
+
+
+def test_json_that_does_not_fit_its_type_is_an_error_and_never_a_null(
+    read_json: Callable[[Sequence[str | None]], list[Any]],
+) -> None:
+    cases = [(name, value) for name, values in BAD.items() for value in values]
+
+    for (name, value), json_read in zip(
+        cases, read_json([as_json(*case) for case in cases]), strict=True
+    ):
+        got = json.dumps(value, separators=(",", ":"))
+        assert json_read["error"] == f"`{name}` must be {TYPES[name]}. Got: {got}"
+        assert json_read["value"][name] is None
+
+
+def test_an_error_names_every_column_that_is_wrong_and_the_others_are_read(
+    read_json: Callable[[Sequence[str | None]], list[Any]],
+) -> None:
+    long = "x" * 1000
+    (json_read,) = read_json([f'{{"id": 7, "tiny": "{long}", "on": 1}}'])
+
+    assert json_read["value"]["id"] == 7
+    assert json_read["error"] == (
+        f'`tiny` must be tinyint. Got: "{"x" * 99}; `on` must be boolean. Got: 1'
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "{",
+        "[]",
+        "1",
+        '"a"',
+        "{'id': 1}",
+        '{"id": 1} x',
+        '{"id": 1}{"id": 2}',
+        '{"id": 1}, {"id": 2}',
+        '{"id": 1, "id": 2}',
+        '{"id": 01}',
+    ],
+)
+def test_a_text_that_is_not_one_object_is_an_error(
+    text: str, read_json: Callable[[Sequence[str | None]], list[Any]]
+) -> None:
+    (json_read,) = read_json([text])
+
+    assert json_read["error"] == f"The text must be a JSON object. Got: {text}"
+    assert json_read["value"]["id"] is None
+
+
+@pytest.mark.parametrize("text", [None, "null"])
+def test_a_null_has_neither_value_nor_error(
+    text: str | None, read_json: Callable[[Sequence[str | None]], list[Any]]
+) -> None:
+    (json_read,) = read_json([text])
+
+    assert json_read["error"] is None
+    assert set(json_read["value"]) == {None}
+
+
+def test_full_extracts_delete_what_the_next_one_lacks(spark: SparkSession) -> None:
+    extracts = [
+        (1, "a", "x", 1),
+        (1, None, "x", 2),
+        (2, "a", "x", 1),
+        (2, "b", "x", 1),
+        (3, None, "x", 3),
+        (3, "b", "x", 1),
+    ]
+    spark.createDataFrame(extracts, "day int, k1 string, k2 string, v int").createOrReplaceTempView(
+        "extracts"
+    )
+    sql = in_model("orders_commands").snapshot_commands("extracts", ["k1", "k2"], "day")
+
+    found = spark.sql(f"select snapshot_ts, k1, v, is_absent from {sql}").collect()
+
+    assert sorted(map(tuple, found), key=str) == sorted(
+        [(day, k1, v, False) for day, k1, _, v in extracts]
+        + [(2, None, 2, True), (3, "a", 1, True)],
+        key=str,
+    )
+    spark.catalog.dropTempView("extracts")
+
+
+@pytest.fixture(scope="module")
+def shop(new_project: Callable[[str], Project]) -> Project:
+    """A collection of each envelope, of which each run settles what was appended before it."""
+    project = new_project("envelopes")
+    schema = json.dumps(SCHEMA)
+    models = {
+        "orders": f"trueup.debezium(relation='envelopes.orders_log', schema={schema}, ts='n',"
+        " old_key='header')",
+        "parcels": f"trueup.wal2json(relation='envelopes.parcels_log', schema={schema},"
+        " value='value', ts='n', sequence_by=['n'])",
+    }
+    for name, call in models.items():
+        project.sql(
+            f"create table {{}}.{name}_log (n bigint, key string, value string, header string)"
+            " using iceberg"
+        )
+        project.write(f"models/{name}/{name}.sql", f"{{{{ trueup.collection('{name}') }}}}")
+        project.write(f"models/{name}/{name}_commands.sql", f"{{{{ {call} }}}}")
+        for role in ROLES[1:]:
+            project.write(f"models/{name}/{name}_{role}.sql", f"{{{{ trueup.{role}('{name}') }}}}")
+    project.configure(orders={"+unique_key": ["id"]}, parcels={"+unique_key": ["id"]})
+    return project
+
+
+def append(project: Project, name: str, *messages: tuple[int, Any, Any, Any]) -> None:
+    texts = [
+        (
+            n,
+            *(
+                None if part is None else part if isinstance(part, str) else json.dumps(part)
+                for part in parts
+            ),
+        )
+        for n, *parts in messages
+    ]
+    log = f"{project.name}.{name}_log"
+    frame = project.spark.createDataFrame(texts, project.spark.table(log).schema)
+    frame.coalesce(1).writeTo(log).append()
+
+
+def test_a_log_of_envelopes_comes_out_run_by_run(shop: Project) -> None:
+    def shown(name: str) -> list[tuple[Any, ...]]:
+        rows = shop.sql(f"select id, status, cast(amount as string) from {{}}.{name} order by id")
+        return [tuple(row) for row in rows]
+
+    def errors(name: str) -> list[tuple[Any, ...]]:
+        rows = shop.sql(f"select id, _error_key, _error from {{}}.{name}_errors order by id")
+        return [tuple(row) for row in rows]
+
+    append(
+        shop,
+        "orders",
+        (1, {"id": 1}, event({"id": 1, "status": "long", "amount": 1}, op="c"), None),
+        (1, {"id": 2}, event({"id": 2, "status": "new", "amount": "2"}, op="c"), None),
+        (1, {"id": 3}, event({"id": 3, "status": "new", "amount": 3}, op="c"), None),
+        (1, "oops", event({"id": 4, "status": "new"}, op="c"), None),
+        (1, {"id": 5}, event({"id": 5, "status": "kept"}, op="c"), None),
+    )
+    append(
+        shop,
+        "parcels",
+        (1, None, change("I", columns=columns(id=1, status="long", amount=1)), None),
+        (2, None, change("I", columns=columns(id=2, status="new", amount=2)), None),
+    )
+    shop.run()
+    assert shown("orders") == [(1, "long", "1.00"), (3, "new", "3.00"), (5, "kept", None)]
+    assert errors("orders") == [
+        (None, hexed("oops"), "the key cannot be decoded"),
+        (2, None, '`amount` must be decimal(10,2). Got: "2"'),
+    ]
+    assert shown("parcels") == [(1, "long", "1.00"), (2, "new", "2.00")]
+
+    append(
+        shop,
+        "orders",
+        (2, {"id": 1}, event({"id": 1, "status": LOST, "amount": 10}), None),
+        (2, {"id": 2}, event({"id": 2, "status": "good", "amount": 2}), None),
+        (2, {"id": 3}, event(None, {"id": 3}, op="d"), None),
+        (2, {"id": 3}, None, None),
+        (3, {"id": 1}, event(None, {"id": 1}, op="d"), None),
+        (3, {"id": 1}, None, None),
+        (3, {"id": 7}, event({"id": 7, "status": LOST, "amount": 11}, op="c"), {"id": 1}),
+        (4, {"id": 8}, event({"id": 8, "status": LOST}, {"id": 5}), None),
+    )
+    append(
+        shop,
+        "parcels",
+        (3, None, change("U", columns=columns(id=1, amount=5), identity=columns(id=1)), None),
+        (4, None, change("U", columns=columns(id=9, amount=6), identity=columns(id=1)), None),
+        (5, None, change("D", identity=columns(id=2)), None),
+        (6, None, "oops", None),
+    )
+    shop.run()
+    assert shown("orders") == [(2, "good", "2.00"), (7, "long", "11.00"), (8, "kept", None)]
+    assert errors("orders") == [(None, hexed("oops"), "the key cannot be decoded")]
+    assert shown("parcels") == [(9, "long", "6.00")]
+    assert errors("parcels") == [(None, hexed("oops"), "the key cannot be decoded")]
+
+    append(
+        shop,
+        "orders",
+        (5, None, {"op": "t", "source": {"lsn": 8}}, None),
+        (5, {"id": 9}, event({"id": 9, "status": "new"}, source={"lsn": 9}), None),
+    )
+    append(shop, "parcels", (7, None, change("T"), None))
+    shop.run()
+    assert shown("orders") == [(9, "new", None)]
+    assert shown("parcels") == []
+    assert errors("orders") == errors("parcels") == []

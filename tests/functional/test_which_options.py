@@ -1,0 +1,84 @@
+"""The page `docs/which-options.md` is true: its examples are run, and give what it shows."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT
+from tests.project import ROLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+PAGE = (ROOT / "docs" / "which-options.md").read_text()
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TABLE = re.compile(r"^`(\w+)`:[^|]*?\n\n((?:\|[^\n]*\n)+)", re.MULTILINE)
+
+
+class Shown(NamedTuple):
+    """A table of the page: of what, which columns, and the cells, as texts."""
+
+    name: str
+    columns: list[str]
+    rows: list[list[str]]
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+SHOWN = [
+    Shown(name, cells(lines[0]), [cells(line) for line in lines[2:]])
+    for name, table in TABLE.findall(PAGE)
+    for lines in [table.strip().splitlines()]
+]
+
+
+@pytest.fixture(scope="module")
+def shop(new_project: Callable[[str], Project]) -> Project:
+    """The project that the page's blocks make, run once."""
+    project = new_project("shop")
+    config = {}
+    for language, text in BLOCK.findall(PAGE):
+        model = re.match(r"-- (models/\S+\.sql)\n", text)
+        if language == "yaml":
+            config |= yaml.safe_load(text)
+        elif model:
+            project.write(model.group(1), text)
+        else:
+            for statement in text.split(";\n"):
+                project.sql(statement) if statement.strip() else None
+    tables = [{"name": name} for name in sorted(set(re.findall(r"source\('shop', '(\w+)'", PAGE)))]
+    project.write(
+        "models/sources.yml",
+        yaml.safe_dump({"sources": [{"name": "shop", "schema": "shop", "tables": tables}]}),
+    )
+    for name in config:
+        project.write(f"models/{name}/{name}.sql", f"{{{{ trueup.collection('{name}') }}}}")
+        for role in ROLES[1:]:
+            project.write(f"models/{name}/{name}_{role}.sql", f"{{{{ trueup.{role}('{name}') }}}}")
+    project.configure(**config)
+    project.run()
+    return project
+
+
+def test_every_example_shows_what_comes_out() -> None:
+    assert len(SHOWN) == 8
+    assert all(shown.rows for shown in SHOWN)
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.name)
+def test_what_an_example_shows_is_what_comes_out(shown: Shown, shop: Project) -> None:
+    columns = ", ".join(
+        f"coalesce(cast({name} as string), 'null') as {name}" for name in shown.columns
+    )
+    where = "where _kind = 'update'" if shown.name.endswith("_changelog") else ""
+    found = shop.sql(f"select {columns} from {{}}.{shown.name} {where}")
+
+    assert sorted(list(row) for row in found) == sorted(shown.rows)
