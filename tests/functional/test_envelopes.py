@@ -47,18 +47,16 @@ def hexed(text: str) -> str:
     return "x" + text.encode().hex()
 
 
+def as_text(part: Any) -> str | None:
+    return part if part is None or isinstance(part, str) else json.dumps(part)
+
+
 def decode(
     spark: SparkSession, macro: str, cases: Mapping[str, Message], **arguments: Any
 ) -> dict[str, list[Decoded]]:
     """Decode all messages in one query; each message's tick is its number."""
     log = [
-        (
-            n,
-            *(
-                part if part is None or isinstance(part, str) else json.dumps(part)
-                for part in (message.key, message.value, message.header)
-            ),
-        )
+        (n, *map(as_text, (message.key, message.value, message.header)))
         for n, message in enumerate(cases.values())
     ]
     spark.createDataFrame(
@@ -545,110 +543,68 @@ def test_full_extracts_delete_what_the_next_one_lacks(spark: SparkSession) -> No
 
 @pytest.fixture(scope="module")
 def shop(new_project: Callable[[str], Project]) -> Project:
-    """A collection of each envelope, of which each run settles what was appended before it."""
+    """A collection that reads Debezium, of which each run settles what was appended before it."""
     project = new_project("envelopes")
-    schema = json.dumps(SCHEMA)
-    models = {
-        "orders": f"trueup.debezium(relation='envelopes.orders_log', schema={schema}, ts='n',"
-        " old_key='header')",
-        "parcels": f"trueup.wal2json(relation='envelopes.parcels_log', schema={schema},"
-        " value='value', ts='n', sequence_by=['n'])",
-    }
-    for name, call in models.items():
-        project.sql(
-            f"create table {{}}.{name}_log (n bigint, key string, value string, header string)"
-            " using iceberg"
-        )
-        project.write(f"models/{name}/{name}.sql", f"{{{{ trueup.collection('{name}') }}}}")
-        project.write(f"models/{name}/{name}_commands.sql", f"{{{{ {call} }}}}")
-        for role in ROLES[1:]:
-            project.write(f"models/{name}/{name}_{role}.sql", f"{{{{ trueup.{role}('{name}') }}}}")
-    project.configure(orders={"+unique_key": ["id"]}, parcels={"+unique_key": ["id"]})
+    project.sql(
+        "create table {}.orders_log (n bigint, key string, value string, header string)"
+        " using iceberg"
+    )
+    project.write("models/orders/orders.sql", "{{ trueup.collection('orders') }}")
+    for role in ROLES[1:]:
+        project.write(f"models/orders/orders_{role}.sql", f"{{{{ trueup.{role}('orders') }}}}")
+    project.write(
+        "models/orders/orders_commands.sql",
+        "{{ trueup.debezium(relation='envelopes.orders_log', ts='n', old_key='header',"
+        f" schema={json.dumps(SCHEMA)}) }}}}",
+    )
+    project.configure(orders={"+unique_key": ["id"]})
     return project
 
 
-def append(project: Project, name: str, *messages: tuple[int, Any, Any, Any]) -> None:
-    texts = [
-        (
-            n,
-            *(
-                None if part is None else part if isinstance(part, str) else json.dumps(part)
-                for part in parts
-            ),
-        )
-        for n, *parts in messages
-    ]
-    log = f"{project.name}.{name}_log"
+def append(project: Project, *messages: tuple[Any, ...]) -> None:
+    log = f"{project.name}.orders_log"
+    texts = [(n, *map(as_text, parts)) for n, *parts in messages]
     frame = project.spark.createDataFrame(texts, project.spark.table(log).schema)
     frame.coalesce(1).writeTo(log).append()
 
 
-def test_a_log_of_envelopes_comes_out_run_by_run(shop: Project) -> None:
-    def shown(name: str) -> list[tuple[Any, ...]]:
-        rows = shop.sql(f"select id, status, cast(amount as string) from {{}}.{name} order by id")
+def test_a_log_of_debezium_comes_out_run_by_run(shop: Project) -> None:
+    def shown() -> list[tuple[Any, ...]]:
+        rows = shop.sql("select id, status, cast(amount as string) from {}.orders order by id")
         return [tuple(row) for row in rows]
 
-    def errors(name: str) -> list[tuple[Any, ...]]:
-        rows = shop.sql(f"select id, _error_key, _error from {{}}.{name}_errors order by id")
+    def errors() -> list[tuple[Any, ...]]:
+        rows = shop.sql("select id, _error_key, _error from {}.orders_errors order by id")
         return [tuple(row) for row in rows]
 
     append(
         shop,
-        "orders",
-        (1, {"id": 1}, event({"id": 1, "status": "long", "amount": 1}, op="c"), None),
-        (1, {"id": 2}, event({"id": 2, "status": "new", "amount": "2"}, op="c"), None),
-        (1, {"id": 3}, event({"id": 3, "status": "new", "amount": 3}, op="c"), None),
-        (1, "oops", event({"id": 4, "status": "new"}, op="c"), None),
-        (1, {"id": 5}, event({"id": 5, "status": "kept"}, op="c"), None),
-    )
-    append(
-        shop,
-        "parcels",
-        (1, None, change("I", columns=columns(id=1, status="long", amount=1)), None),
-        (2, None, change("I", columns=columns(id=2, status="new", amount=2)), None),
+        (1, {"id": 9}, event({"id": 9, "status": "old"}, op="c"), None),
+        (2, None, {"op": "t", "source": {"lsn": 6}}, None),
+        (2, {"id": 1}, event({"id": 1, "status": "long", "amount": 1}, op="c"), None),
+        (2, {"id": 2}, event({"id": 2, "status": "new", "amount": "2"}, op="c"), None),
+        (2, {"id": 3}, event({"id": 3, "status": "new", "amount": 3}, op="c"), None),
+        (2, "oops", event({"id": 4, "status": "new"}, op="c"), None),
+        (2, {"id": 5}, event({"id": 5, "status": "kept"}, op="c"), None),
     )
     shop.run()
-    assert shown("orders") == [(1, "long", "1.00"), (3, "new", "3.00"), (5, "kept", None)]
-    assert errors("orders") == [
+    assert shown() == [(1, "long", "1.00"), (3, "new", "3.00"), (5, "kept", None)]
+    assert errors() == [
         (None, hexed("oops"), "the key cannot be decoded"),
         (2, None, '`amount` must be decimal(10,2). Got: "2"'),
     ]
-    assert shown("parcels") == [(1, "long", "1.00"), (2, "new", "2.00")]
 
     append(
         shop,
-        "orders",
-        (2, {"id": 1}, event({"id": 1, "status": LOST, "amount": 10}), None),
-        (2, {"id": 2}, event({"id": 2, "status": "good", "amount": 2}), None),
-        (2, {"id": 3}, event(None, {"id": 3}, op="d"), None),
-        (2, {"id": 3}, None, None),
-        (3, {"id": 1}, event(None, {"id": 1}, op="d"), None),
-        (3, {"id": 1}, None, None),
-        (3, {"id": 7}, event({"id": 7, "status": LOST, "amount": 11}, op="c"), {"id": 1}),
-        (4, {"id": 8}, event({"id": 8, "status": LOST}, {"id": 5}), None),
-    )
-    append(
-        shop,
-        "parcels",
-        (3, None, change("U", columns=columns(id=1, amount=5), identity=columns(id=1)), None),
-        (4, None, change("U", columns=columns(id=9, amount=6), identity=columns(id=1)), None),
-        (5, None, change("D", identity=columns(id=2)), None),
-        (6, None, "oops", None),
+        (3, {"id": 1}, event({"id": 1, "status": LOST, "amount": 10}), None),
+        (3, {"id": 2}, event({"id": 2, "status": "good", "amount": 2}), None),
+        (3, {"id": 3}, event(None, {"id": 3}, op="d"), None),
+        (3, {"id": 3}, None, None),
+        (4, {"id": 1}, event(None, {"id": 1}, op="d"), None),
+        (4, {"id": 1}, None, None),
+        (4, {"id": 7}, event({"id": 7, "status": LOST, "amount": 11}, op="c"), {"id": 1}),
+        (5, {"id": 8}, event({"id": 8, "status": LOST}, {"id": 5}), None),
     )
     shop.run()
-    assert shown("orders") == [(2, "good", "2.00"), (7, "long", "11.00"), (8, "kept", None)]
-    assert errors("orders") == [(None, hexed("oops"), "the key cannot be decoded")]
-    assert shown("parcels") == [(9, "long", "6.00")]
-    assert errors("parcels") == [(None, hexed("oops"), "the key cannot be decoded")]
-
-    append(
-        shop,
-        "orders",
-        (5, None, {"op": "t", "source": {"lsn": 8}}, None),
-        (5, {"id": 9}, event({"id": 9, "status": "new"}, source={"lsn": 9}), None),
-    )
-    append(shop, "parcels", (7, None, change("T"), None))
-    shop.run()
-    assert shown("orders") == [(9, "new", None)]
-    assert shown("parcels") == []
-    assert errors("orders") == errors("parcels") == []
+    assert shown() == [(2, "good", "2.00"), (7, "long", "11.00"), (8, "kept", None)]
+    assert errors() == [(None, hexed("oops"), "the key cannot be decoded")]
