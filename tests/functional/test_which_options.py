@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 import yaml
@@ -44,7 +44,7 @@ SHOWN = [
 def shop(new_project: Callable[[str], Project]) -> Project:
     """The project that the page's blocks make, run once."""
     project = new_project("shop")
-    config = {}
+    config: dict[str, Any] = {}
     for language, text in BLOCK.findall(PAGE):
         model = re.match(r"-- (models/\S+\.sql)\n", text)
         if language == "yaml":
