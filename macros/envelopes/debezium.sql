@@ -33,7 +33,7 @@
         ) -%}
     {%- endif -%}
     {%- set key_columns = trueup._columns_of('debezium', schema, of_key=true) -%}
-    {#- Whether tick and order are the log's own: else a tombstone, which has neither, is no command. -#}
+    {#- Only where tick and order are the log's own: a tombstone has neither. -#}
     {%- set has_tombstones = key and (sequence_by and (ts or reclock) or reclock and not old_key) -%}
     {%- set mark = trueup._literal(unchanged_value) -%}
 with messages as (

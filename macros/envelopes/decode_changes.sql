@@ -4,10 +4,11 @@
     asks for, but the two columns of `reclock`, which are columns. One row a change, and two where a
     change moved a row to another key.
 
-    `changes` has: `ts`; `log_partition` and `log_offset`, null without `reclock`; `sequence`, a struct; `op` (`upsert`, `delete`, `truncate`, or null for no
-    command); `error`; `row_fields`, `key_fields` and `old_key_fields` (the key before, or null), maps
-    of variants; `key_bytes`, which identifies a key that is bad, null for a missing one;
-    `is_key_changed`, whether the old key is surely another one; `absent_is_unchanged`.
+    `changes` has: `ts`; `log_partition` and `log_offset`, null without `reclock`; `sequence`, a
+    struct; `op` (`upsert`, `delete`, `truncate`, or null for no command); `error`; `row_fields`,
+    `key_fields` and `old_key_fields` (the key before, or null), maps of variants; `key_bytes`, which
+    identifies a key that is bad, null for a missing one; `is_key_changed`, whether the old key is
+    surely another one; `absent_is_unchanged`.
 -#}
 {% macro _decode_changes(key, values, marks=none) -%}
 parsed as (
@@ -72,7 +73,9 @@ select
         'ts', ts,
         'sequence', sequence,
         'op', case when is_old_side then 'delete' else op end,
-        'error', case when op = 'upsert' and not is_old_side then coalesce(error, row_read.error) end,
+        'error', case
+            when op = 'upsert' and not is_old_side then coalesce(error, row_read.error)
+        end,
         'error_key', case
             when op = 'truncate' or is_old_side or is_key_good then null
             when key_bytes is null then 'null'
