@@ -1,8 +1,5 @@
-{#-
-    The arguments of `trueup.commands`, checked, as a dict; with the tick and the order that follow
-    from the others where they are not given.
--#}
-{% macro _checked_commands_arguments(given, key) -%}
+{#- Raises unless the arguments of `trueup.commands` are of the forms that they must have. -#}
+{% macro _require_arguments(given, key) -%}
     {%- set relation = given.relation -%}
     {%- if relation is none or not (relation | string).strip() -%}
         {%- do trueup._refuse(trueup._argument('commands', 'relation'), 'a relation', relation) -%}
@@ -19,8 +16,6 @@
         ) -%}
     {%- endif -%}
     {%- do trueup._require_value_columns(key, given.columns, given.except_columns) -%}
-    {%- do given.update(trueup._tick_and_order(given.ts, given.sequence_by, given.reclock)) -%}
-    {{ return(given) }}
 {%- endmacro %}
 
 
