@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 VALUES = {"mode": {"data_type": "string"}, "blob": {"data_type": "string"}}
+PROPERTIES = {"trueup.unique_key": "`path`", "trueup.order": "struct<_1:bigint>"}
+"""What the changelog was made with."""
 ROLES = ("commands", "corrections", "batch", "changelog", "state", "errors")
 
 
@@ -186,7 +188,7 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
         execute: Whether dbt compiles the model, and does not just parse it.
         package: The package of the model.
         columns: What a query of columns is answered with, names and types; None for no answer.
-        row: What every other query is answered with; None for no answer.
+        row: What every other query is answered with, by name; None for no answer.
         tables: The tables that are there; None where they may not be asked for.
         full_refresh: Whether dbt runs with `--full-refresh`.
         selected: Names of the models that dbt runs; None for all that it knows.
@@ -267,6 +269,19 @@ class _Told:
 
 
 @dataclass(frozen=True)
+class _Row:
+    """A row of a query's result: its values by place, and all of them by name."""
+
+    values: Mapping[str, object]
+
+    def __getitem__(self, place: int) -> object:
+        return list(self.values.values())[place]
+
+    def dict(self) -> Mapping[str, object]:
+        return self.values
+
+
+@dataclass(frozen=True)
 class _Answer:
     """A query of columns, or of one row, that is answered; with nothing to answer, it raises."""
 
@@ -277,8 +292,9 @@ class _Answer:
         if sql.startswith("describe query "):
             return _query(sql) if self.columns is None else list(self.columns.items())
         if sql.startswith("show tblproperties"):
-            return SimpleNamespace(rows=[("trueup.unique_key", "`path`")])
-        return _query(sql) if self.row is None else SimpleNamespace(rows=[self.row])
+            name = sql.split("'")[1]
+            return SimpleNamespace(rows=[_Row({"key": name, "value": PROPERTIES[name]})])
+        return _query(sql) if self.row is None else SimpleNamespace(rows=[_Row(self.row)])
 
 
 @dataclass(frozen=True)

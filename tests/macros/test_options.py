@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.macros.package import ROOT, QueriedError, in_model, refused
+from tests.macros.package import ROOT, QueriedError, in_model, models, node, refused
 
 RULES: dict[str, dict[str, Any]] = in_model("files_batch")._option_rules()
 NO_INTEGERS = ["1", 1.0, True, None, [1]]
@@ -15,8 +15,14 @@ BAD: dict[str, list[object]] = {
     "integer": NO_INTEGERS,
     "positive integer": [*NO_INTEGERS, 0, -1],
     "expression": ["", "  ", 7, None, ["max(ts)"]],
+    "name": ["", "  ", 7, None, ["error"]],
 }
-GOOD: dict[str, object] = {"integer": -3, "positive integer": 3, "expression": "log_upper - 1"}
+GOOD: dict[str, object] = {
+    "integer": -3,
+    "positive integer": 3,
+    "expression": "log_upper - 1",
+    "name": "error",
+}
 NO_CHOICES = ["never", "", None, True, ["drop"]]
 
 
@@ -182,9 +188,9 @@ def test_a_missing_key_is_refused_with_where_to_set_it(unique_key: object) -> No
 
 
 @pytest.mark.parametrize(
-    "unique_key", [["a", "a"], ["a", "A"], ["a", 1], ["a", None], ["a", " "], [["a"]]]
+    "unique_key", [7, ["a", "a"], ["a", "A"], ["a", 1], ["a", None], ["a", " "], [["a"]]]
 )
-def test_a_key_with_anything_but_distinct_names_is_refused(unique_key: list[object]) -> None:
+def test_a_key_with_anything_but_distinct_names_is_refused(unique_key: object) -> None:
     trueup = in_model("files_batch", unique_key=unique_key)
 
     must, got = refused(trueup._unique_key, "batch")
@@ -194,6 +200,39 @@ def test_a_key_with_anything_but_distinct_names_is_refused(unique_key: list[obje
         " none twice."
     )
     assert got == f"Got: {unique_key}"
+
+
+def known_key(unique_key: object) -> dict[str, Any]:
+    """Give the graph of a collection whose commands have this key."""
+    commands: dict[str, Any] = {**node("files_commands"), "config": {"unique_key": unique_key}}
+    return {**models(), "model.shop.files_commands": commands}
+
+
+@pytest.mark.parametrize(("keys", "unique_key"), [("a", ["a"]), (["b", "a"], ["b", "a"])])
+def test_without_a_key_of_the_folder_it_is_that_of_the_commands(
+    keys: object, unique_key: list[str]
+) -> None:
+    for model, role in (("files_batch", "batch"), ("files", "collection")):
+        trueup = in_model(model, unique_key=None, graph=known_key(keys))
+
+        assert trueup._unique_key(role) == unique_key
+
+
+@pytest.mark.parametrize("keys", ["b", ["a", "b"], ["b", "a"]])
+def test_a_key_of_the_folder_that_is_not_that_of_the_commands_is_refused(keys: object) -> None:
+    trueup = in_model("files_state", unique_key=["a"], graph=known_key(keys))
+
+    must, got, next_step = refused(trueup._unique_key, "state")
+
+    assert must.startswith("Config `unique_key` of files_state must be the key of the commands: ")
+    assert got == "Got: a"
+    assert "Set it once" in next_step
+
+
+def test_a_key_of_the_folder_that_is_that_of_the_commands_is_taken() -> None:
+    trueup = in_model("files_state", unique_key="a", graph=known_key(["a"]))
+
+    assert trueup._unique_key("state") == ["a"]
 
 
 def test_a_key_given_as_a_string_is_one_column() -> None:
