@@ -14,6 +14,8 @@
 ) -%}
     {{- config(materialized='trueup_commands') -}}
     {%- if keys is not none -%}
+        {%- set subject = trueup._argument('commands', 'keys') -%}
+        {%- do trueup._require_list(subject, [keys] if keys is string else keys) -%}
         {{- config(unique_key=keys) -}}
     {%- endif -%}
     {%- set key = trueup._unique_key('commands') -%}

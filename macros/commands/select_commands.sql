@@ -1,10 +1,13 @@
 {#-
     A select of the commands of a log, one row each. `given` are the arguments of `trueup.commands`,
-    checked, each under its first name, with `ignored_nulls`, what `_ignored_nulls` returns.
+    checked, each under its first name, with what `_ignored_nulls` (as `ignored_nulls`) and
+    `_tick_and_order` return.
 -#}
 {% macro select_commands(given, key) -%}
-    {%- set null_key_is_error = key | length == 1 and trueup._options().null_keys == 'error' -%}
-    {%- set values = trueup._values_list(key, given.columns, given.except_columns) -%}
+    {%- set options = trueup._options() -%}
+    {%- set null_key_is_error = key | length == 1 and options.null_keys == 'error' -%}
+    {%- set values = trueup._values_list(given, key) -%}
+    {%- set unchanged = trueup._unchanged_expr(given, key, values) -%}
 with log as (
     select * from {{ given.relation }}
 )
@@ -14,7 +17,7 @@ select
     {{ trueup._column_list(key) }},
     {{ values }},
     {% if given.ts -%}
-    {{ trueup._tick_expr(given.ts, trueup._argument('commands', 'ts')) }} as _ts,
+    {{ trueup._tick_expr(given.ts, given.ts_subject) }} as _ts,
     {%- else -%}
     cast(null as bigint) as _ts,
     {%- endif %}
@@ -33,10 +36,8 @@ select
     {%- else -%}
     cast({{ given.error_key or 'null' }} as string) as _error_key
     {%- endif %}
-    {%- if given.unchanged or given.unchanged_value is not none or given.ignored_nulls -%},
-    {{ trueup._unchanged_expr(
-        values, given.unchanged, given.unchanged_value, given.ignored_nulls
-    ) }} as _unchanged
+    {%- if unchanged -%},
+    {{ unchanged }} as _unchanged
     {%- endif %}
     {%- if given.old_key -%},
     {{ given.old_key }} as _old_key
@@ -58,12 +59,12 @@ from log
 {%- endmacro %}
 
 
-{#- The value columns, as a list of select items. -#}
-{% macro _values_list(key, columns, except_columns) -%}
-    {%- if columns -%}
-        {{ return(trueup._column_list(columns)) }}
+{#- The value columns but for some of them, as a list of select items. -#}
+{% macro _values_list(given, key, but=[]) -%}
+    {%- if given.columns -%}
+        {{ return(trueup._column_list(trueup._names_but(given.columns, key + but))) }}
     {%- endif -%}
-    {{ return(trueup._all_but(key + (except_columns or []))) }}
+    {{ return(trueup._all_but(key + (given.except_columns or []) + but)) }}
 {%- endmacro %}
 
 
@@ -100,41 +101,41 @@ case
 
 {#-
     The names of the value columns that a command leaves as they are: those that the source names
-    (`unchanged`), those with its marker (`unchanged_value`, also as the bytes of a binary column),
-    and those with a null where nulls are ignored. One pass over the values as JSON texts, so that
-    no column has to be known by name.
+    (`unchanged`), those with its marker (`unchanged_value`, also in base64, as binary columns are
+    in JSON), and those with a null where nulls are ignored. None where no command leaves any.
 -#}
-{% macro _unchanged_expr(values, unchanged, unchanged_value, ignored_nulls) -%}
-    {%- set conditions = [] -%}
-    {%- if unchanged_value is not none -%}
-        {%- set marker = trueup._literal(unchanged_value) -%}
-        {%- do conditions.append('value in (' ~ marker ~ ', base64(' ~ marker ~ '))') -%}
+{% macro _unchanged_expr(given, key, values) -%}
+    {%- set lists = [] -%}
+    {%- if given.unchanged -%}
+        {%- do lists.append('coalesce(cast(' ~ given.unchanged ~ ' as array<string>), array())') -%}
     {%- endif -%}
-    {%- if ignored_nulls -%}
-        {%- set names = [] -%}
-        {%- for name in ignored_nulls.columns -%}
-            {%- do names.append(trueup._literal(name | lower)) -%}
-        {%- endfor -%}
-        {%- do conditions.append('value is null' ~ (
-            '' if not names
-            else ' and lower(name) ' ~ ('not in (' if ignored_nulls.is_except else 'in (')
-                ~ (names | join(', ')) ~ ')'
+    {%- if given.unchanged_value is not none -%}
+        {%- set marker = trueup._literal(given.unchanged_value) -%}
+        {%- do lists.append(trueup._names_where_expr(
+            values, 'coalesce(value in (' ~ marker ~ ', base64(' ~ marker ~ ')), false)'
         )) -%}
     {%- endif -%}
-    {%- if not conditions -%}
-        {{ return('cast(' ~ unchanged ~ ' as array<string>)') }}
+    {%- if given.ignored_nulls -%}
+        {%- set names = given.ignored_nulls.names -%}
+        {%- do lists.append(trueup._names_where_expr(
+            trueup._values_list(given, key, but=names) if given.ignored_nulls.is_except
+                else trueup._column_list(names),
+            'value is null'
+        )) -%}
     {%- endif -%}
-    {%- set named -%}
+    {{ return('concat(' ~ (lists | join(', ')) ~ ')' if lists else none) }}
+{%- endmacro %}
+
+
+{#-
+    The names of the columns, of a list of select items, whose value meets a condition. One pass
+    over the values as JSON texts, so that no column has to be known by name.
+-#}
+{% macro _names_where_expr(columns, condition) -%}
 map_keys(map_filter(
         from_json(
-            to_json(struct({{ values }}), map('ignoreNullFields', 'false')), 'map<string, string>'
+            to_json(struct({{ columns }}), map('ignoreNullFields', 'false')), 'map<string, string>'
         ),
-        (name, value) -> coalesce({{ conditions | join(' or ') }}, false)
+        (name, value) -> {{ condition }}
     ))
-    {%- endset -%}
-    {%- if not unchanged -%}
-        {{ return(named) }}
-    {%- endif -%}
-    {{ return('array_union(coalesce(cast(' ~ unchanged ~ ' as array<string>), array()), '
-        ~ named ~ ')') }}
 {%- endmacro %}

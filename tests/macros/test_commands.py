@@ -8,16 +8,36 @@ import pytest
 
 from tests.macros.package import Package, in_model, refused
 
+NAMES = "a non-empty list of non-empty strings, none twice."
 LISTS = {
     "sequence_by": "a non-empty list of non-empty strings.",
-    "columns": "a non-empty list of non-empty strings, none twice.",
+    "columns": NAMES,
+    "except_columns": NAMES,
+    "reclock": NAMES,
+    "keys": NAMES,
 }
-EXPRESSIONS = ("ts", "delete_when", "error", "error_key")
+EXPRESSIONS = ("ts", "delete_when", "truncate_when", "error", "error_key", "unchanged", "old_key")
+ALIASES = {
+    "apply_as_deletes": "delete_when",
+    "apply_as_truncates": "truncate_when",
+    "column_list": "columns",
+    "except_column_list": "except_columns",
+}
+LOG: dict[str, Any] = {"relation": "lake.log"}
+VALUES_AS_JSON = (
+    "from_json( to_json(struct({}), map('ignoreNullFields', 'false')), 'map<string, string>' )"
+)
 
 
 def render(trueup: Package | None = None, **changed: object) -> str:
-    given: dict[str, Any] = {"relation": "lake.log", "ts": "tick", "sequence_by": ["line"]}
+    given: dict[str, Any] = LOG | {"ts": "tick", "sequence_by": ["line"]}
     return str((trueup or in_model("files_commands")).commands(**given | changed))
+
+
+def unchanged(**given: Any) -> str:
+    """Give the expression of `_unchanged`."""
+    sql = one_line(render(**given))
+    return sql.partition(" as _error_key, ")[2].removesuffix(" as _unchanged from log")
 
 
 def one_line(sql: str) -> str:
@@ -26,7 +46,7 @@ def one_line(sql: str) -> str:
 
 @pytest.mark.parametrize("argument", LISTS)
 @pytest.mark.parametrize(
-    "value", ["a", [], {"a": 1}, 7, ["a", ""], ["a", " "], ["a", None], [1], [["a"]]]
+    "value", [[], {"a": 1}, 7, ["a", ""], ["a", " "], ["a", None], [1], [["a"]]]
 )
 def test_anything_but_a_list_of_strings_is_refused(argument: str, value: object) -> None:
     must, got = refused(render, **{argument: value})
@@ -35,11 +55,22 @@ def test_anything_but_a_list_of_strings_is_refused(argument: str, value: object)
     assert got == f"Got: {value}"
 
 
-@pytest.mark.parametrize("columns", [["a", "a"], ["a", "A"]])
-def test_a_column_that_is_named_twice_is_refused_whatever_its_case(columns: list[str]) -> None:
-    must, got = refused(render, columns=columns)
+@pytest.mark.parametrize("argument", ["columns", "except_columns", "reclock"])
+def test_a_name_is_no_list_of_columns(argument: str) -> None:
+    must, got = refused(render, **{argument: "a"})
 
-    assert must == f"`trueup.commands` argument `columns` must be {LISTS['columns']}"
+    assert must == f"`trueup.commands` argument `{argument}` must be {NAMES}"
+    assert got == "Got: a"
+
+
+@pytest.mark.parametrize("argument", ["columns", "except_columns", "keys", "ignore_null_updates"])
+@pytest.mark.parametrize("columns", [["a", "a"], ["a", "A"]])
+def test_a_column_that_is_named_twice_is_refused_whatever_its_case(
+    argument: str, columns: list[str]
+) -> None:
+    must, got = refused(render, **{argument: columns})
+
+    assert must == f"`trueup.commands` argument `{argument}` must be {NAMES}"
     assert got == f"Got: {columns}"
 
 
@@ -58,13 +89,35 @@ def test_a_log_that_is_no_relation_is_refused(relation: object) -> None:
 
 
 @pytest.mark.parametrize("name", ["path", "PATH", "a`b"])
-def test_a_key_column_among_the_values_is_refused_whatever_its_case(name: str) -> None:
+def test_a_key_column_among_the_columns_comes_first_in_any_case(name: str) -> None:
     trueup = in_model("files_commands", unique_key=["Path", "a`b"])
 
-    must, got = refused(render, trueup, columns=["mode", name])
+    sql = one_line(render(trueup, columns=["mode", name]))
 
-    assert must == "`trueup.commands` argument `columns` must be free of key columns."
-    assert got == f"Got: {name}"
+    assert "select `Path`, `a``b`, `mode`, case when typeof(tick)" in sql
+
+
+def test_columns_of_the_key_alone_are_refused() -> None:
+    must, got = refused(render, columns=["PATH"])
+
+    assert must == "`trueup.commands` argument `columns` must be more than key columns."
+    assert got == "Got: ['PATH']"
+
+
+def test_the_key_cannot_be_left_out() -> None:
+    must, got = refused(render, except_columns=["mode", "PATH"])
+
+    assert must == "`trueup.commands` argument `except_columns` must be free of key columns."
+    assert got == "Got: ['mode', 'PATH']"
+
+
+def test_columns_are_either_named_or_left_out() -> None:
+    must, got = refused(render, columns=["mode"], except_columns=["blob"])
+
+    assert must == (
+        "`trueup.commands` argument `columns` must be left out where `except_columns` is given."
+    )
+    assert got == "Got: ['mode']"
 
 
 @pytest.mark.parametrize("argument", EXPRESSIONS)
@@ -76,13 +129,118 @@ def test_anything_but_an_expression_is_refused(argument: str, value: object) -> 
     assert got == f"Got: {value}"
 
 
-@pytest.mark.parametrize("argument", ["ts", "sequence_by"])
-def test_tick_and_order_have_no_default(argument: str) -> None:
-    refused(render, **{argument: None})
+@pytest.mark.parametrize("value", [7, True, ["a"], {"a": 1}])
+def test_a_marker_that_is_no_text_is_refused(value: object) -> None:
+    must, got = refused(render, unchanged_value=value)
+
+    assert must == "`trueup.commands` argument `unchanged_value` must be a text."
+    assert got == f"Got: {value}"
+
+
+@pytest.mark.parametrize("ts", ["tick", None])
+def test_the_order_has_no_default(ts: str | None) -> None:
+    must, got = refused(render, ts=ts, sequence_by=None)
+
+    assert must == f"`trueup.commands` argument `sequence_by` must be {LISTS['sequence_by']}"
+    assert got == "Got: None"
 
 
 def test_arguments_are_refused_already_while_dbt_parses() -> None:
-    refused(render, in_model("files_commands", execute=False), columns="blob")
+    parsing = in_model("files_commands", execute=False)
+
+    for argument, value in {"columns": "blob", "keys": [], "column_list": [1]}.items():
+        refused(render, parsing, **{argument: value})
+
+
+def tick_and_order(**given: object) -> dict[str, Any]:
+    nothing: dict[str, object] = {"ts": None, "sequence_by": None, "reclock": None}
+    found: dict[str, Any] = in_model("files_commands")._tick_and_order(**nothing | given)
+    return found
+
+
+def test_one_expression_is_an_order_of_one() -> None:
+    assert tick_and_order(ts="t", sequence_by="a, b")["sequence_by"] == ["a, b"]
+
+
+def test_without_a_tick_it_is_the_first_of_the_sequence() -> None:
+    found = tick_and_order(sequence_by=["lsn", "line"])
+
+    assert (found["ts"], found["sequence_by"]) == ("lsn", ["lsn", "line"])
+    assert "'Without `ts` the first expression of `sequence_by`'" in render(ts=None)
+
+
+def test_with_reclock_the_batch_gives_the_tick_and_the_offset_is_the_order() -> None:
+    found = tick_and_order(reclock=["part`", "off set"])
+
+    assert (found["ts"], found["sequence_by"]) == (None, ["`off set`", "`part```"])
+
+
+def test_with_reclock_a_sequence_is_still_the_order() -> None:
+    assert tick_and_order(reclock=["p", "o"], sequence_by="lsn")["sequence_by"] == ["lsn"]
+    refused(tick_and_order, reclock=["p", "o"], sequence_by=[])
+
+
+@pytest.mark.parametrize("reclock", [["o"], ["p", "o", "q"]])
+def test_a_reclock_that_is_no_pair_is_refused(reclock: list[str]) -> None:
+    must, got = refused(render, ts=None, reclock=reclock)
+
+    assert must == (
+        "`trueup.commands` argument `reclock` must be two columns, the partition and the offset"
+        " in it."
+    )
+    assert got == f"Got: {reclock}"
+
+
+def test_a_tick_beside_reclock_is_refused() -> None:
+    must, got = refused(render, reclock=["p", "o"])
+
+    assert must == "`trueup.commands` argument `ts` must be left out where `reclock` is given."
+    assert got == "Got: tick"
+
+
+def test_with_reclock_the_commands_have_no_tick_but_a_place_in_the_log() -> None:
+    sql = one_line(render(ts=None, sequence_by=None, reclock=["p`", "o"]))
+
+    assert "cast(null as bigint) as _ts, named_struct( '_1', `o`, '_2', `p``` ) as _order" in sql
+    assert sql.endswith(
+        "cast(`p``` as string) as _partition, cast(`o` as bigint) as _offset from log"
+    )
+
+
+@pytest.mark.parametrize(("alias", "argument"), ALIASES.items())
+def test_a_name_of_auto_cdc_is_another_name_of_the_argument(alias: str, argument: str) -> None:
+    value: Any = "op = 'D'" if argument.endswith("_when") else ["mode", "blob"]
+
+    assert render(**{alias: value}) == render(**{argument: value})
+
+
+@pytest.mark.parametrize(("alias", "argument"), ALIASES.items())
+def test_a_name_of_auto_cdc_beside_the_argument_is_refused(alias: str, argument: str) -> None:
+    must, got = refused(render, **{alias: ["a"], argument: ["a"]})
+
+    assert must == (
+        f"`trueup.commands` argument `{alias}` must be left out where `{argument}` is given."
+    )
+    assert got == "Got: ['a']"
+
+
+def test_a_value_that_is_false_is_given() -> None:
+    either = in_model("files_commands")._either
+
+    assert either("columns", None, "column_list", []) == []
+    refused(either, "columns", [], "column_list", [])
+
+
+@pytest.mark.parametrize("keys", ["path", ["a", "b"]])
+def test_keys_are_the_key_of_the_collection(keys: object) -> None:
+    trueup = in_model("files_commands")
+    render(trueup, keys=keys)
+
+    assert trueup.context["config"].set_by_model["unique_key"] == keys
+
+
+def test_a_key_that_is_no_name_is_refused() -> None:
+    assert refused(render, keys=" ")[1] == "Got: [' ']"
 
 
 def test_a_missing_key_is_refused() -> None:
@@ -107,15 +265,140 @@ def test_the_order_has_a_field_for_each_expression_in_sequence() -> None:
     assert "named_struct( '_1', epoch, '_2', -line, '_3', coalesce(part, 0) ) as _order" in sql
 
 
-def test_without_delete_when_every_command_is_an_upsert() -> None:
-    assert "'upsert' as _op" in render()
-    assert "'delete'" not in render()
+def test_except_columns_are_left_out_beside_the_key() -> None:
+    assert "select `path`, * except (`path`, `op`, `b```), case" in one_line(
+        render(except_columns=["op", "b`"])
+    )
 
 
-def test_a_command_is_a_delete_only_where_delete_when_is_true() -> None:
-    sql = render(delete_when="op = 'D'")
+@pytest.mark.parametrize(
+    ("delete_when", "truncate_when", "operation"),
+    [
+        (None, None, "'upsert'"),
+        ("op = 'D'", None, "case when op = 'D' then 'delete' else 'upsert' end"),
+        (None, "op = 'T'", "case when op = 'T' then 'truncate' else 'upsert' end"),
+        ("d", "t", "case when t then 'truncate' when d then 'delete' else 'upsert' end"),
+    ],
+)
+def test_a_command_is_a_truncate_or_else_a_delete_where_that_is_true_or_else_an_upsert(
+    delete_when: str | None, truncate_when: str | None, operation: str
+) -> None:
+    assert in_model("files_commands")._op_expr(delete_when, truncate_when) == operation
+    assert f" {operation} as _op," in render(delete_when=delete_when, truncate_when=truncate_when)
 
-    assert "case when op = 'D' then 'delete' else 'upsert' end as _op" in sql
+
+def test_no_command_is_partial_unless_an_argument_says_so() -> None:
+    for given in ({}, {"ignore_null_updates": False}, {"old_key": "struct(old_path)"}):
+        assert "_unchanged" not in render(**given)
+
+
+def test_the_source_may_name_the_columns_that_are_unchanged() -> None:
+    assert unchanged(unchanged="missing") == (
+        "concat(coalesce(cast(missing as array<string>), array()))"
+    )
+
+
+@pytest.mark.parametrize("marker", ["__unavailable__", "", "it's"])
+def test_a_marker_is_found_as_a_text_and_in_base64(marker: str) -> None:
+    literal = in_model("files_commands")._literal(marker)
+    expression = unchanged(unchanged_value=marker)
+
+    assert VALUES_AS_JSON.format("* except (`path`)") in expression
+    assert (
+        f"(name, value) -> coalesce(value in ({literal}, base64({literal})), false)" in expression
+    )
+
+
+IGNORED = {
+    "in all columns": ({"ignore_null_updates": True}, "* except (`path`)"),
+    "in some columns": ({"ignore_null_updates": ["A", "b`"]}, "`A`, `b```"),
+    "but in some": ({"ignore_null_updates": {"except": ["a"]}}, "* except (`path`, `a`)"),
+    "as a list": ({"ignore_null_updates_column_list": ["a"]}, "`a`"),
+    "as a list but for some": (
+        {"ignore_null_updates_except_column_list": ["a"], "except_columns": ["op"]},
+        "* except (`path`, `op`, `a`)",
+    ),
+    "true beside a list": (
+        {"ignore_null_updates": True, "ignore_null_updates_column_list": ["a"]},
+        "`a`",
+    ),
+    "among named columns": (
+        {"ignore_null_updates": {"except": ["A"]}, "columns": ["path", "a", "b"]},
+        "`b`",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "columns"), IGNORED.values(), ids=IGNORED)
+def test_a_null_is_ignored_in_the_columns_that_are_meant(
+    given: dict[str, object], columns: str
+) -> None:
+    expression = unchanged(**given)
+
+    assert VALUES_AS_JSON.format(columns) + ", (name, value) -> value is null" in expression
+
+
+def test_all_that_says_unchanged_counts_together() -> None:
+    expression = unchanged(unchanged="missing", unchanged_value="?", ignore_null_updates=["a"])
+
+    assert expression.startswith(
+        "concat(coalesce(cast(missing as array<string>), array()), map_keys("
+    )
+    assert expression.count("map_keys(") == 2
+
+
+@pytest.mark.parametrize(
+    "value", [7, "a", {"a": ["b"]}, {"except": "a"}, {"except": ["a"], "only": ["b"]}]
+)
+def test_nulls_that_are_ignored_in_another_form_are_refused(value: object) -> None:
+    must, got = refused(render, ignore_null_updates=value)
+
+    assert must == (
+        "`trueup.commands` argument `ignore_null_updates` must be true, a list of columns, or a"
+        " mapping of `except` to such a list."
+    )
+    assert got == f"Got: {value}"
+
+
+@pytest.mark.parametrize("value", [False, ["a"], {"except": ["a"]}])
+def test_beside_a_list_nulls_are_ignored_or_it_is_refused(value: object) -> None:
+    must, got = refused(render, ignore_null_updates=value, ignore_null_updates_column_list=["b"])
+
+    assert must == (
+        "`trueup.commands` argument `ignore_null_updates` must be true where a list of its columns"
+        " is given."
+    )
+    assert got == f"Got: {value}"
+
+
+def test_nulls_are_ignored_in_a_list_or_but_in_a_list() -> None:
+    must, got = refused(
+        render,
+        ignore_null_updates_column_list=["a"],
+        ignore_null_updates_except_column_list=["b"],
+    )
+
+    assert must == (
+        "`trueup.commands` argument `ignore_null_updates_except_column_list` must be left out where"
+        " `ignore_null_updates_column_list` is given."
+    )
+    assert got == "Got: ['b']"
+
+
+@pytest.mark.parametrize("name", ["size", "path"])
+def test_a_null_can_be_ignored_in_value_columns_alone(name: str) -> None:
+    for value in (["mode", name], {"except": [name]}):
+        must, got = refused(render, columns=["path", "mode", "blob"], ignore_null_updates=value)
+
+        assert must == (
+            "`trueup.commands` argument `ignore_null_updates` must be of the value columns"
+            " (mode, blob)."
+        )
+        assert got == f"Got: {name}"
+
+
+def test_an_old_key_is_taken_as_it_is() -> None:
+    assert "struct(old_path) as _old_key" in one_line(render(old_key="struct(old_path)"))
 
 
 def test_a_good_value_and_a_good_key_have_no_error() -> None:

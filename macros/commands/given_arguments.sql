@@ -1,0 +1,87 @@
+{#-
+    What the arguments of `trueup.commands` say that can be said in more than one way.
+-#}
+
+{#- The value of an argument that has two names, of which at most one may be used. -#}
+{% macro _either(name, value, other_name, other_value) -%}
+    {%- if value is not none and other_value is not none -%}
+        {%- do trueup._refuse(
+            trueup._argument('commands', other_name), 'left out where `' ~ name ~ '` is given',
+            other_value
+        ) -%}
+    {%- endif -%}
+    {{ return(other_value if value is none else value) }}
+{%- endmacro %}
+
+
+{#-
+    The tick and the order, as a dict of `ts`, `ts_subject` and `sequence_by`:
+
+    - a sequence alone: its first expression is the tick, all of them are the order
+    - `reclock`, a partition and an offset, instead of a tick: the batch gives the tick, and the
+      order is the offset, unless there is a sequence
+-#}
+{% macro _tick_and_order(ts, sequence_by, reclock) -%}
+    {%- if reclock is not none -%}
+        {%- do trueup._require_reclock(reclock, ts) -%}
+        {%- if sequence_by is none -%}
+            {%- set sequence_by = [trueup._quote(reclock[1]), trueup._quote(reclock[0])] -%}
+        {%- endif -%}
+    {%- endif -%}
+    {%- set sequence_by = [sequence_by] if sequence_by is string else sequence_by -%}
+    {%- do trueup._require_list(
+        trueup._argument('commands', 'sequence_by'), sequence_by, are_names=false
+    ) -%}
+    {{ return({
+        'ts': none if reclock else ts or sequence_by[0],
+        'ts_subject': trueup._argument('commands', 'ts') if ts
+            else 'Without `ts` the first expression of `sequence_by`',
+        'sequence_by': sequence_by,
+    }) }}
+{%- endmacro %}
+
+
+{#- Raises unless `reclock` is a pair of columns, which stands for the tick. -#}
+{% macro _require_reclock(reclock, ts) -%}
+    {%- set subject = trueup._argument('commands', 'reclock') -%}
+    {%- do trueup._require_list(subject, reclock) -%}
+    {%- if reclock | length != 2 -%}
+        {%- do trueup._refuse(subject, 'two columns, the partition and the offset in it', reclock) -%}
+    {%- elif ts is not none -%}
+        {%- do trueup._refuse(
+            trueup._argument('commands', 'ts'), 'left out where `reclock` is given', ts
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    Where a null means 'unchanged': none for nowhere, else a dict of `names` and `is_except`: in
+    these columns, or in all but these.
+-#}
+{% macro _ignored_nulls(ignored, column_list, except_column_list) -%}
+    {%- set subject = trueup._argument('commands', 'ignore_null_updates') -%}
+    {%- set names = trueup._either(
+        'ignore_null_updates_column_list', column_list,
+        'ignore_null_updates_except_column_list', except_column_list
+    ) -%}
+    {%- if names is not none and ignored is not none and ignored is not true -%}
+        {%- do trueup._refuse(subject, 'true where a list of its columns is given', ignored) -%}
+    {%- elif names is not none -%}
+        {%- set ignored = names if except_column_list is none else {'except': names} -%}
+    {%- endif -%}
+    {%- if ignored is none or ignored is false -%}
+        {{ return(none) }}
+    {%- elif ignored is true -%}
+        {{ return({'names': [], 'is_except': true}) }}
+    {%- endif -%}
+    {%- set is_except = ignored is mapping and ignored.keys() | list == ['except'] -%}
+    {%- set names = ignored['except'] if is_except else ignored -%}
+    {%- if names is mapping or names is string or names is not iterable -%}
+        {%- do trueup._refuse(
+            subject, 'true, a list of columns, or a mapping of `except` to such a list', ignored
+        ) -%}
+    {%- endif -%}
+    {%- do trueup._require_list(subject, names) -%}
+    {{ return({'names': names, 'is_except': is_except}) }}
+{%- endmacro %}
