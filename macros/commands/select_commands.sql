@@ -81,16 +81,17 @@ from log
 
 
 {#-
-    The logical time as a bigint: an integer as it is, a timestamp in microseconds since 1970. A
-    decimal holds both exactly, and is how one expression can be of either type. Any other type
-    is refused when the query runs: a cast would lose a part of it silently.
+    The logical time as a bigint: an integer as it is, a timestamp in microseconds since 1970. The
+    casts let one expression be of either type; where it is of that type already they vanish, so
+    that bounds on an integer tick are pushed into the scan of the log. Any other type is refused:
+    a cast would lose a part of it silently.
 -#}
 {% macro _tick_expr(ts, subject) -%}
 case
         when typeof({{ ts }}) in ('tinyint', 'smallint', 'int', 'bigint')
-            then cast(cast({{ ts }} as decimal(38, 6)) as bigint)
+            then cast({{ ts }} as bigint)
         when typeof({{ ts }}) = 'timestamp'
-            then cast(cast({{ ts }} as decimal(38, 6)) * 1000000 as bigint)
+            then unix_micros(cast({{ ts }} as timestamp))
         else raise_error(concat(
             {{ trueup._literal(subject) }}, ' must be an integer or a timestamp.\nGot: ',
             {{ trueup._literal(ts) }}, ' of type ', typeof({{ ts }})

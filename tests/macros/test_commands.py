@@ -444,6 +444,14 @@ def test_a_bad_option_is_refused_whatever_the_key(unique_key: list[str]) -> None
         refused(render, in_model("files_commands", unique_key=unique_key, options=options))
 
 
+def test_an_integer_tick_is_the_bare_column_so_that_its_bounds_reach_the_scan() -> None:
+    assert (
+        "case when typeof(tick) in ('tinyint', 'smallint', 'int', 'bigint')"
+        " then cast(tick as bigint)"
+        " when typeof(tick) = 'timestamp' then unix_micros(cast(tick as timestamp))"
+    ) in one_line(render())
+
+
 def test_a_tick_of_another_type_is_refused_by_the_query_with_the_expression_that_came() -> None:
     sql = render(ts="date '2026-01-01'")
 
