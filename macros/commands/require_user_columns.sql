@@ -1,6 +1,7 @@
 {#-
-    Names that are ours: the columns of the commands and the shard and, below, those of the fold's
-    steps. A user's column may not begin with one of them.
+    Names that are ours: the columns of the commands and the shard and, below, those that stand
+    beside a user's column on the way from one to the other. A user's column may not begin with one
+    of them.
 -#}
 {% macro _own_columns() -%}
     {{ return([
@@ -8,7 +9,8 @@
         '_seq', '_lower', '_upper', '_batch_id', '_statistics',
         '_unchanged', '_old_key', '_partition', '_offset',
         '_value', '_hash', '_step', '_command', '_prior', '_is_', '_was_', '_last', '_applied',
-        '_segment', '_known', '_widening', '_missing', '_carrier', '_net_',
+        '_segment', '_known', '_widening', '_missing', '_carrier', '_net_', '_first', '_positions',
+        '_next_', '_previous', '_tie', '_persisted', '_desired', '_after_batch_id', '_match',
     ]) }}
 {%- endmacro %}
 

@@ -28,6 +28,8 @@ ROOT = Path(__file__).parents[2]
 VALUES = {"mode": {"data_type": "string"}, "blob": {"data_type": "string"}}
 PROPERTIES = {"trueup.unique_key": "`path`", "trueup.order": "struct<_1:bigint>"}
 """What the changelog was made with."""
+RELATIONS = ("lake.files_commands", "lake.files_changelog", "lake.files_batch", "lake.files_state")
+SHARD = [{"name": "path", "type": "string"}, {"name": "size", "type": "double"}]
 ROLES = ("commands", "corrections", "batch", "changelog", "state", "errors")
 
 
@@ -232,6 +234,16 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
             "var": lambda variable, default=None: set_variables.get(variable, default),
         }
     )
+
+
+def column(name: str, kind: str = "int") -> dict[str, str]:
+    """Give a column as `get_columns` does."""
+    return {"name": name, "type": kind}
+
+
+def one_line(sql: object) -> str:
+    """Give the SQL on one line, without its comments."""
+    return " ".join(re.sub(r"--.*", "", str(sql)).split())
 
 
 def refused(call: Callable[..., object], *arguments: object, **named: object) -> list[str]:

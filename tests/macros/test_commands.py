@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.macros.package import Package, in_model, refused
+from tests.macros.package import Package, in_model, one_line, refused
 
 NAMES = "a non-empty list of non-empty strings, none twice."
 LISTS = {
@@ -38,10 +38,6 @@ def unchanged(**given: Any) -> str:
     """Give the expression of `_unchanged`."""
     sql = one_line(render(**given))
     return sql.partition(" as _error_key, ")[2].removesuffix(" as _unchanged from log")
-
-
-def one_line(sql: str) -> str:
-    return " ".join(sql.split())
 
 
 @pytest.mark.parametrize("argument", LISTS)

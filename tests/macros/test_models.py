@@ -6,10 +6,11 @@ import re
 
 import pytest
 
-from tests.macros.package import VALUES, Package, QueriedError, in_model, refused
+from tests.macros.package import VALUES, Package, QueriedError, in_model, one_line, refused
 
 HOSTILE_KEY = ["path", "a`b", "two words", "\U0001f98a"]
 CALLS = {
+    "files_corrections": "corrections",
     "files_batch": "batch",
     "files_changelog": "changelog",
     "files_state": "state",
@@ -55,8 +56,8 @@ def test_the_stand_ins_do_notice_a_query() -> None:
 def test_only_the_key_and_our_own_names_are_quoted_in_the_sql(model: str) -> None:
     found = names(render(model, in_model(model, unique_key=HOSTILE_KEY)))
 
-    ours = {name for name in found if name.startswith("trueup__files__")}
-    assert found - ours <= {*HOSTILE_KEY, "_error_key"}
+    ours = {name for name in found if name.startswith(("trueup__files__", "_"))}
+    assert found - ours <= set(HOSTILE_KEY)
 
 
 @each_model
@@ -66,7 +67,9 @@ def test_no_value_column_is_named_in_the_sql(model: str) -> None:
     assert words.isdisjoint(VALUES)
 
 
-@pytest.mark.parametrize("model", ["files_batch", "files_state", "files_errors"])
+@pytest.mark.parametrize(
+    "model", ["files_corrections", "files_batch", "files_state", "files_errors"]
+)
 def test_every_column_of_the_key_is_in_the_sql(model: str) -> None:
     assert set(HOSTILE_KEY) <= names(render(model, in_model(model, unique_key=HOSTILE_KEY)))
 
@@ -97,6 +100,7 @@ def test_brackets_and_quotes_are_closed(model: str) -> None:
 @pytest.mark.parametrize(
     ("model", "materialized"),
     [
+        ("files_corrections", "trueup_corrections"),
         ("files_batch", "trueup_batch"),
         ("files_changelog", "trueup_changelog"),
         ("files_state", "trueup_state"),
@@ -130,19 +134,84 @@ def test_a_model_with_a_bad_option_is_refused(model: str) -> None:
         refused(render, model, in_model(model, options=options))
 
 
-def test_a_batch_collects_folds_emits_and_summarizes_in_this_sequence() -> None:
+def test_with_inline_errors_the_collection_shows_value_errors_between_key_and_values() -> None:
+    trueup = in_model("files", unique_key=["a", "b"], options={"inline_errors": "what is wrong"})
+    sql = one_line(render("files", trueup))
+
+    assert sql.startswith(
+        "select `a`, `b`, _error as `what is wrong`, * except (`a`, `b`, `_error`"
+    )
+    assert sql.endswith("where _kind <> 'progress' and _error_key is null")
+
+
+def test_a_batch_folds_emits_and_summarizes_in_this_sequence() -> None:
     trueup = in_model("files_batch")
     identity = ["path", "_error_key"]
+    options = trueup._options()
     parts = (
-        trueup.collect_steps(trueup._session_name("files", "input"), "lake.files_state", identity),
-        trueup.fold_ticks(identity),
+        trueup.fold_ticks(identity, trueup._sequence_terms(options)),
         trueup.emit_updates(identity),
         trueup.summarize_batch(
-            trueup._session_name("files", "frontier"), "lake.files_state", identity
+            trueup._session_name("files", "frontier"), "lake.files_state", identity, options
         ),
     )
 
     assert ",\n\n".join(str(part) for part in parts) in render("files_batch", trueup)
+
+
+TERMS = {
+    "hash": ["_order", "_hash", "_value"],
+    "fail": ["_order", "_hash", "_value"],
+    "prefer_delete": ["_order", "_is_preferred", "_hash", "_value"],
+    "prefer_upsert": ["_order", "_is_preferred", "_hash", "_value"],
+}
+
+
+@pytest.mark.parametrize(("ties", "terms"), TERMS.items())
+def test_commands_of_a_tick_are_in_the_sequence_of_order_preference_and_content(
+    ties: str, terms: list[str]
+) -> None:
+    trueup = in_model("files_batch", options={"ties": ties})
+    sql = one_line(render("files_batch", trueup))
+
+    assert trueup._sequence_terms(trueup._options()) == terms
+    assert f"order by {' desc, '.join(terms)} desc ) as _command_rank" in sql
+
+
+STOPS = {
+    "ties": ("when ties > 0 then raise_error(concat( 'ties: '", "array_join(tie_samples, ', ')"),
+    "errors": ("when error_inserts > 0 then raise_error(concat( 'errors: '", "error_sample"),
+}
+
+
+@pytest.mark.parametrize(("option", "parts"), STOPS.items())
+def test_a_policy_to_fail_stops_the_batch_while_it_is_staged_with_samples(
+    option: str, parts: tuple[str, str]
+) -> None:
+    kept = one_line(render("files_batch"))
+    sql = one_line(render("files_batch", in_model("files_batch", options={option: "fail"})))
+
+    for part in parts:
+        assert part in sql
+    assert parts[0] not in kept
+    assert "nothing is staged" in sql.partition(parts[0])[2]
+
+
+def test_a_pair_of_ticks_whose_orders_are_inverted_is_counted() -> None:
+    sql = one_line(render("files_batch"))
+
+    assert "lag(_order) over key_in_sequence as _previous_order" in sql
+    assert "count(_previous_order) as order_pairs" in sql
+    assert "count_if(_order < _previous_order) as order_inversions" in sql
+
+
+def test_every_statistic_has_a_type_and_every_type_a_statistic() -> None:
+    sql = one_line(render("files_batch"))
+    struct = sql.partition("else 'progress' end as _kind, named_struct(")[2]
+    names = re.findall(r"'(\w+)', ", struct.partition(" as _statistics from counts")[0])
+
+    types = re.findall(r"(?:^struct<|, )(\w+): ", in_model("files_batch")._statistics_type())
+    assert [name for name in types if name != "next_offset"] == names
 
 
 def test_a_state_is_the_consolidated_tail_of_its_changelog() -> None:
@@ -159,7 +228,7 @@ def test_a_batch_depends_on_the_commands_and_reads_the_state_by_name() -> None:
     sql = render("files_batch")
 
     assert "-- depends_on: lake.files_commands" in sql
-    assert "from lake.files_state as persisted" in sql
+    assert "from lake.files_state where _kind = 'progress'" in sql
 
 
 def test_a_batch_without_its_state_is_refused() -> None:

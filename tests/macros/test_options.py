@@ -12,12 +12,14 @@ from tests.macros.package import ROOT, QueriedError, in_model, models, node, ref
 RULES: dict[str, dict[str, Any]] = in_model("files_batch")._option_rules()
 NO_INTEGERS = ["1", 1.0, True, None, [1]]
 BAD: dict[str, list[object]] = {
+    "boolean": ["true", 1, None, "", [True]],
     "integer": NO_INTEGERS,
     "positive integer": [*NO_INTEGERS, 0, -1],
     "expression": ["", "  ", 7, None, ["max(ts)"]],
     "name": ["", "  ", 7, None, ["error"]],
 }
 GOOD: dict[str, object] = {
+    "boolean": True,
     "integer": -3,
     "positive integer": 3,
     "expression": "log_upper - 1",
@@ -73,7 +75,7 @@ def test_an_unknown_option_is_refused_with_the_list_of_options() -> None:
 def test_a_value_that_is_not_allowed_is_refused_with_what_is(name: str, value: object) -> None:
     must, got = refused(in_model("files_batch", options={name: value})._options)
 
-    allowed = RULES[name]["allowed"]
+    allowed = "true false" if RULES[name]["allowed"] == "boolean" else RULES[name]["allowed"]
     assert must.startswith(f"Option `{name}` in `meta.trueup` of files_batch must be ")
     for word in allowed.split() if isinstance(allowed, str) else allowed:
         assert word in must
@@ -103,8 +105,10 @@ def test_every_option_is_documented_with_its_default_and_what_is_allowed() -> No
     assert rows.keys() == RULES.keys()
     for name, rule in RULES.items():
         default, allowed = rows[name].split(" | ")
-        assert default == ("none" if rule["default"] is None else f"`{rule['default']}`")
-        if isinstance(rule["allowed"], str):
+        assert default == ("none" if rule["default"] is None else f"`{rule['default']}`".lower())
+        if rule["allowed"] == "boolean":
+            assert allowed == "`true`, `false`"
+        elif isinstance(rule["allowed"], str):
             assert allowed.split()[-1] == rule["allowed"].split()[-1]
             assert ("positive" in allowed) == ("positive" in rule["allowed"])
         else:

@@ -1,0 +1,253 @@
+"""The commands as the fold takes them: their form, and all that happens to their keys."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.macros.package import RELATIONS, SHARD, column, in_model, one_line
+
+OWN = in_model("files_batch")._own_columns()
+EXTRAS = ("_unchanged", "_old_key", "_partition", "_offset")
+ALONE = {"_id", "_base"}
+"""Names that never stand beside a column of the user."""
+
+
+def select_input(
+    columns: list[dict[str, str]] = SHARD,
+    unique_key: tuple[str, ...] = ("path",),
+    extras: tuple[str, ...] = (),
+    came: list[dict[str, str]] | None = None,
+    **options: object,
+) -> str:
+    trueup = in_model("files_batch", options=options)
+    return one_line(
+        trueup.select_input(
+            RELATIONS[0],
+            "low",
+            "up",
+            list(unique_key),
+            columns,
+            came or columns,
+            extras,
+            trueup._options(),
+            partitions="seen" if "_offset" in extras else None,
+        )
+    )
+
+
+def test_an_input_takes_the_ticks_from_the_lower_to_before_the_upper() -> None:
+    assert "from lake.files_commands where _ts >= low and _ts < up )" in select_input()
+
+
+def test_an_input_of_partitions_takes_what_the_progress_row_will_know_of() -> None:
+    assert (
+        "_ts < up and _offset < try_element_at(map_from_entries(seen), _partition) )"
+    ) in select_input(extras=("_partition", "_offset"))
+
+
+def test_an_input_takes_columns_of_any_name() -> None:
+    columns = [column(name, "string") for name in ("a`b", "it's", "back\\slash")]
+    sql = select_input(columns, ("a`b",))
+
+    assert "case when _error_key is null then `a``b` end as `a``b`" in sql
+    for literal, name in (("'it\\'s'", "`it's`"), ("'back\\\\slash'", "`back\\slash`")):
+        assert f"case when _is_row then {name} end as {name}" in sql
+        assert f"{literal}, {name}," in sql
+
+
+def test_a_column_that_the_commands_do_not_have_any_more_is_null() -> None:
+    sql = select_input(came=SHARD[:1])
+
+    assert "cast(null as double) as `size`" in sql
+    assert "cast(null" not in select_input(came=[SHARD[0], column("SIZE", "double")])
+
+
+def test_only_an_upsert_without_an_error_has_a_content() -> None:
+    sql = select_input()
+
+    assert "_op = 'upsert' and _error is null and _error_key is null as _is_row" in sql
+    assert "case when _is_row then `size` + cast(0 as double) end as `size`" in sql
+    assert "case when _op = 'upsert' then case when _error_key is null then _error" in sql
+
+
+def test_a_truncate_has_an_identity_of_its_own() -> None:
+    assert (
+        "case when _op = 'truncate' then 'truncate' else _error_key end as _error_key"
+        in select_input()
+    )
+
+
+def test_the_hash_covers_the_content_and_nothing_else() -> None:
+    columns = [*SHARD, column("mode", "string")]
+    content = "`size` is null, `size`, `mode` is null, `mode` ) as _hash from contents"
+
+    assert f"xxhash64( _op, _error, {content}" in select_input(columns)
+    assert f"xxhash64( _op, _error, _unchanged, _old_key, {content}" in select_input(
+        columns, extras=EXTRAS
+    )
+
+
+@pytest.mark.parametrize(
+    ("ties", "preferred"), [("prefer_delete", "delete"), ("prefer_upsert", "upsert")]
+)
+def test_a_tie_is_broken_by_the_operation_only_where_one_is_preferred(
+    ties: str, preferred: str
+) -> None:
+    assert f"_op = '{preferred}' as _is_preferred," in select_input(ties=ties)
+    assert "_is_preferred" not in select_input()
+
+
+def test_names_of_unchanged_columns_are_those_of_value_columns_whatever_their_case() -> None:
+    expression = one_line(
+        in_model("files_batch")._known_names_expr([column("Size"), column("it's")])
+    )
+
+    assert "when lower(name) in ('size', 'it\\'s') then lower(name)" in expression
+    assert "raise_error(" in expression
+    assert f"case when _is_row then {one_line(expression)}" in select_input(
+        [SHARD[0], column("Size"), column("it's")], extras=EXTRAS
+    )
+
+
+def test_an_old_key_has_the_types_of_the_key() -> None:
+    columns = [column("a", "string"), column("b`", "double"), column("size")]
+    sql = select_input(columns, ("a", "b`"), extras=EXTRAS)
+
+    assert "cast(_old_key as struct<`a`: string, `b```: double>) as _old_key" in sql
+
+
+def select_steps(
+    extras: tuple[str, ...] = (),
+    *,
+    persisted: str | None = "persisted",
+    corrections: str | None = None,
+    has_truncates: bool = False,
+    **options: object,
+) -> str:
+    trueup = in_model("files_batch", options=options)
+    return one_line(
+        trueup.select_steps(
+            "input",
+            persisted,
+            corrections,
+            ["path"],
+            ["size", "it's"],
+            extras,
+            has_truncates,
+            trueup._options(),
+        )
+    )
+
+
+SOURCES = {
+    "prior_and_given": {},
+    "given": {"persisted": None},
+    "steps_and_truncations": {"has_truncates": True},
+    "filled": {"extras": ("_unchanged",), "has_truncates": True},
+    "carried": {"extras": ("_unchanged", "_old_key")},
+}
+
+
+@pytest.mark.parametrize(("source", "given"), SOURCES.items())
+def test_steps_take_only_what_the_log_asks_for(source: str, given: dict[str, Any]) -> None:
+    sql = select_steps(**given)
+    made = re.findall(r"(?:with|,) (\w+) as \( (?:select|with recursive)", sql)
+
+    assert made[-1] == source
+    assert sql.endswith(
+        f"select `path`, `_error_key`, _step, _ts, _cause, _order, _hash, _value from {source}"
+    )
+
+
+def test_an_old_key_without_an_unchanged_column_asks_for_nothing() -> None:
+    assert select_steps(("_old_key",)) == select_steps()
+
+
+def test_of_a_key_that_changes_the_value_of_the_old_one_is_read_too() -> None:
+    touched = "select _old_key.*, null as _error_key from given where _old_key is not null"
+
+    assert touched in select_steps(("_unchanged", "_old_key"))
+    assert touched not in select_steps(("_unchanged",))
+
+
+def test_a_truncate_reads_every_key_and_a_batch_without_one_only_its_own() -> None:
+    semi_join = "left semi join touched on"
+
+    assert semi_join in select_steps()
+    assert semi_join not in select_steps(has_truncates=True)
+
+
+def test_a_truncate_removes_what_is_older_in_tick_and_order_and_nothing_else() -> None:
+    sql = select_steps(has_truncates=True)
+
+    assert "filter(_positions, _position -> _position > struct(_ts, _order))" in sql
+    assert "max(_order) as _order from given where _error_key = 'truncate' group by _ts" in sql
+
+
+def test_an_unchanged_column_is_the_last_one_known_in_the_sequence_of_the_commands() -> None:
+    sql = select_steps(("_unchanged",), ties="prefer_delete")
+
+    assert (
+        "last_value( case when not array_contains( coalesce(_unchanged, array()), 'it\\'s' )"
+        " then struct(_value.`it's` as _value) end, true ) over (partition by `path`, `_error_key`,"
+        " _segment order by _step, _ts, _order, _is_preferred, _hash, _value rows unbounded"
+        " preceding) as _known_2"
+    ) in sql
+
+
+def test_a_partial_command_leaves_an_error_and_a_whole_one_begins_anew() -> None:
+    sql = select_steps(("_unchanged",))
+
+    assert (
+        "count_if( _value is null or _value._error is not null"
+        " or coalesce(size(_unchanged), 0) <= 0 ) over ("
+    ) in sql
+    assert "when _first_value._error is not null then _first_value" in sql
+
+
+def test_what_an_old_key_held_is_what_it_held_just_before_the_tick_and_order() -> None:
+    sql = select_steps(("_unchanged", "_old_key"))
+
+    assert "filled.`path` <=> carriers._old_key.`path`" in sql
+    assert (
+        "filled._step < 2"
+        " or struct(filled._ts, filled._order) < struct(carriers._ts, carriers._order)"
+    ) in sql
+
+
+@pytest.mark.parametrize("number", ["float", "double"])
+def test_a_floating_point_column_has_one_form_for_both_zeros(number: str) -> None:
+    expression = in_model("files_batch")._one_form_expr({"name": "a`b", "type": number})
+
+    assert expression == f"`a``b` + cast(0 as {number})"
+
+
+@pytest.mark.parametrize("other", ["string", "int", "decimal(10,2)", "array<double>", "date"])
+def test_a_column_of_another_type_is_taken_as_it_is(other: str) -> None:
+    assert in_model("files_batch")._one_form_expr({"name": "a", "type": other}) == "`a`"
+
+
+def test_every_name_with_an_underscore_that_the_models_write_is_one_of_ours() -> None:
+    options = {"eager": True, "ties": "prefer_delete", "errors": "fail", "late": "correct"}
+    batch = in_model("files_batch", options=options)
+    changelog = RELATIONS[1]
+    sql = [
+        batch.batch("files"),
+        select_input(extras=EXTRAS),
+        select_steps(extras=EXTRAS, has_truncates=True, corrections="waiting"),
+        in_model("files_corrections").corrections("files"),
+        in_model("files_changelog").changelog("files"),
+        in_model("files_state", options=options).state("files"),
+        batch.reclock_commands(RELATIONS[0], changelog, batch._options()),
+        batch.select_waiting("corrections", "frontier", ["path"], ["size"]),
+        batch.compact_sql(changelog, ["path", *OWN], 3, 2),
+    ]
+    text = " ".join(map(one_line, sql))
+    written = set(re.findall(r"(?<![\w`])_\w+", text)) - set(re.findall(r"(_\w+) ->", text))
+
+    assert {"_hash", "_prior", "_last", "_is_row", "_command_rank"} <= written
+    found = [name for name in sorted(written - ALONE) if not name.startswith(tuple(OWN))]
+    assert found == []
