@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from tests.macros.package import ROOT, in_model
+from tests.macros.package import ROLES, ROOT, in_model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FOLDERS = sorted(path for path in (ROOT / "macros").iterdir() if any(path.glob("*.sql")))
 MACROS = in_model("files").macros
 PUBLIC = (
-    *("commands", "batch", "changelog", "state", "collection", "errors"),
+    *(*ROLES, "collection", "completeness", "live"),
     *("debezium", "wal2json", "parse_json", "snapshot_commands"),
 )
 
