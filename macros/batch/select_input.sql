@@ -1,9 +1,11 @@
 {#-
-    A select of the commands of the ticks `[lower, upper)` in the form that the fold reads. Here, where the columns of the shard are known by name, everything is done
-    that needs their names: values are brought into the shard's order, the value of an error is
-    null, -0.0 becomes 0.0, and the content gets a hash that knows nulls and positions.
+    A select of the commands of the ticks `[lower, upper)` in the form that the fold reads. Here,
+    where the columns of the shard are known by name, everything is done that needs their names:
+    values are brought into the shard's order, the value of an error is null, -0.0 becomes 0.0, and
+    the content gets a hash that knows nulls and positions.
 
-    A truncate has no key: it is a step of an identity of its own, which never has a value.
+    A truncate has no key: it is a step of an identity of its own, which has no value. What makes it
+    one is `_is_truncate`, and not this identity, which an error key of the log might have, too.
 
     `columns` are the shard's key and value columns, `command_columns` those of the commands, each
     with `name` and `type`: what the commands do not have any more is null. `extras` are the columns
@@ -78,6 +80,7 @@ select
     {% if options.ties in ['prefer_delete', 'prefer_upsert'] -%}
     _op = '{{ options.ties[7:] }}' as _is_preferred,
     {% endif -%}
+    _op = 'truncate' as _is_truncate,
     case when _op = 'upsert' then named_struct(
         {%- for column in values %}
         {{ trueup._literal(column.name) }}, {{ trueup._quote(column.name) }},

@@ -19,6 +19,7 @@
     {%- set changes_keys = '_old_key' in extras and '_unchanged' in extras -%}
     {%- set marks = ['_unchanged'] if '_unchanged' in extras else [] -%}
     {%- set marks = marks + (['_old_key'] if changes_keys else []) -%}
+    {%- set marks = marks + (['_is_truncate'] if has_truncates else []) -%}
     {%- set source = 'given' -%}
 with
 
@@ -165,7 +166,7 @@ last_truncates as (
 
     select _ts, max(_order) as _order
     from given
-    where _error_key = 'truncate'
+    where _is_truncate
     group by _ts
 
 ),

@@ -28,8 +28,7 @@ where _diff <> 0
 
 {#-
     The CTE `consolidated`: the rows of the updates that meet `condition`, each once, with the sum
-    of its diffs. The first and the last tick have to
-    be readable.
+    of its diffs. The first and the last tick have to be readable.
 -#}
 {% macro consolidate_ticks(collection, condition, first_ts, last_ts) -%}
 with

@@ -73,11 +73,11 @@ def test_only_an_upsert_without_an_error_has_a_content() -> None:
     assert "case when _op = 'upsert' then case when _error_key is null then _error" in sql
 
 
-def test_a_truncate_has_an_identity_of_its_own() -> None:
-    assert (
-        "case when _op = 'truncate' then 'truncate' else _error_key end as _error_key"
-        in select_input()
-    )
+def test_a_truncate_has_an_identity_of_its_own_but_that_alone_is_none() -> None:
+    sql = select_input()
+
+    assert "case when _op = 'truncate' then 'truncate' else _error_key end as _error_key" in sql
+    assert "_op = 'truncate' as _is_truncate," in sql
 
 
 def test_the_hash_covers_the_content_and_nothing_else() -> None:
@@ -184,7 +184,7 @@ def test_a_truncate_removes_what_is_older_in_tick_and_order_and_nothing_else() -
     sql = select_steps(has_truncates=True)
 
     assert "filter(_positions, _position -> _position > struct(_ts, _order))" in sql
-    assert "max(_order) as _order from given where _error_key = 'truncate' group by _ts" in sql
+    assert "max(_order) as _order from given where _is_truncate group by _ts" in sql
 
 
 def test_an_unchanged_column_is_the_last_one_known_in_the_sequence_of_the_commands() -> None:
