@@ -22,17 +22,61 @@
             waiting, trueup.select_waiting(corrections, frontier, shard.unique_key, values)
         ) -%}
     {%- endif -%}
-    {%- do trueup.create_session_view(trueup._session_name(collection, 'steps'),
+    {%- do trueup.create_steps_view(collection, 'steps',
         trueup.select_steps(
             input, persisted, waiting if corrections, shard.unique_key, values, shard.extras,
             shard.frontier.has_truncates, options
-        )
+        ),
+        shard, values, options
     ) -%}
     {%- if options.eager -%}
         {%- do trueup.create_session_view(trueup._session_name(collection, 'provisional'),
             trueup.select_provisional(shard.changelog, frontier, shard.unique_key, values)
         ) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    The view `object` of steps. Where values are carried from key to key, the steps are read many
+    times in one statement: they are written to a table, which `drop_kept_steps` drops again.
+-#}
+{% macro create_steps_view(collection, object, steps, shard, values, options) -%}
+    {%- set name = trueup._session_name(collection, object) -%}
+    {%- if not trueup._carries_values(shard.extras) -%}
+        {%- do trueup.create_session_view(name, steps) -%}
+    {%- else -%}
+        {%- set kept = trueup._kept_steps() -%}
+        {%- set bases = trueup._session_name(collection, 'bases') -%}
+        {%- set resolved = trueup._session_name(collection, 'resolved') -%}
+        {%- set identity = shard.unique_key + ['_error_key'] -%}
+        {%- do run_query(trueup.create_table_sql(kept, steps, replace=true)) -%}
+        {%- do trueup.create_session_view(bases, trueup.select_bases(
+            kept, identity, trueup._sequence_terms(options)
+        )) -%}
+        {%- do trueup.create_session_view(resolved, trueup.resolve_bases(bases, values)) -%}
+        {%- do trueup.create_session_view(name, trueup.select_carried(kept, resolved, values)) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Drops the table that `create_steps_view` has written, if it did. -#}
+{% macro drop_kept_steps(extras) -%}
+    {%- if trueup._carries_values(extras) -%}
+        {%- do run_query('drop table if exists ' ~ trueup._kept_steps()) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- The table of steps that a run keeps while it makes this model. -#}
+{% macro _kept_steps() -%}
+    {{ return(api.Relation.create(schema=this.schema, identifier=this.identifier ~ '__steps')) }}
+{%- endmacro %}
+
+
+{#- Whether values that are left unchanged may come from another key. -#}
+{% macro _carries_values(extras) -%}
+    {{ return('_old_key' in extras and '_unchanged' in extras) }}
 {%- endmacro %}
 
 

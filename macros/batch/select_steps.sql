@@ -16,7 +16,7 @@
 ) -%}
     {%- set identity = unique_key + ['_error_key'] -%}
     {%- set sequence = trueup._sequence_terms(options) -%}
-    {%- set changes_keys = '_old_key' in extras and '_unchanged' in extras -%}
+    {%- set changes_keys = trueup._carries_values(extras) -%}
     {%- set marks = ['_unchanged'] if '_unchanged' in extras else [] -%}
     {%- set marks = marks + (['_old_key'] if changes_keys else []) -%}
     {%- set marks = marks + (['_is_truncate'] if has_truncates else []) -%}
@@ -43,15 +43,12 @@ with
 
 {{ trueup.fill_unchanged(source, identity, values, sequence, changes_keys) }}
     {%- set source = 'filled' -%}
-    {%- if changes_keys -%}
-        {%- set source = 'carried' -%}
-,
-
-{{ trueup.carry_unchanged(identity, values, sequence) }}
-    {%- endif -%}
 {%- endif %}
 
-select {{ trueup._column_list(identity) }}, {{ trueup._step_columns(sequence) | join(', ') }}
+select
+    {{ trueup._column_list(identity) }},
+    {{ (trueup._step_columns(sequence) + (['_carrier', '_missing', '_old_key'] if changes_keys else []))
+        | join(',\n    ') }}
 from {{ source }}
 {%- endmacro %}
 

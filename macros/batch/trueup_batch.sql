@@ -33,6 +33,7 @@
         {%- call statement('main') -%}
             {{ trueup.create_table_sql(target_relation, compiled_code, replace=true) }}
         {%- endcall -%}
+        {%- do trueup.drop_kept_steps(shard.extras) -%}
         {%- if frontier.upper == frontier.lower and trueup.get_staged_count(target_relation) == 0 -%}
             {%- do run_query('delete from ' ~ target_relation ~ ' where true') -%}
             {%- do trueup._report('up to date at ' ~ frontier.lower) -%}

@@ -9,11 +9,13 @@
         shard.commands, options.as_of, frontier ~ '.lower', shard.unique_key, columns,
         shard.columns, shard.extras, options
     )) -%}
-    {%- do trueup.create_session_view(trueup._session_name(collection, 'history'),
+    {%- set values = trueup._value_names(columns, shard.unique_key) -%}
+    {%- do trueup.create_steps_view(collection, 'history',
         trueup.select_steps(
-            settled, none, none, shard.unique_key, trueup._value_names(columns, shard.unique_key),
-            shard.extras, shard.frontier.has_settled_truncates, options
-        )
+            settled, none, none, shard.unique_key, values, shard.extras,
+            shard.frontier.has_settled_truncates, options
+        ),
+        shard, values, options
     ) -%}
 {%- endmacro %}
 

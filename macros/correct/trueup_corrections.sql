@@ -25,6 +25,7 @@
         {%- call statement('main') -%}
             {{ trueup.create_table_sql(target_relation, compiled_code, replace=true) }}
         {%- endcall -%}
+        {%- do trueup.drop_kept_steps(shard.extras) -%}
         {%- do trueup._report(trueup.get_correction_report(target_relation)) -%}
         {%- do trueup._finish(target_relation) -%}
     {%- endif -%}

@@ -41,13 +41,36 @@ persisted as (
 
 ),
 
-steps as (
+filled as (
 
 {{ trueup.select_steps(
     'input', 'persisted', none, unique_key, values, extras, true, options
 ) | indent(4, first=true) }}
 
 ),
+
+{% if trueup._carries_values(extras) -%}
+bases as (
+
+{{ trueup.select_bases(
+    'filled', unique_key + ['_error_key'], sequence
+) | indent(4, first=true) }}
+
+),
+
+resolved as (
+
+{{ trueup.resolve_bases('bases', values) | indent(4, first=true) }}
+
+),
+
+steps as (
+
+{{ trueup.select_carried('filled', 'resolved', values) | indent(4, first=true) }}
+
+),
+
+{% endif -%}
 
 looked_ahead as (
 
@@ -56,7 +79,7 @@ looked_ahead as (
         _error_key,
         max_by(_value, struct({{ position | join(', ') }})) as _value,
         max(_step) = 0 as _is_final
-    from steps
+    from {{ 'steps' if trueup._carries_values(extras) else 'filled' }}
     group by {{ key }}, _error_key
 
 )
