@@ -15,6 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+Late = Literal["drop", "correct", "fail"]
+Ties = Literal["hash", "fail", "prefer_delete", "prefer_upsert"]
+Errors = Literal["keep", "fail"]
+
 Value = tuple[Any, ...]
 Identity = tuple[Value | None, str | None]
 """Key and error key; one of them is None."""
@@ -35,9 +39,20 @@ def canonical(item: object) -> Any:
     return tuple(map(canonical, item)) if isinstance(item, list | tuple) else item
 
 
+class StoppedError(Exception):
+    """A run that an option stops before it settles anything."""
+
+
 @dataclass(frozen=True)
 class Command:
-    """One row of the log; neither value nor error is a delete."""
+    """One row of the log; neither value nor error is a delete, or a truncate.
+
+    Attributes:
+        unchanged: Positions of the value columns that the command leaves as they are; what its
+            value has there says nothing.
+        old_key: The key whose content the unchanged columns have, where that is another.
+        is_truncate: Whether it is a command to all keys; it has none itself.
+    """
 
     ts: int
     order: tuple[Any, ...]
@@ -45,12 +60,25 @@ class Command:
     value: Value | None
     error: str | None = None
     error_key: str | None = None
+    unchanged: frozenset[int] = frozenset()
+    old_key: Value | None = None
+    is_truncate: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a command without an identity, or with two."""
-        if (self.key is None) == (self.error_key is None):
+        """Refuse a command without an identity, or with two, and a truncate with anything."""
+        if self.is_truncate:
+            given = (self.key, self.error_key, self.value, self.error, self.old_key)
+            if given != (None,) * 5:
+                message = f"A truncate is a tick and an order alone\nGot: {given}"
+                raise ValueError(message)
+        elif (self.key is None) == (self.error_key is None):
             message = f"Command takes either key or error_key\nGot: {self.key}, {self.error_key}"
             raise ValueError(message)
+
+    @property
+    def rank(self) -> tuple[tuple[bool, Any], ...]:
+        """The order, to compare: a null is below every other value."""
+        return tuple((part is not None, part) for part in self.order)
 
     @property
     def identity(self) -> Identity:
@@ -59,12 +87,41 @@ class Command:
 
     @property
     def content(self) -> Content | None:
-        """What it is set to. Key errors are all alike: nothing of a message is in them."""
+        """What it is set to, unchanged columns null. Nothing of a message is in a key error."""
         if self.value is None and self.error is None:
             return None
         if self.error_key is not None:
             return None, None
-        return (None, self.error) if self.error is not None else (canonical(self.value), None)
+        if self.error is not None:
+            return None, self.error
+        value = enumerate(self.value or ())
+        return canonical([None if i in self.unchanged else each for i, each in value]), None
+
+    @property
+    def source(self) -> Identity:
+        """Whose content the unchanged columns have."""
+        return self.identity if self.old_key is None else (canonical(self.old_key), None)
+
+    @property
+    def payload(self) -> tuple[Content | None, frozenset[int], Identity | None]:
+        """What two commands of one key, tick and order differ in, where they are a tie."""
+        content = self.content
+        is_partial = bool(self.unchanged) and content is not None and content[0] is not None
+        return content, *((self.unchanged, self.source) if is_partial else (frozenset(), None))
+
+    def onto(self, before: Content | None) -> Content | None:
+        """What the key holds after the command, `before` being what its source held.
+
+        The absent has nulls to give. An error has no values, so it stays as it is until a whole
+        command mends it.
+        """
+        content, unchanged, _ = self.payload
+        if not unchanged or before is None:
+            return content
+        if before[0] is None:
+            return before
+        pairs = zip(before[0], content[0], strict=True)  # type: ignore[arg-type, index]
+        return tuple(pair[i not in unchanged] for i, pair in enumerate(pairs)), None
 
 
 class Update(NamedTuple):
@@ -103,23 +160,50 @@ class Error(NamedTuple):
         return "null_key" if self.error_key == "null" else "key"
 
 
+class Change(NamedTuple):
+    """What a tick, or a correction, makes of one key."""
+
+    ts: int
+    identity: Identity
+    before: Content | None
+    after: Content | None
+
+    def updates(self) -> Iterator[Update]:
+        """Give the retraction and the addition."""
+        key, error_key = self.identity
+        if self.before is not None:
+            yield Update(self.ts, -1, key, *self.before, error_key)
+        if self.after is not None:
+            yield Update(self.ts, 1, key, *self.after, error_key)
+
+
 class Collection:
     """What the runs over a log have left.
 
     Args:
-        late: Whether commands below the frontier are dropped, or put right at the frontier.
-        tie_breaker: Takes the commands of one key, tick and greatest order, one for each content,
-            and returns the winner. Without it a tie raises ValueError.
+        late: Whether commands below the frontier are dropped, are put right at the frontier, or
+            stop the run.
+        tie_breaker: Takes the commands of one key, tick and order that the policy `ties` leaves
+            undecided, one for each payload, and returns the last in sequence. Without it such a
+            tie raises ValueError.
+        ties: What decides between commands of one key, tick and order: the tie breaker alone, or
+            first whether they are deletes. With `fail` a tie that decides a tick stops the run.
+        errors: Whether an error is kept as one, or stops the run that would add it.
     """
 
     def __init__(
         self,
-        late: Literal["drop", "correct"] = "drop",
+        late: Late = "drop",
         tie_breaker: Callable[[list[Command]], Command] | None = None,
+        *,
+        ties: Ties = "hash",
+        errors: Errors = "keep",
     ) -> None:
         """Start empty, with the upper 0."""
         self.late = late
         self.tie_breaker = tie_breaker
+        self.ties = ties
+        self.on_error = errors
         self.upper = 0
         self.changelog: list[Update] = []
         self.counters = Counter[str]()
@@ -136,6 +220,15 @@ class Collection:
         """The live errors."""
         return _rows_and_errors(self._persisted)[1]
 
+    def inlined(self, key_width: int, value_width: int) -> set[Value]:
+        """The live rows with the text of the error after the key; a value error is a row, too."""
+        bad = {
+            (*error.key, error.text, *[None] * value_width)
+            for error in self.errors
+            if error.key is not None
+        }
+        return bad | {(*row[:key_width], None, *row[key_width:]) for row in self.rows}
+
     def as_of(self, ts: int) -> tuple[set[Value], set[Error]]:
         """Rows and errors at the end of the tick `ts`, from the changelog alone."""
         sums = Counter[tuple[Identity, Content]]()
@@ -147,29 +240,58 @@ class Collection:
     def run(
         self, log: list[Command], until: int | None = None, max_commands: int | None = None
     ) -> list[Update]:
-        """Settle what the whole log so far allows, and return the updates of this batch."""
+        """Settle what the whole log so far allows, and return the updates of this batch.
+
+        Raises:
+            StoppedError: An option does not allow what the log holds; nothing is settled.
+        """
         lower, upper = self.upper, self._next_upper(log, until, max_commands)
-        paths: defaultdict[Identity, list[tuple[int, Content | None]]] = defaultdict(list)
-        if self.late == "correct":
-            past = _candidates(log, -inf, lower)
-            desired = {identity: self._choose(best) for (_, identity), best in past.items()}
-            for identity in [*self._persisted, *desired]:
-                paths[identity] = [(lower, desired.get(identity))]
-        batch = _candidates(log, lower, upper)
-        for (ts, identity), best in batch.items():
-            paths[identity].append((ts, self._choose(best)))
-        updates = [update for identity in paths for update in self._fold(identity, paths[identity])]
-        if upper == lower and not updates:
+        met = sum(command.ts < lower for command in log)
+        late = met - self.counters["messages_received"]
+        if self.late == "fail" and late:
+            message = f"late: {late}"
+            raise StoppedError(message)
+        contents, changes, tie_count = self._settle(log, lower, upper)
+        counts = _count(changes)
+        if self.on_error == "fail" and counts["error_inserts"]:
+            message = f"errors: {counts['error_inserts']}"
+            raise StoppedError(message)
+        if upper == lower and not changes:
             return []
-        updates.sort(key=lambda update: update.ts)
+        updates = [update for change in changes for update in change.updates()]
         self.changelog += updates
         self.upper = upper
-        met = sum(command.ts < lower for command in log)
-        self.counters["late_dropped"] += met - self.counters["messages_received"]
+        self._persisted = contents
+        self.counters += counts
+        self.counters["late_dropped"] += late
         self.counters["messages_received"] = sum(command.ts < upper for command in log)
-        self.counters["ties"] += sum(len(best) > 1 for best in batch.values())
-        self.counters["records_indexed"] = len(self._persisted)
+        self.counters["ties"] += tie_count
+        self.counters["records_indexed"] = len(contents)
         return updates
+
+    def _settle(
+        self, log: list[Command], lower: int, upper: int
+    ) -> tuple[dict[Identity, Content], list[Change], int]:
+        """Give what a batch leaves, the changes on the way there, and how many ties it has."""
+        contents, changes, tie_count = dict(self._persisted), [], 0
+        if self.late == "correct":
+            desired: dict[Identity, Content] = {}
+            for _, commands in _ticks(log, -inf, lower):
+                self._fold_tick(desired, commands)
+            changes += [
+                Change(lower, each, contents.get(each), desired.get(each))
+                for each in {**contents, **desired}
+            ]
+            contents = desired
+        for ts, commands in _ticks(log, lower, upper):
+            before, tied = self._fold_tick(contents, commands)
+            changes += [Change(ts, each, before[each], contents.get(each)) for each in before]
+            tie_count += len(tied)
+            if self.ties == "fail" and tied:
+                message = f"ties: {tied}"
+                raise StoppedError(message)
+        # Rule: what stays equal emits nothing.
+        return contents, [each for each in changes if each.before != each.after], tie_count
 
     def _next_upper(self, log: list[Command], until: int | None, max_commands: int | None) -> int:
         """Greatest tick + 1, capped, never back; a cut comes right after the last tick taken."""
@@ -186,54 +308,86 @@ class Collection:
             cut = ts + 1
         return upper
 
-    def _choose(self, best: list[Command]) -> Content | None:
-        if len(best) == 1:
-            return best[0].content
+    def _fold_tick(
+        self, contents: dict[Identity, Content], commands: list[Command]
+    ) -> tuple[dict[Identity, Content | None], set[Identity]]:
+        """Take `contents` through the commands of one tick, order by order.
+
+        Returns:
+            What each key that was touched held before the tick, and the keys whose last order has
+            a tie.
+        """
+        before: dict[Identity, Content | None] = {}
+        tied: set[Identity] = set()
+        commands = sorted(commands, key=lambda command: command.rank)
+        for _, same_order in groupby(commands, key=lambda command: command.rank):
+            group = list(same_order)
+            if any(command.is_truncate for command in group):
+                # Rule: an equal order is newer than the truncate, so the truncate comes first.
+                before = {**contents, **before}
+                contents.clear()
+                tied.clear()
+            rivals: defaultdict[Identity, dict[Any, Command]] = defaultdict(dict)
+            for command in group:
+                if not command.is_truncate:
+                    rivals[command.identity][command.payload] = command
+            # Rule: what another key held is what it held before this order.
+            sources = {
+                command.source: contents.get(command.source)
+                for command in group
+                if command.source != command.identity
+            }
+            for identity, payloads in rivals.items():
+                (tied.add if len(payloads) > 1 else tied.discard)(identity)
+                before.setdefault(identity, contents.get(identity))
+                for command in self._in_sequence(list(payloads.values())):
+                    held = contents.pop(identity, None)
+                    is_own = command.source == identity
+                    after = command.onto(held if is_own else sources[command.source])
+                    if after is not None:
+                        contents[identity] = after
+        return before, tied
+
+    def _in_sequence(self, rivals: list[Command]) -> list[Command]:
+        """Put the commands of one key, tick and order in sequence, the winner last."""
+        if self.ties.startswith("prefer"):
+            deletes = [command for command in rivals if command.content is None]
+            others = self._break_tie([each for each in rivals if each.content is not None])
+            return others + deletes if self.ties == "prefer_delete" else deletes + others
+        return self._break_tie(rivals)
+
+    def _break_tie(self, rivals: list[Command]) -> list[Command]:
+        if len(rivals) < 2:
+            return rivals
         if self.tie_breaker is None:
-            message = f"A tie needs a tie_breaker\nGot: {best}"
+            message = f"A tie needs a tie_breaker\nGot: {rivals}"
             raise ValueError(message)
-        return self.tie_breaker(best).content
+        winner = self.tie_breaker(rivals)
+        return [*self._break_tie([each for each in rivals if each is not winner]), winner]
 
-    def _fold(self, identity: Identity, path: list[tuple[int, Content | None]]) -> Iterator[Update]:
-        """Take a key along its path, from what is persisted; what stays equal emits nothing."""
-        key, error_key = identity
-        for ts, after in path:
-            before = self._persisted.pop(identity, None)
-            if after is not None:
-                self._persisted[identity] = after
-            if before == after:
-                continue
-            self._count(before, after)
-            if before is not None:
-                yield Update(ts, -1, key, *before, error_key)
-            if after is not None:
-                yield Update(ts, 1, key, *after, error_key)
 
-    def _count(self, before: Content | None, after: Content | None) -> None:
-        """Count one change; an error is no row, so a row in its place is an insert."""
+def _ticks(log: list[Command], lower: float, upper: int) -> Iterator[tuple[int, list[Command]]]:
+    """The ticks in `[lower, upper)`, ascending, each with its commands."""
+    ticks: defaultdict[int, list[Command]] = defaultdict(list)
+    for command in log:
+        if lower <= command.ts < upper:
+            ticks[command.ts].append(command)
+    yield from sorted(ticks.items())
+
+
+def _count(changes: Iterable[Change]) -> Counter[str]:
+    """Count the changes; an error is no row, so a row in its place is an insert."""
+    counts = Counter[str]()
+    for _, _, before, after in changes:
         had_row = before is not None and before[0] is not None
         has_row = after is not None and after[0] is not None
-        self.counters["inserts"] += has_row and not had_row
-        self.counters["updates"] += has_row and had_row
-        self.counters["deletes"] += had_row and not has_row
-        self.counters["retractions"] += had_row
-        self.counters["error_inserts"] += after is not None and not has_row
-        self.counters["error_retractions"] += before is not None and not had_row
-
-
-def _candidates(
-    log: list[Command], lower: float, upper: int
-) -> dict[tuple[int, Identity], list[Command]]:
-    """Per tick in `[lower, upper)`, ascending, and key: the greatest order, once a content."""
-    groups: defaultdict[tuple[int, Identity], list[Command]] = defaultdict(list)
-    for command in sorted(log, key=lambda command: command.ts):
-        if lower <= command.ts < upper:
-            groups[command.ts, command.identity].append(command)
-    for place, group in groups.items():
-        greatest = max(command.order for command in group)
-        best = {command.content: command for command in group if command.order == greatest}
-        groups[place] = list(best.values())
-    return groups
+        counts["inserts"] += has_row and not had_row
+        counts["updates"] += has_row and had_row
+        counts["deletes"] += had_row and not has_row
+        counts["retractions"] += had_row
+        counts["error_inserts"] += after is not None and not has_row
+        counts["error_retractions"] += before is not None and not had_row
+    return counts
 
 
 def _rows_and_errors(contents: dict[Identity, Content]) -> tuple[set[Value], set[Error]]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from hypothesis import strategies as st
 
 from tests.oracle import Command, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 KEY_COLUMNS = {
     1: (("k", "string"),),
@@ -14,8 +18,22 @@ KEY_COLUMNS = {
 }
 """Names and Spark SQL types by the number of key columns."""
 VALUE_COLUMNS = (("v1", "string"), ("v2", "double"))
-ORDER_COLUMNS = (("o1", "bigint"), ("o2", "bigint"))
 MAX_TS = 6
+
+
+class Kinds(NamedTuple):
+    """What a log may hold beside whole upserts and deletes with an order of their own."""
+
+    errors: bool = True
+    partial: bool = False
+    key_changes: bool = False
+    truncates: bool = False
+    null_orders: bool = False
+    ties: bool = False
+
+
+WHOLE = Kinds()
+ALL_KINDS = Kinds(*[True] * 6)
 
 
 class Step(NamedTuple):
@@ -57,33 +75,72 @@ def error_keys() -> st.SearchStrategy[str]:
     return st.sampled_from(["null", "x", "x00", "xff"])
 
 
+def orders(kinds: Kinds) -> st.SearchStrategy[tuple[int | None, int | None]]:
+    """Few orders; a null one has no part."""
+    known = st.tuples(st.integers(0, 1), st.integers(0, 3))
+    return st.just((None, None)) | known if kinds.null_orders else known
+
+
 @st.composite
-def commands(draw: st.DrawFn, width: int, *, errors: bool = True) -> Command:
-    """An upsert, a delete, or a value error; the key is good, undecodable or missing."""
+def commands(draw: st.DrawFn, width: int, kinds: Kinds = WHOLE) -> Command:
+    """An upsert, a delete, a value error or a truncate; the key is good, undecodable or missing."""
     ts = draw(st.integers(0, MAX_TS))
-    order = draw(st.tuples(st.integers(0, 1), st.integers(0, 3)))
+    order = draw(orders(kinds))
+    if kinds.truncates and draw(st.integers(0, 9)) == 0:
+        return Command(ts, order, None, None, is_truncate=True)
     value = draw(st.none() | values())
-    if not errors:
-        return Command(ts, order, draw(keys(width)), value)
-    error = draw(st.sampled_from([None, None, "", "not a number", "not a record"]))
-    if draw(st.integers(0, 3)) == 0:
-        return Command(ts, order, None, value, error, draw(error_keys()))
-    return Command(ts, order, draw(keys(width)), None if error is not None else value, error)
+    if kinds.errors:
+        error = draw(st.sampled_from([None, None, "", "not a number", "not a record"]))
+        if draw(st.integers(0, 3)) == 0:
+            return Command(ts, order, None, value, error, draw(error_keys()))
+        if error is not None:
+            return Command(ts, order, draw(keys(width)), None, error)
+    key = draw(keys(width))
+    if value is None:
+        return Command(ts, order, key, None)
+    positions = st.frozensets(st.integers(0, len(VALUE_COLUMNS) - 1))
+    return Command(
+        ts,
+        order,
+        key,
+        value,
+        unchanged=draw(positions) if kinds.partial else frozenset(),
+        old_key=draw(st.none() | keys(width)) if kinds.key_changes else None,
+    )
 
 
 @st.composite
 def logs(
-    draw: st.DrawFn, width: int | None = None, *, errors: bool = True, max_size: int = 30
+    draw: st.DrawFn,
+    width: int | None = None,
+    kinds: Kinds = WHOLE,
+    max_size: int = 30,
 ) -> list[Command]:
-    """A log without ties, in any order; `width` is the number of key columns, or either."""
+    """A log in any order; `width` is the number of key columns, or either.
+
+    A change of a key mostly comes as its source sends it: with a delete of the old one.
+    """
     chosen = width or draw(st.sampled_from(sorted(KEY_COLUMNS)))
-    return draw(
-        st.lists(
-            commands(chosen, errors=errors),
-            max_size=max_size,
-            unique_by=lambda command: (command.identity, command.ts, command.order),
+    drawn = draw(st.lists(commands(chosen, kinds), max_size=max_size))
+    for command in [*drawn]:
+        if command.old_key is not None and draw(st.integers(0, 3)) > 0:
+            drawn.append(Command(command.ts, command.order, command.old_key, None))
+    if kinds.ties:
+        return drawn
+    return list({(each.identity, each.ts, each.order): each for each in drawn}.values())
+
+
+def ignoring_nulls(log: list[Command], positions: Collection[int]) -> list[Command]:
+    """The same log where a null in one of these value columns says that the column is unchanged."""
+    return [
+        replace(
+            command,
+            unchanged=command.unchanged | {i for i in positions if command.value[i] is None},
         )
-    )
+        if command.value is not None
+        else command
+        for command in log
+    ]
 
 
 def shuffles(log: list[Command]) -> st.SearchStrategy[list[Command]]:

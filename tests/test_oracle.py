@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import acceptance, git_history, oracle, strategies
-from tests.oracle import Collection, Command, Error, Update
+from tests.oracle import Collection, Command, Error, Late, StoppedError, Ties, Update
+from tests.strategies import ALL_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Late = Literal["drop", "correct"]
 LATE: tuple[Late, ...] = ("drop", "correct")
 
 
@@ -37,6 +37,7 @@ each_history = pytest.mark.parametrize("name", git_history.available())
 each_policy = pytest.mark.parametrize("late", LATE)
 unhurried = settings(deadline=None)
 NAN = float("nan")
+TIES: tuple[Ties, ...] = ("hash", "prefer_delete", "prefer_upsert")
 
 
 def upsert(ts: int, order: int, key: str, value: object) -> Command:
@@ -47,8 +48,29 @@ def delete(ts: int, order: int, key: str) -> Command:
     return Command(ts, (order,), (key,), None)
 
 
-def replay(steps: Sequence[strategies.Step], late: Late = "drop") -> Collection:
-    collection = Collection(late)
+def truncate(ts: int, order: int) -> Command:
+    return Command(ts, (order,), None, None, is_truncate=True)
+
+
+def part(ts: int, order: int, key: str, *value: object, old_key: str | None = None) -> Command:
+    """A command that leaves the columns given as `...` unchanged."""
+    unchanged = frozenset(i for i, item in enumerate(value) if item is ...)
+    old = None if old_key is None else (old_key,)
+    return Command(ts, (order,), (key,), value, unchanged=unchanged, old_key=old)
+
+
+def greatest_payload(tied: list[Command]) -> Command:
+    def text(command: Command) -> str:
+        content, unchanged, source = command.payload
+        return repr((content, sorted(unchanged), source))
+
+    return max(tied, key=text)
+
+
+def replay(
+    steps: Sequence[strategies.Step], late: Late = "drop", ties: Ties = "hash"
+) -> Collection:
+    collection = Collection(late, greatest_payload, ties=ties)
     log: list[Command] = []
     for step in steps:
         log += step.commands
@@ -56,8 +78,8 @@ def replay(steps: Sequence[strategies.Step], late: Late = "drop") -> Collection:
     return collection
 
 
-def settle(log: list[Command], late: Late = "drop") -> Collection:
-    return replay([strategies.Step(log)], late)
+def settle(log: list[Command], late: Late = "drop", ties: Ties = "hash") -> Collection:
+    return replay([strategies.Step(log)], late, ties)
 
 
 def assert_same(left: Collection, right: Collection, *, ignoring: str = "") -> None:
@@ -148,11 +170,15 @@ def test_a_history_can_be_read_as_of_every_tree(name: str) -> None:
 # ---------------------------------------------------------------------------- laws on any log
 
 
+def any_log() -> st.SearchStrategy[list[Command]]:
+    return strategies.logs(kinds=ALL_KINDS)
+
+
 @each_policy
 @unhurried
 @given(st.data())
 def test_splitting_a_log_at_ticks_changes_nothing(late: Late, data: st.DataObject) -> None:
-    log = data.draw(strategies.logs())
+    log = data.draw(any_log())
     steps = data.draw(strategies.tick_splits(log))
     assert_same(replay(steps, late), settle(log, late))
 
@@ -161,7 +187,7 @@ def test_splitting_a_log_at_ticks_changes_nothing(late: Late, data: st.DataObjec
 @unhurried
 @given(st.data())
 def test_shuffling_a_log_changes_nothing(late: Late, data: st.DataObject) -> None:
-    log = data.draw(strategies.logs())
+    log = data.draw(any_log())
     assert_same(settle(data.draw(strategies.shuffles(log)), late), settle(log, late))
 
 
@@ -169,7 +195,7 @@ def test_shuffling_a_log_changes_nothing(late: Late, data: st.DataObject) -> Non
 @unhurried
 @given(st.data())
 def test_duplicating_commands_changes_nothing(late: Late, data: st.DataObject) -> None:
-    log = data.draw(strategies.logs())
+    log = data.draw(any_log())
     again = settle(data.draw(strategies.duplicates(log)), late)
     assert_same(again, settle(log, late), ignoring="messages_received")
 
@@ -178,7 +204,7 @@ def test_duplicating_commands_changes_nothing(late: Late, data: st.DataObject) -
 @unhurried
 @given(st.data())
 def test_running_again_changes_nothing(late: Late, data: st.DataObject) -> None:
-    steps = data.draw(strategies.late_splits(data.draw(strategies.logs())))
+    steps = data.draw(strategies.late_splits(data.draw(any_log())))
     collection = replay(steps, late)
     log = [command for step in steps for command in step.commands]
     before = [*collection.changelog], collection.upper, collection.counters.copy()
@@ -190,7 +216,7 @@ def test_running_again_changes_nothing(late: Late, data: st.DataObject) -> None:
 @unhurried
 @given(st.data())
 def test_the_laws_of_a_changelog_hold_for_any_arrival(late: Late, data: st.DataObject) -> None:
-    steps = data.draw(strategies.late_splits(data.draw(strategies.logs())))
+    steps = data.draw(strategies.late_splits(data.draw(any_log())))
     collection = replay(steps, late)
     oracle.check_laws(collection.changelog)
     assert collection.as_of(collection.upper) == (collection.rows, collection.errors)
@@ -215,10 +241,80 @@ def test_the_later_tick_wins_and_within_it_the_greatest_order(log: list[Command]
         assert collection.as_of(tick) == (rows, errors)
 
 
+def held(
+    log: list[Command], identity: oracle.Identity, before: tuple[Any, ...]
+) -> oracle.Content | None:
+    """What a key holds before a place in a log without ties, by looking back from there."""
+
+    def place(command: Command) -> tuple[Any, ...]:
+        return command.ts, command.rank, not command.is_truncate
+
+    to_key = [each for each in log if each.is_truncate or each.identity == identity]
+    past = [command for command in to_key if place(command) < before]
+    if not past:
+        return None
+    last = max(past, key=place)
+    content = last.content
+    if content is None or content[0] is None or not last.unchanged:
+        return content
+    source = held(log, last.source, (last.ts, last.rank, last.source != last.identity))
+    if source is None or source[0] is None:
+        return source or content
+    return tuple(
+        source[0][i] if i in last.unchanged else item for i, item in enumerate(content[0])
+    ), None
+
+
+@unhurried
+@given(strategies.logs(kinds=ALL_KINDS._replace(ties=False)))
+def test_a_key_holds_its_last_command_filled_from_what_its_source_held(log: list[Command]) -> None:
+    collection = settle(log)
+    identities = {command.identity for command in log if not command.is_truncate}
+    for tick in range(collection.upper):
+        contents = {identity: held(log, identity, (tick + 1,)) for identity in identities}
+        live = [(identity, content) for identity, content in contents.items() if content]
+        rows = {key + value for (key, _), (value, _) in live if key is not None and value}
+        errors = {Error(*identity, text) for identity, (value, text) in live if value is None}
+        assert collection.as_of(tick) == (rows, errors)
+
+
+@unhurried
+@given(strategies.logs(kinds=ALL_KINDS._replace(ties=False)), st.sampled_from(TIES))
+def test_without_ties_their_policy_is_no_matter(log: list[Command], ties: Ties) -> None:
+    assert_same(settle(log, ties=ties), settle(log))
+
+
+@pytest.mark.parametrize("ties", TIES)
+@unhurried
+@given(st.data())
+def test_under_every_policy_of_ties_arrival_changes_nothing(
+    ties: Ties, data: st.DataObject
+) -> None:
+    log = data.draw(any_log())
+    expected = settle(log, ties=ties)
+    assert_same(replay(data.draw(strategies.tick_splits(log)), ties=ties), expected)
+    assert_same(settle(data.draw(strategies.shuffles(log)), ties=ties), expected)
+
+
+@unhurried
+@given(any_log())
+def test_a_log_stops_under_fail_exactly_where_keep_counts(log: list[Command]) -> None:
+    counters = settle(log).counters
+    for options, name in (({"ties": "fail"}, "ties"), ({"errors": "fail"}, "error_inserts")):
+        collection = Collection("drop", greatest_payload, **options)  # type: ignore[arg-type]
+        if counters[name]:
+            with pytest.raises(StoppedError):
+                collection.run(log)
+            assert (collection.rows, collection.errors, collection.upper) == (set(), set(), 0)
+        else:
+            collection.run(log)
+            assert_same(collection, settle(log))
+
+
 @unhurried
 @given(st.data())
 def test_corrected_late_commands_give_the_result_of_the_whole_log(data: st.DataObject) -> None:
-    log = data.draw(strategies.logs())
+    log = data.draw(any_log())
     late = replay(data.draw(strategies.late_splits(log)), "correct")
     whole = settle(log)
     assert (late.rows, late.errors) == (whole.rows, whole.errors)
@@ -227,7 +323,7 @@ def test_corrected_late_commands_give_the_result_of_the_whole_log(data: st.DataO
 @unhurried
 @given(st.data())
 def test_dropped_late_commands_leave_no_trace(data: st.DataObject) -> None:
-    steps = data.draw(strategies.late_splits(data.draw(strategies.logs())))
+    steps = data.draw(strategies.late_splits(data.draw(any_log())))
     punctual, upper = [], 0
     for step in steps:
         in_time = [command for command in step.commands if command.ts >= upper]
@@ -244,8 +340,8 @@ def test_dropped_late_commands_leave_no_trace(data: st.DataObject) -> None:
 @unhurried
 @given(st.data())
 def test_until_only_caps_and_never_goes_back(late: Late, data: st.DataObject) -> None:
-    log = data.draw(strategies.logs())
-    collection = Collection(late)
+    log = data.draw(any_log())
+    collection = Collection(late, greatest_payload)
     for until in data.draw(st.lists(strategies.untils(), max_size=4)):
         before = collection.upper
         collection.run(log, until)
@@ -254,11 +350,11 @@ def test_until_only_caps_and_never_goes_back(late: Late, data: st.DataObject) ->
 
 
 @unhurried
-@given(strategies.logs(), st.integers(1, 8))
+@given(any_log(), st.integers(1, 8))
 def test_a_cut_takes_as_many_whole_ticks_as_fit_and_at_least_one(
     log: list[Command], max_commands: int
 ) -> None:
-    collection = Collection()
+    collection = Collection("drop", greatest_payload)
     while True:
         lower = collection.upper
         collection.run(log, max_commands=max_commands)
@@ -276,7 +372,7 @@ def test_a_cut_takes_as_many_whole_ticks_as_fit_and_at_least_one(
 @unhurried
 @given(st.data())
 def test_the_counters_balance(late: Late, data: st.DataObject) -> None:
-    steps = data.draw(strategies.late_splits(data.draw(strategies.logs())))
+    steps = data.draw(strategies.late_splits(data.draw(any_log())))
     collection = replay(steps, late)
     counters = collection.counters
     row_diffs = [update.diff for update in collection.changelog if update.value is not None]
@@ -291,7 +387,8 @@ def test_the_counters_balance(late: Late, data: st.DataObject) -> None:
 @unhurried
 @given(st.data())
 def test_keys_do_not_touch_each_other(data: st.DataObject) -> None:
-    log = data.draw(strategies.logs())
+    kinds = ALL_KINDS._replace(key_changes=False, truncates=False)
+    log = data.draw(strategies.logs(kinds=kinds))
     whole = oracle.consolidate(settle(log).changelog)
     for identity in {command.identity for command in log}:
         alone = settle([command for command in log if command.identity == identity])
@@ -443,6 +540,187 @@ def test_a_command_has_one_identity() -> None:
     for key, error_key in ((None, None), (("a",), "null")):
         with pytest.raises(ValueError, match="either key or error_key"):
             Command(1, (1,), key, None, None, error_key)
+
+
+def test_a_truncate_has_no_key_and_no_value() -> None:
+    for key, error_key, value in ((("a",), None, None), (None, "null", None), (None, None, (1,))):
+        with pytest.raises(ValueError, match="a tick and an order alone"):
+            Command(1, (1,), key, value, None, error_key, is_truncate=True)
+
+
+def rows_after(*log: Command) -> set[oracle.Value]:
+    return settle([*log]).rows
+
+
+def test_an_unchanged_column_keeps_what_the_key_held_before_the_command() -> None:
+    first = upsert(1, 1, "a", 0)
+    assert rows_after(part(1, 1, "a", 1, 2), part(2, 1, "a", 3, ...)) == {("a", 3, 2)}
+    assert rows_after(part(1, 1, "a", 1, 2), part(2, 1, "a", ..., ...)) == {("a", 1, 2)}
+    within = [part(1, 1, "a", 1, ...), part(1, 2, "a", ..., 2), part(1, 3, "a", ..., ...)]
+    assert rows_after(*within) == {("a", 1, 2)}
+    assert rows_after(first, part(1, 2, "a", ...), delete(2, 1, "a")) == set()
+
+
+def test_an_unchanged_column_is_null_where_the_key_was_absent_deleted_or_truncated() -> None:
+    change = part(3, 1, "a", 3, ...)
+    assert rows_after(change) == {("a", 3, None)}
+    assert rows_after(part(1, 1, "a", 1, 2), delete(2, 1, "a"), change) == {("a", 3, None)}
+    assert rows_after(part(1, 1, "a", 1, 2), delete(3, 0, "a"), change) == {("a", 3, None)}
+    assert rows_after(part(1, 1, "a", 1, 2), truncate(2, 1), change) == {("a", 3, None)}
+    assert rows_after(part(1, 1, "a", 1, 2), truncate(3, 0), change) == {("a", 3, None)}
+
+
+def test_where_nulls_are_ignored_a_null_leaves_its_column_unchanged() -> None:
+    log = [part(1, 1, "a", 1, 2), part(2, 1, "a", None, None), delete(3, 1, "b")]
+    assert rows_after(*log) == {("a", None, None)}
+    assert rows_after(*strategies.ignoring_nulls(log, [0])) == {("a", 1, None)}
+    assert rows_after(*strategies.ignoring_nulls(log, [0, 1])) == {("a", 1, 2)}
+
+
+def test_what_an_unchanged_column_says_is_no_matter() -> None:
+    twins = [
+        Command(2, (1,), ("a",), (said, 3), unchanged=frozenset([0])) for said in ("x", NAN, None)
+    ]
+    collection = settle([part(1, 1, "a", 1, 2), *twins])
+    assert collection.rows == {("a", 1, 3)}
+    assert collection.counters["ties"] == 0
+
+
+def test_a_partial_command_leaves_a_value_error_and_a_whole_one_mends_it() -> None:
+    error = Command(1, (1,), ("a",), None, "bad")
+    collection = settle([error, part(2, 1, "a", 1, ...), part(3, 1, "a", ..., ...)])
+    assert collection.errors == {Error(("a",), None, "bad")}
+    assert len(collection.changelog) == 1
+    assert rows_after(error, part(2, 1, "a", 1, ...), part(3, 1, "a", 1, 2)) == {("a", 1, 2)}
+    assert rows_after(error, delete(2, 1, "a"), part(3, 1, "a", 1, ...)) == {("a", 1, None)}
+
+
+def test_a_changed_key_has_the_unchanged_columns_of_the_old_key() -> None:
+    def renamed(ts: int, order: int, old: str, new: str) -> list[Command]:
+        return [delete(ts, order, old), part(ts, order, new, ts, ..., old_key=old)]
+
+    old = part(1, 1, "a", 0, "toast")
+    assert rows_after(old, *renamed(2, 1, "a", "b")) == {("b", 2, "toast")}
+    assert rows_after(old, *renamed(1, 2, "a", "b")) == {("b", 1, "toast")}
+    chain = [*renamed(2, 1, "a", "b"), *renamed(3, 1, "b", "c")]
+    assert rows_after(old, *chain) == {("c", 3, "toast")}
+    within = [*renamed(2, 1, "a", "b"), *renamed(2, 2, "b", "c"), *renamed(2, 3, "c", "a")]
+    assert rows_after(old, *within) == {("a", 2, "toast")}
+    own = part(1, 1, "b", 0, "own")
+    assert rows_after(old, own, *renamed(2, 1, "a", "b")) == {("b", 2, "toast")}
+    swap = [part(2, 1, "a", 2, ..., old_key="b"), part(2, 1, "b", 2, ..., old_key="a")]
+    assert rows_after(old, own, *swap) == {("a", 2, "own"), ("b", 2, "toast")}
+
+
+def test_a_changed_key_of_an_absent_one_has_nulls_and_of_a_broken_one_its_error() -> None:
+    renamed = part(2, 1, "b", 2, ..., old_key="a")
+    own = part(1, 1, "b", 0, "own")
+    assert rows_after(own, renamed) == {("b", 2, None)}
+    broken = Command(1, (1,), ("a",), None, "bad")
+    assert settle([own, broken, renamed]).errors == {
+        Error((key,), None, "bad") for key in ("a", "b")
+    }
+    assert rows_after(own, broken, part(2, 1, "b", 2, 3, old_key="a")) == {("b", 2, 3)}
+
+
+def test_a_truncate_removes_what_is_older_rows_and_errors_alike() -> None:
+    log = [
+        upsert(1, 1, "row", "v"),
+        Command(1, (1,), ("error",), None, "bad"),
+        Command(1, (1,), None, ("v",), None, "xff"),
+        Command(1, (1,), None, ("v",), None, "null"),
+        upsert(2, 1, "older", "v"),
+        upsert(2, 2, "equal", "v"),
+        upsert(2, 3, "newer", "v"),
+        upsert(1, 9, "kept", "v"),
+        upsert(2, 9, "kept", "v"),
+    ]
+    collection = settle([*log, truncate(2, 2)])
+    assert collection.rows == {("equal", "v"), ("newer", "v"), ("kept", "v")}
+    assert collection.errors == set()
+    at_truncate = [update for update in collection.changelog if update.ts == 2]
+    assert sorted(update.diff for update in at_truncate) == [-1, -1, -1, -1, 1, 1]
+    assert collection.counters["messages_received"] == len(log) + 1
+
+
+def test_a_truncate_below_the_frontier_is_late() -> None:
+    log = [upsert(2, 1, "a", "v")]
+    collection = Collection()
+    collection.run(log)
+    collection.run([*log, truncate(1, 1), upsert(3, 1, "b", "v")])
+    assert collection.rows == {("a", "v"), ("b", "v")}
+    assert collection.counters["late_dropped"] == 1
+
+
+def test_a_tie_below_a_truncate_of_its_tick_is_no_tie() -> None:
+    log = [upsert(1, 1, "a", "v"), upsert(1, 1, "a", "w")]
+    assert settle(log).counters["ties"] == 1
+    assert settle([*log, truncate(1, 2)]).counters["ties"] == 0
+    assert settle([*log, truncate(1, 1)]).counters["ties"] == 1
+
+
+@pytest.mark.parametrize(
+    ("ties", "live"), [("prefer_delete", set()), ("prefer_upsert", {("a", "v")})]
+)
+def test_a_policy_decides_between_a_delete_and_a_value(ties: Ties, live: set[object]) -> None:
+    collection = Collection(ties=ties)
+    collection.run([upsert(1, 1, "a", "v"), delete(1, 1, "a")])
+    assert collection.rows == live
+    assert collection.counters["ties"] == 1
+    error = Command(1, (1,), ("a",), None, "bad")
+    collection = Collection(ties=ties)
+    collection.run([error, delete(1, 1, "a")])
+    assert len(collection.errors) == len(live)
+
+
+def test_the_loser_of_a_tie_comes_just_before_its_winner() -> None:
+    log = [part(1, 1, "a", 1, 2), part(2, 1, "a", 3, ...), part(2, 1, "a", ..., 4)]
+    assert rows_after(*log) == {("a", 3, 4)}
+    assert settle([*log, delete(2, 1, "a")], ties="prefer_delete").rows == set()
+    assert settle([*log, delete(2, 1, "a")], ties="prefer_upsert").rows == {("a", 3, 4)}
+
+
+def test_a_null_order_is_below_every_other() -> None:
+    null = Command(1, (None,), ("a",), ("null",))
+    assert rows_after(null, upsert(1, -9, "a", "v")) == {("a", "v")}
+    assert rows_after(upsert(1, -9, "a", "v"), null) == {("a", "v")}
+    second = Command(1, (1, None), ("a",), ("null",))
+    assert rows_after(second, Command(1, (1, -9), ("a",), ("v",))) == {("a", "v")}
+    assert rows_after(second, Command(1, (0, 9), ("a",), ("v",))) == {("a", "null")}
+
+
+def test_a_late_command_stops_a_run_that_may_have_none() -> None:
+    log = [upsert(1, 1, "a", "v")]
+    collection = Collection("fail")
+    collection.run(log)
+    assert collection.run(log) == []
+    with pytest.raises(StoppedError, match="late: 1"):
+        collection.run([*log, upsert(1, 1, "b", "late"), upsert(2, 1, "b", "v")])
+    assert (collection.rows, collection.upper) == ({("a", "v")}, 2)
+
+
+def test_an_error_that_is_there_already_stops_no_run_but_another_text_does() -> None:
+    log = [Command(1, (1,), ("a",), None, "bad")]
+    collection = Collection()
+    collection.run(log)
+    collection.on_error = "fail"
+    log += [Command(2, (1,), ("a",), None, "bad"), part(3, 1, "a", 1, ...)]
+    assert collection.run(log) == []
+    with pytest.raises(StoppedError, match="errors: 1"):
+        collection.run([*log, Command(4, (1,), ("a",), None, "worse")])
+    assert collection.upper == 4
+
+
+def test_value_errors_are_inlined_and_no_others() -> None:
+    collection = settle(
+        [
+            part(1, 1, "good", 1, 2),
+            Command(1, (1,), ("bad",), None, "text"),
+            Command(1, (1,), None, ("v",), None, "xff"),
+            Command(1, (1,), None, ("v",), None, "null"),
+        ]
+    )
+    assert collection.inlined(1, 2) == {("good", None, 1, 2), ("bad", "text", None, None)}
 
 
 @pytest.mark.parametrize(
