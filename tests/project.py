@@ -13,7 +13,7 @@ from tests import oracle
 from tests.acceptance import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from pathlib import Path
 
     from pyspark.sql import Row, SparkSession
@@ -26,6 +26,12 @@ LOG_COLUMNS = (
     Column("log_error", "string"),
     Column("log_error_key", "string"),
 )
+EXTRA_COLUMNS = {
+    "truncate_when": "log_truncate",
+    "unchanged": "log_unchanged",
+    "old_key": "log_old_key",
+}
+"""Arguments of `trueup.commands` that a log has a column for where it is asked to."""
 
 
 class Project:
@@ -77,17 +83,36 @@ class Project:
         key: Sequence[Column],
         value: Sequence[Column],
         options: dict[str, Any] | None = None,
+        extra: Collection[str] = (),
+        **arguments: Any,
     ) -> None:
-        """Write the models of a collection, and make its empty log."""
+        """Write the models of a collection, and make its empty log.
+
+        Args:
+            name: Name of the collection.
+            key: Its key columns.
+            value: Its value columns.
+            options: Its options.
+            extra: The arguments of EXTRA_COLUMNS that its commands have.
+            arguments: Further arguments of its commands.
+        """
         self._columns[name] = (list(key), list(value))
+        old_key = ", ".join(f"{quote(column.name)}: {column.type}" for column in key)
+        types = {
+            "truncate_when": "boolean",
+            "unchanged": "array<string>",
+            "old_key": f"struct<{old_key}>",
+        }
+        extra_columns = [Column(EXTRA_COLUMNS[each], types[each]) for each in extra]
         columns = ", ".join(
-            f"{quote(column.name)} {column.type}" for column in (*LOG_COLUMNS, *key, *value)
+            f"{quote(column.name)} {column.type}"
+            for column in (*LOG_COLUMNS, *extra_columns, *key, *value)
         )
         self.spark.sql(f"create table {self.name}.{name}_log ({columns}) using iceberg")
         self.write(f"models/{name}/{name}.sql", f"{{{{ trueup.collection('{name}') }}}}")
         for role in ROLES[1:]:
             self.write(f"models/{name}/{name}_{role}.sql", f"{{{{ trueup.{role}('{name}') }}}}")
-        arguments = {
+        given = {
             "relation": f"{self.name}.{name}_log",
             "ts": "log_ts",
             "sequence_by": ["log_order"],
@@ -95,8 +120,12 @@ class Project:
             "columns": [column.name for column in value],
             "error": "log_error",
             "error_key": "log_error_key",
+            **{each: EXTRA_COLUMNS[each] for each in extra},
+            **arguments,
         }
-        call = ", ".join(f"{argument}={json.dumps(given)}" for argument, given in arguments.items())
+        call = ", ".join(
+            f"{argument}={json.dumps(item, ensure_ascii=False)}" for argument, item in given.items()
+        )
         self.write(f"models/{name}/{name}_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
         folder: dict[str, Any] = {"+unique_key": [column.name for column in key]}
         if options:
@@ -106,20 +135,25 @@ class Project:
     def append(self, name: str, commands: Iterable[oracle.Command]) -> None:
         """Append commands to the log of a collection."""
         key, value = self._columns[name]
-        rows = [
-            (
-                command.ts,
-                pack(command.order),
-                command.value is None and command.error is None,
-                command.error,
-                command.error_key,
-                *(command.key or [None] * len(key)),
-                *(command.value or [None] * len(value)),
-            )
-            for command in commands
-        ]
+        schema = self.spark.table(f"{self.name}.{name}_log").schema
+        rows = []
+        for command in commands:
+            row = {
+                "log_ts": command.ts,
+                "log_order": pack(command.order),
+                "log_delete": command.value is None
+                and command.error is None
+                and not command.is_truncate,
+                "log_error": command.error,
+                "log_error_key": command.error_key,
+                "log_truncate": command.is_truncate,
+                "log_unchanged": [value[i].name for i in sorted(command.unchanged)],
+                "log_old_key": command.old_key,
+                **_named(key, command.key),
+                **_named(value, command.value),
+            }
+            rows.append(tuple(row[field] for field in schema.names))
         if rows:
-            schema = self.spark.table(f"{self.name}.{name}_log").schema
             frame = self.spark.createDataFrame(rows, schema).coalesce(1)
             frame.writeTo(f"{self.name}.{name}_log").append()
 
@@ -213,9 +247,18 @@ def quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def pack(order: tuple[int, ...]) -> int:
-    """An order of small numbers as one."""
+def _named(columns: list[Column], items: oracle.Value | None) -> dict[str, Any]:
+    names = [column.name for column in columns]
+    return dict(zip(names, items or [None] * len(names), strict=True))
+
+
+def pack(order: tuple[int | None, ...]) -> int | None:
+    """An order of small numbers as one; null where all of its parts are."""
+    known = [part for part in order if part is not None]
+    if not known:
+        return None
+    assert len(known) == len(order), f"an order is null as a whole or not at all: {order}"
     packed = 0
-    for part in order:
+    for part in known:
         packed = packed * 1_000_000 + part
     return packed
