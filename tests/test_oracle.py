@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests import acceptance, git_history, oracle, strategies
+from tests import acceptance, git_history, oracle, strategies, torture
 from tests.oracle import Collection, Command, Error, Late, StoppedError, Ties, Update
 from tests.strategies import ALL_KINDS
 
@@ -126,6 +126,36 @@ def test_a_case_without_late_commands_holds_under_both_policies(
 @each_case
 def test_every_acceptance_case_holds_shuffled_and_duplicated(case: acceptance.Case) -> None:
     check_case(case, case.late, disordered=True)
+
+
+# ---------------------------------------------------------------------------- the torture table
+
+
+SCENARIOS = [one for one in torture.load() if all(each.ts is not None for each in one.commands)]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_every_scenario_of_the_torture_table_holds(scenario: torture.Scenario) -> None:
+    options = {
+        name: scenario.options[name]
+        for name in ("late", "ties", "errors")
+        if name in scenario.options
+    }
+    collection = Collection(tie_breaker=greatest_payload, **options)
+    log: list[Command] = []
+    stopped = ""
+    for commands, until in zip(scenario.runs, torture.UNTILS, strict=True):
+        log += torture.read(commands, scenario.options)
+        try:
+            collection.run(log, until)
+        except StoppedError as error:
+            stopped = str(error)
+    live = {*collection.rows, *collection.errors}
+    assert live in [set(each) for each in scenario.collections] or stopped
+    assert (scenario.refused or "") in stopped
+    assert oracle.consolidate(collection.changelog) in [
+        oracle.consolidate(each) for each in scenario.changelogs
+    ]
 
 
 # ---------------------------------------------------------------------------- git histories
@@ -657,6 +687,11 @@ def test_a_tie_below_a_truncate_of_its_tick_is_no_tie() -> None:
     assert settle(log).counters["ties"] == 1
     assert settle([*log, truncate(1, 2)]).counters["ties"] == 0
     assert settle([*log, truncate(1, 1)]).counters["ties"] == 1
+
+
+def test_a_tie_below_the_winner_of_its_tick_is_no_tie() -> None:
+    log = [upsert(1, 1, "a", "v"), upsert(1, 1, "a", "w"), upsert(1, 2, "a", "x")]
+    assert settle(log).counters["ties"] == 0
 
 
 @pytest.mark.parametrize(
