@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+import hypothesis
 from hypothesis import strategies as st
 
 from tests.oracle import Command, Value
@@ -42,6 +43,29 @@ class Step(NamedTuple):
     commands: list[Command]
     until: int | None = None
     max_commands: int | None = None
+
+
+Drawn = TypeVar("Drawn")
+
+
+def sample(strategy: st.SearchStrategy[Drawn], count: int, seed: int) -> list[Drawn]:
+    """Draw about `count` examples at once, for a test whose every run is dear."""
+    found: list[Drawn] = []
+
+    @hypothesis.settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[hypothesis.Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.seed(seed)
+    @hypothesis.given(strategy)
+    def draw(one: Drawn) -> None:
+        found.append(one)
+
+    draw()
+    return found
 
 
 def texts() -> st.SearchStrategy[str]:
@@ -114,6 +138,7 @@ def logs(
     draw: st.DrawFn,
     width: int | None = None,
     kinds: Kinds = WHOLE,
+    min_size: int = 0,
     max_size: int = 30,
 ) -> list[Command]:
     """A log in any order; `width` is the number of key columns, or either.
@@ -121,7 +146,7 @@ def logs(
     A change of a key mostly comes as its source sends it: with a delete of the old one.
     """
     chosen = width or draw(st.sampled_from(sorted(KEY_COLUMNS)))
-    drawn = draw(st.lists(commands(chosen, kinds), max_size=max_size))
+    drawn = draw(st.lists(commands(chosen, kinds), min_size=min_size, max_size=max_size))
     for command in [*drawn]:
         if command.old_key is not None and draw(st.integers(0, 3)) > 0:
             drawn.append(Command(command.ts, command.order, command.old_key, None))
