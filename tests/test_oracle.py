@@ -708,6 +708,17 @@ def test_a_policy_decides_between_a_delete_and_a_value(ties: Ties, live: set[obj
     assert len(collection.errors) == len(live)
 
 
+def test_every_key_with_a_tie_is_counted_and_only_what_matters_makes_one() -> None:
+    two_keys = [upsert(1, 1, key, value) for key in "ab" for value in "vw"]
+    assert settle(two_keys).counters["ties"] == 2
+    two_sources = [part(1, 1, "c", 1, ..., old_key=old) for old in "ab"]
+    assert settle(two_sources).counters["ties"] == 1
+    whole = [part(1, 1, "c", 1, 2, old_key=old) for old in ("a", "b", None)]
+    assert settle(whole).counters["ties"] == 0
+    broken = [Command(1, (1,), ("c",), None, "bad", unchanged=frozenset(one)) for one in ([0], [])]
+    assert settle(broken).counters["ties"] == 0
+
+
 def test_the_loser_of_a_tie_comes_just_before_its_winner() -> None:
     log = [part(1, 1, "a", 1, 2), part(2, 1, "a", 3, ...), part(2, 1, "a", ..., 4)]
     assert rows_after(*log) == {("a", 3, 4)}

@@ -1,0 +1,135 @@
+"""Hostile names and values: stored as they are or refused, never run, never in a log."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import torture
+from tests.acceptance import Column, multiset
+from tests.oracle import Collection, Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.project import Project
+
+TEXTS = [
+    "it's hostile",
+    'say "hostile"',
+    "hostile`tick``ticks",
+    "hostile\\back\\",
+    "\\'hostile",
+    "hostile -- comment",
+    "/* hostile */",
+    "hostile'; drop table victim; --",
+    "`; drop table victim; -- hostile",
+    "{{ hostile }}",
+    "{% do hostile() %}",
+    "{# hostile #}",
+    "hostile\nlines\r\n\ttabs",
+    "hostile \U0001f98a e\u0301 \u202e",
+    "hostile $1 %s {0} $name",
+    "hostile.dot, comma: colon<string>",
+    "hostile\x00nul",
+]
+NAMES = [text for text in TEXTS if "\x00" not in text]
+SECRETS = [text.replace("hostile", "secret") for text in TEXTS] + ["secret" + "x" * 10_000_000]
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    project = new_project("hostile")
+    project.sql("create table {}.victim as select 1 as one")
+    return project
+
+
+def test_hostile_values_are_stored_as_they_are_and_no_log_has_them(
+    project: Project, home: Path
+) -> None:
+    options = {"unchanged_value": "'; drop table victim; -- {{ x }} \U0001f98a"}
+    project.add_collection(
+        "texts",
+        [Column("k", "string")],
+        [Column("v", "string"), Column("b", "binary")],
+        {"inline_errors": "problem"},
+        extra=("truncate_when", "unchanged", "old_key"),
+        ignore_null_updates=["v"],
+        **options,
+    )
+    known: list[Command] = []
+    changed: list[Command] = []
+    for text in SECRETS:
+        keep = frozenset([0])
+        known += [
+            Command(1, (1,), (text,), (text, text.encode())),
+            Command(1, (1,), (f"{text} bad",), None, text),
+            Command(1, (1,), None, (text, b""), text, "x" + text[:99].encode().hex()),
+        ]
+        changed += [
+            Command(2, (1,), (text,), ("", b"new"), unchanged=keep),
+            Command(2, (1,), (f"{text} moved",), ("", b"new"), unchanged=keep, old_key=(text,)),
+            Command(2, (2,), (text,), (options["unchanged_value"], b"newest")),
+        ]
+    oracle = Collection()
+    for commands in (known, changed):
+        project.append("texts", commands)
+        project.run("models/texts")
+    oracle.run(torture.read([*known, *changed], options))
+    assert multiset(project.rows("texts")) == multiset(oracle.inlined(1, 2))
+    assert multiset(project.errors("texts")) == multiset(oracle.errors)
+    logs = [home / "spark.log", *project.folder.rglob("*.log")]
+    assert len(logs) > 1, "dbt writes a log, too"
+    assert not [log for log in logs if b"secret" in log.read_bytes()]
+
+
+def test_hostile_names_are_the_names_of_columns(project: Project) -> None:
+    key, value = NAMES[7:10], [*NAMES[:7], *NAMES[10:]]
+    project.add_collection(
+        "names",
+        [Column(name, "string") for name in key],
+        [Column(name, "string") for name in value],
+        {},
+        extra=("truncate_when", "unchanged", "old_key"),
+        keys=key,
+        ignore_null_updates={"except": value[5:]},
+    )
+    # dbt renders what is in dbt_project.yml, so a key with braces is given to the commands alone.
+    options = {"inline_errors": "problem `' -- \U0001f98a"}
+    project.configure(names={"+meta": {"trueup": options}})
+    old, new = ("a", "b", "c"), ("a", None, "c")
+    commands = [
+        Command(1, (1,), old, tuple(TEXTS[: len(value)])),
+        Command(2, (1,), old, None),
+        Command(2, (1,), new, (None,) * len(value), unchanged=frozenset(range(5, 9)), old_key=old),
+        Command(2, (1,), ("d", "e", "f"), None, "bad"),
+    ]
+    project.append("names", commands)
+    project.run("models/names")
+    live = (*new, None, *TEXTS[:9], *[None] * (len(value) - 9))
+    assert multiset(project.rows("names")) == multiset(
+        [live, ("d", "e", "f", "bad", *[None] * len(value))]
+    )
+    (view,) = project.sql("select * from {}.names limit 1")
+    assert view.__fields__ == [*key, options["inline_errors"], *value]
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        *("relation", "ts", "sequence_by", "delete_when", "truncate_when", "error", "error_key"),
+        *("unchanged", "old_key"),
+    ],
+)
+def test_an_expression_cannot_end_its_statement(project: Project, argument: str) -> None:
+    plain = {"relation": "hostile.texts_log", "ts": "log_ts", "sequence_by": "log_order"}
+    given = plain | {argument: plain.get(argument, "null") + "; drop table hostile.victim; --"}
+    call = ", ".join(f"{name}={json.dumps(item)}" for name, item in given.items())
+    project.write("models/attack/attack_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
+    project.configure(attack={"+unique_key": ["k"]})
+    project.run("attack_commands", fails=True)
+    assert "PARSE_SYNTAX_ERROR" in "\n".join(project.messages)
+    assert project.sql("select * from {}.victim")
