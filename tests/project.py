@@ -132,6 +132,19 @@ class Project:
             folder["+meta"] = {"trueup": options}
         self.configure(**{name: folder})
 
+    def set_column(self, name: str, column: Column) -> None:
+        """Give the log of a collection one more value column, or one of its own another type."""
+        log, (_, value) = f"{self.name}.{name}_log", self._columns[name]
+        names = [each.name for each in value]
+        if column.name in names:
+            self.spark.sql(f"alter table {log} drop column {quote(column.name)}")
+        self.spark.sql(f"alter table {log} add column {quote(column.name)} {column.type}")
+        value[:] = [*(each for each in value if each.name != column.name), column]
+        model = self.folder / "models" / name / f"{name}_commands.sql"
+        now = [each.name for each in value]
+        text = model.read_text().replace(json.dumps(names), json.dumps(now))
+        self.write(f"models/{name}/{name}_commands.sql", text)
+
     def append(self, name: str, commands: Iterable[oracle.Command]) -> None:
         """Append commands to the log of a collection."""
         key, value = self._columns[name]

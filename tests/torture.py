@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from tests.acceptance import Column
 from tests.oracle import Command, Error, Update, Value
 
 PATH = Path(__file__).parents[1] / "docs" / "torture.md"
@@ -27,6 +28,7 @@ class Scenario:
         name: What happens, and under which options.
         options: What the result depends on.
         runs: The commands that arrive before each run.
+        columns: The third value column, as the log has it in each run; none where it has not.
         collections: The rows and errors that there may be in the end; none where it is refused.
         changelogs: The updates that led there, in the same sequence.
         refused: A word of the message of the run that is refused, or nothing.
@@ -35,6 +37,7 @@ class Scenario:
     name: str
     options: dict[str, Any]
     runs: tuple[list[Command], list[Command]]
+    columns: tuple[Column | None, Column | None]
     collections: list[list[Value | Error]]
     changelogs: list[list[Update]]
     refused: str | None
@@ -51,9 +54,9 @@ class Scenario:
 
     @property
     def is_alone(self) -> bool:
-        """Whether other keys would notice it: it stops a run, or removes them."""
+        """Whether other keys would notice it: it stops a run, removes them, or adds a column."""
         settles_truncate = any(each.is_truncate for each in self.runs[0])
-        return self.refused is not None or settles_truncate
+        return self.refused is not None or settles_truncate or any(self.columns)
 
 
 def load(path: Path = PATH) -> list[Scenario]:
@@ -68,12 +71,16 @@ def read(commands: list[Command], options: dict[str, Any]) -> list[Command]:
     ignored = [None] if options.get("ignore_null_updates") else []
     ignored += [options["unchanged_value"]] if "unchanged_value" in options else []
 
+    width = max([len(command.value) for command in commands if command.value], default=0)
+
     def one(command: Command) -> Command:
         if command.key == (None,) and options.get("null_keys") == "error":
             return replace(command, key=None, error_key="null")
-        says = enumerate(command.value or ())
-        unchanged = command.unchanged | {i for i, item in says if item in ignored}
-        return replace(command, unchanged=unchanged)
+        if command.value is None:
+            return command
+        value = (*command.value, *[None] * (width - len(command.value)))
+        unchanged = {i for i, item in enumerate(command.value) if item in ignored}
+        return replace(command, value=value, unchanged=command.unchanged | unchanged)
 
     return [one(command) for command in commands]
 
@@ -84,7 +91,8 @@ def _scenario(cells: list[str]) -> Scenario:
     return Scenario(
         f"{name}; {options.strip('`')}" if options != "—" else name,
         yaml.safe_load(options.strip("`")) if options != "—" else {},
-        ([_command(text) for text in _items(first)], [_command(text) for text in _items(second)]),
+        (_commands(first), _commands(second)),
+        (_column(first), _column(second)),
         [] if refused else [[_live(one) for one in _items(each)] for each in _either(collection)],
         [[_update(one) for one in _items(each)] for each in _either(changelog)],
         refused,
@@ -97,6 +105,15 @@ def _either(cell: str) -> list[str]:
 
 def _items(cell: str) -> list[str]:
     return [] if cell == "—" else cell.strip("`").split("; ")
+
+
+def _commands(cell: str) -> list[Command]:
+    return [_command(text) for text in _items(cell) if not text.startswith("column ")]
+
+
+def _column(cell: str) -> Column | None:
+    found = [text.split()[1:] for text in _items(cell) if text.startswith("column ")]
+    return Column(*found[0]) if found else None
 
 
 def _command(text: str) -> Command:
@@ -155,8 +172,8 @@ def _key(text: str) -> Value:
     return tuple(_text(part) for part in text.strip("()").split(","))
 
 
-def _text(text: str) -> str | None:
-    return None if text == "null" else text
+def _text(text: str) -> str | int | None:
+    return int(text) if text.isdigit() else None if text == "null" else text
 
 
 def _number(text: str) -> int | None:

@@ -93,7 +93,7 @@ def outcomes(new_project: Callable[[str], Project]) -> dict[str, Outcome]:
         project.add_collection(
             name,
             KEYS[scenarios[0].key_width],
-            VALUES,
+            [*VALUES, *filter(None, scenarios[0].columns[:1])],
             options,
             extra=("truncate_when", "unchanged", "old_key"),
             **arguments,
@@ -101,11 +101,17 @@ def outcomes(new_project: Callable[[str], Project]) -> dict[str, Outcome]:
     messages = []
     for run_no, until in enumerate(torture.UNTILS):
         for name, scenarios in collections.items():
+            column = scenarios[0].columns[run_no]
+            if run_no and column:
+                project.set_column(name, column)
             commands = [as_it_arrives(each, one) for one in scenarios for each in one.runs[run_no]]
             project.append(name, commands)
         # The views of a collection stay as its first run has made them.
-        shards = [f"{name}_{role}" for name in collections for role in SHARD] if run_no else []
-        project.run(*shards, until=until, fails=None)
+        selected = []
+        for name, scenarios in collections.items():
+            is_same = run_no and not any(scenarios[0].columns)
+            selected += [f"{name}_{role}" for role in SHARD] if is_same else [f"models/{name}"]
+        project.run(*selected, until=until, fails=None)
         messages += project.messages
     outcomes: dict[str, Outcome] = {}
     for name, scenarios in collections.items():

@@ -1,0 +1,100 @@
+"""Where options meet: rules that a random log rarely finds, each a test of its name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance import Column, multiset
+from tests.oracle import Collection, Command, Error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+KEY = [Column("k", "string")]
+VALUE = [Column("v", "string"), Column("w", "string"), Column("n", "double")]
+EXTRA = ("truncate_when", "unchanged", "old_key")
+MARKER = "1.5"
+CHAIN = 250
+
+
+def put(ts: int, order: int, key: str, *value: object, old_key: str | None = None) -> Command:
+    """A command that leaves the columns given as `...` unchanged."""
+    unchanged = frozenset(i for i, item in enumerate(value) if item is ...)
+    said = tuple(None if item is ... else item for item in value)
+    old = None if old_key is None else (old_key,)
+    return Command(ts, (order,), (key,), said, unchanged=unchanged, old_key=old)
+
+
+TRUNCATED = [
+    put(1, 1, "old", "x", "big", 1.0),
+    put(1, 1, "own", "x", "big", 1.0),
+    Command(2, (1,), None, None, is_truncate=True),
+    put(2, 1, "new", "y", ..., 2.0, old_key="old"),
+    put(2, 1, "own", "y", ..., 2.0),
+    Command(2, (2,), None, ("x", "y", 1.0), None, "truncate"),
+    put(2, 2, "after", "y", "z", 2.0),
+]
+RENAMED = [
+    put(1, 0, "0", "x", "big", 1.0),
+    *(put(1, i, str(i), "x", ..., float(i), old_key=str(i - 1)) for i in range(1, CHAIN + 1)),
+    *(Command(1, (i,), (str(i - 1),), None) for i in range(1, CHAIN + 1)),
+]
+NO_TIES = [
+    put(1, 1, "junk", "x", "y", 1.0),
+    Command(2, (1,), ("junk",), ("one", "z", 2.0), unchanged=frozenset([0])),
+    Command(2, (1,), ("junk",), ("other", "z", 2.0), unchanged=frozenset([0])),
+    put(2, 1, "whole", "x", "y", 1.0),
+    put(2, 1, "whole", "x", "y", 1.0, old_key="junk"),
+    Command(2, (1,), ("broken",), None, "bad"),
+    Command(2, (1,), ("broken",), None, "bad", unchanged=frozenset([0])),
+]
+MARKED = [
+    put(1, 1, "a", "x", "y", 2.5),
+    put(2, 1, "a", "MS41", "z", 1.5),
+    put(3, 1, "b", "$x", MARKER, 1.5),
+]
+LOGS = {"truncated": TRUNCATED, "renamed": RENAMED, "no_ties": NO_TIES, "marked": MARKED}
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    project = new_project("corners")
+    for name, log in LOGS.items():
+        arguments: dict[str, Any] = {"unchanged_value": MARKER} if name == "marked" else {}
+        project.add_collection(name, KEY, VALUE, {}, extra=EXTRA, **arguments)
+        project.append(name, log)
+    project.run(fails=None)
+    return project
+
+
+def check(project: Project, name: str, log: list[Command] | None = None) -> None:
+    oracle = Collection(tie_breaker=lambda tied: tied[0])
+    oracle.run(log or LOGS[name])
+    assert multiset(project.rows(name)) == multiset(oracle.rows), project.messages
+    assert multiset(project.errors(name)) == multiset(oracle.errors)
+
+
+def test_a_key_change_at_the_order_of_a_truncate_finds_the_old_key_truncated(
+    project: Project,
+) -> None:
+    check(project, "truncated")
+    assert Error(None, "truncate", None) in project.errors("truncated")
+
+
+def test_a_key_may_be_renamed_any_number_of_times_in_a_batch(project: Project) -> None:
+    check(project, "renamed")
+
+
+def test_what_has_no_effect_makes_no_tie(project: Project) -> None:
+    check(project, "no_ties")
+    (progress,) = project.progress("no_ties")
+    assert progress["_statistics"]["ties"] == 0
+
+
+def test_only_the_marker_itself_in_a_text_or_in_bytes_is_the_marker(project: Project) -> None:
+    read = [*MARKED[:2], put(3, 1, "b", "$x", ..., 1.5)]
+    check(project, "marked", read)
