@@ -1,0 +1,113 @@
+"""Whatever an argument or option holds, it is quoted as a whole or refused."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.macros.package import RefusedError, in_model, refused
+
+TEXTS = [
+    "hostile",
+    "hostile`s",
+    "``hostile`",
+    "it's hostile",
+    "hostile\\",
+    "\\'hostile",
+    '"hostile"',
+    "hostile -- comment",
+    "/* hostile */",
+    "x; drop table hostile",
+    "'; drop table hostile; --",
+    "{{ hostile }}",
+    "{% hostile %}",
+    "hostile\nhostile",
+    "hostile\x00",
+    "\U0001f98a hostile",
+    "hostile" * 1_000_000,
+]
+each_text = pytest.mark.parametrize("text", TEXTS, ids=lambda text: ascii(text[:30]))
+QUOTED = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'", re.DOTALL)
+"""An identifier or a literal, as Spark reads them."""
+
+
+def render(unique_key: object = ("path",), **given: Any) -> str:
+    arguments = {"relation": "lake.log", "ts": "tick", "sequence_by": ["line"]} | given
+    return str(in_model("files_commands", unique_key=unique_key).commands(**arguments))
+
+
+@each_text
+@pytest.mark.parametrize(
+    "argument",
+    [
+        *("columns", "except_columns", "column_list", "except_column_list", "reclock"),
+        *("ignore_null_updates", "ignore_null_updates_column_list"),
+        "ignore_null_updates_except_column_list",
+    ],
+)
+def test_a_name_in_a_list_is_quoted_as_a_whole(argument: str, text: str) -> None:
+    given = {"ts": None} if argument == "reclock" else {}
+    sql = render(**given, **{argument: [text, "other"]})
+
+    assert "hostile" in sql.lower()
+    assert "hostile" not in QUOTED.sub("", sql)
+
+
+@each_text
+def test_a_name_of_the_key_is_quoted_as_a_whole(text: str) -> None:
+    for role in ("commands", "batch", "changelog", "state", "errors", "collection"):
+        model = "files" if role == "collection" else f"files_{role}"
+        trueup = in_model(model, unique_key=[text])
+        sql = render([text]) if role == "commands" else str(getattr(trueup, role)("files"))
+
+        assert "hostile" not in QUOTED.sub("", sql)
+
+
+@each_text
+def test_a_marker_is_a_literal_as_a_whole(text: str) -> None:
+    sql = render(unchanged_value=text)
+
+    assert "hostile" in sql
+    assert "hostile" not in QUOTED.sub("", sql)
+
+
+@each_text
+def test_the_name_of_inline_errors_is_quoted_as_a_whole(text: str) -> None:
+    sql = str(in_model("files", options={"inline_errors": text}).collection("files"))
+
+    assert "hostile" in sql
+    assert "hostile" not in QUOTED.sub("", sql)
+
+
+@each_text
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("as_of", "errors", "late", "max_commands_per_batch", "null_keys", "on_schema_change"),
+        "ties",
+    ],
+)
+def test_a_text_that_is_no_value_of_an_option_is_refused(option: str, text: str) -> None:
+    trueup = in_model("files_batch", options={option: text})
+
+    must, *got = refused(trueup.batch, "files")
+
+    assert option in must
+    assert "hostile" not in must
+    assert "\n".join(got) == f"Got: {text}".replace("\r", "")
+
+
+@each_text
+def test_a_name_that_is_no_option_is_refused(text: str) -> None:
+    must, *_ = refused(in_model("files_batch", options={text: 1}).batch, "files")
+
+    assert "must be one of as_of" in must
+
+
+@each_text
+@pytest.mark.parametrize("role", ["batch", "changelog", "state", "errors"])
+def test_a_collection_of_another_name_is_refused(role: str, text: str) -> None:
+    with pytest.raises(RefusedError, match="must be called from the model"):
+        getattr(in_model(f"files_{role}"), role)(text)
