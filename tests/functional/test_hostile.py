@@ -125,11 +125,11 @@ def test_hostile_names_are_the_names_of_columns(project: Project) -> None:
     ],
 )
 def test_an_expression_cannot_end_its_statement(project: Project, argument: str) -> None:
-    plain = {"relation": "hostile.texts_log", "ts": "log_ts", "sequence_by": "log_order"}
+    plain = {"relation": "hostile.victim", "ts": "one", "sequence_by": "one"}
     given = plain | {argument: plain.get(argument, "null") + "; drop table hostile.victim; --"}
     call = ", ".join(f"{name}={json.dumps(item)}" for name, item in given.items())
     project.write("models/attack/attack_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
-    project.configure(attack={"+unique_key": ["k"]})
+    project.configure(attack={"+unique_key": ["one"]})
     project.run("attack_commands", fails=True)
     assert "PARSE_SYNTAX_ERROR" in "\n".join(project.messages)
     assert project.sql("select * from {}.victim")
