@@ -55,8 +55,9 @@ class Scenario:
     @property
     def is_alone(self) -> bool:
         """Whether other keys would notice it: it stops a run, removes them, or adds a column."""
-        settles_truncate = any(each.is_truncate for each in self.runs[0])
-        return self.refused is not None or settles_truncate or any(self.columns)
+        corrects = self.options.get("late") == "correct"
+        truncates = [each.is_truncate for each in (self.commands if corrects else self.runs[0])]
+        return self.refused is not None or any(truncates) or any(self.columns)
 
 
 def load(path: Path = PATH) -> list[Scenario]:

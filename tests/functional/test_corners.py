@@ -18,7 +18,7 @@ KEY = [Column("k", "string")]
 VALUE = [Column("v", "string"), Column("w", "string"), Column("n", "double")]
 EXTRA = ("truncate_when", "unchanged", "old_key")
 MARKER = "1.5"
-CHAIN = 10
+CHAIN = 5
 
 
 def put(ts: int, order: int, key: str, *value: object, old_key: str | None = None) -> Command:

@@ -23,20 +23,21 @@ from tests.strategies import MAX_TS, Kinds
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tests.oracle import Error, Ties, Update, Value
+    from tests.oracle import Error, Late, Ties, Update, Value
     from tests.project import Project
 
 EXAMPLES = int(os.environ.get("TRUEUP_EXAMPLES", "1"))
 """Each example is some fifty dbt models; a long run sets more."""
 COLLECTIONS = 5
 FAMILIES = 30
-SHARD = ("batch", "changelog", "state")
+SHARD = ("corrections", "batch", "changelog", "state")
 UNTILS = (3, 5, None)
 
 VALUE = [Column(*column) for column in strategies.VALUE_COLUMNS]
 MARKER = "__unchanged__"
 AXES: dict[str, list[Any]] = {
     "width": [1, 2],
+    "late": ["drop", "correct"],
     "ties": [None, "hash", "prefer_delete", "prefer_upsert"],
     "null_keys": ["error", "value"],
     "ignored_nulls": [(None, []), (True, [0, 1]), (["v1"], [0]), ({"except": ["V1"]}, [1])],
@@ -58,6 +59,7 @@ class Setting(NamedTuple):
     """What one collection is."""
 
     width: int
+    late: Late
     ties: Ties | None
     null_keys: str
     ignored_nulls: tuple[Any, list[int]]
@@ -77,7 +79,7 @@ class Setting(NamedTuple):
     @property
     def options(self) -> dict[str, Any]:
         """The options that are set."""
-        names = ("ties", "null_keys", "inline_errors", "max_commands_per_batch")
+        names = ("late", "ties", "null_keys", "inline_errors", "max_commands_per_batch")
         given = {name: getattr(self, name) for name in names}
         return {name: item for name, item in given.items() if item is not None}
 
@@ -300,7 +302,7 @@ def check(project: Project, name: str, setting: Setting, arrivals: list[list[Com
     open_families: dict[int, Outcome | None] = dict.fromkeys(range(FAMILIES))
     log = [setting.read(command) for commands in arrivals for command in commands]
     for sequence in permutations(range(3)):
-        oracle = Collection(tie_breaker=breaker(log, sequence), ties=setting.ties or "hash")
+        oracle = Collection(setting.late, breaker(log, sequence), ties=setting.ties or "hash")
         arrived: list[Command] = []
         for commands, until in zip(arrivals, UNTILS, strict=True):
             arrived += [setting.read(command) for command in commands]

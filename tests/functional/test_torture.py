@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.torture import Scenario
 
 ARGUMENTS = ("ignore_null_updates", "unchanged_value")
-SHARD = ("batch", "changelog", "state")
+SHARD = ("corrections", "batch", "changelog", "state")
 KEYS = {1: [Column("k", "string")], 2: [Column("k1", "string"), Column("k2", "string")]}
 VALUES = [Column("v", "string"), Column("w", "string")]
 SCENARIOS = torture.load()
