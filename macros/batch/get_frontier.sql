@@ -184,12 +184,11 @@ select
     coalesce(last_truncate >= lower, false) as has_truncates,
     coalesce(first_truncate < lower, false) as has_settled_truncates,
     last_batch_id,
-    {% if not options.eager -%}
-    upper as open_upper,
-    {%- elif options.max_commands_per_batch -%}
-    coalesce((select cut_upper from cut), greatest(upper, read_upper)) as open_upper,
+    {% set read_to = 'greatest(upper, read_upper)' if options.eager else 'upper' -%}
+    {% if options.max_commands_per_batch -%}
+    coalesce((select cut_upper from cut), {{ read_to }}) as open_upper,
     {%- else -%}
-    greatest(upper, read_upper) as open_upper,
+    {{ read_to }} as open_upper,
     {%- endif %}
     coalesce(_statistics.open_upper > lower, false) as has_provisional,
     {{ 'correction_count' if corrections else '0 as correction_count' }},
