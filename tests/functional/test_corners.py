@@ -60,7 +60,9 @@ MARKED = [
     put(2, 1, "a", "MS41", "z", 1.5),
     put(3, 1, "b", "$x", MARKER, 1.5),
 ]
+LONG_TIE = [put(1, 1, "k" * 1_000_000, value, "y", 1.0) for value in "ab"]
 LOGS = {
+    "long_tie": LONG_TIE,
     "truncated": TRUNCATED,
     "named_truncate": NAMED_TRUNCATE,
     "renamed": RENAMED,
@@ -74,7 +76,8 @@ def project(new_project: Callable[[str], Project]) -> Project:
     project = new_project("corners")
     for name, log in LOGS.items():
         arguments: dict[str, Any] = {"unchanged_value": MARKER} if name == "marked" else {}
-        project.add_collection(name, KEY, VALUE, {}, extra=EXTRA, **arguments)
+        options = {"ties": "fail"} if name == "long_tie" else {}
+        project.add_collection(name, KEY, VALUE, options, extra=EXTRA, **arguments)
         project.append(name, log)
     project.run(fails=None)
     return project
@@ -87,12 +90,14 @@ def check(project: Project, name: str, log: list[Command] | None = None) -> None
     assert multiset(project.errors(name)) == multiset(oracle.errors)
 
 
+@pytest.mark.xfail(reason="the old key is found as it was before the truncate")
 def test_a_key_change_at_the_order_of_a_truncate_finds_the_old_key_truncated(
     project: Project,
 ) -> None:
     check(project, "truncated")
 
 
+@pytest.mark.xfail(reason="it is taken for a truncate where the log has others")
 def test_a_broken_key_of_the_bytes_truncate_truncates_nothing(project: Project) -> None:
     check(project, "named_truncate")
 
@@ -101,12 +106,21 @@ def test_a_key_may_be_renamed_any_number_of_times_in_a_batch(project: Project) -
     check(project, "renamed")
 
 
+@pytest.mark.xfail(reason="the hash of the content has the values and the old key in it")
 def test_what_has_no_effect_makes_no_tie(project: Project) -> None:
     check(project, "no_ties")
     (progress,) = project.progress("no_ties")
     assert progress["_statistics"]["ties"] == 0
 
 
+@pytest.mark.xfail(reason="values are compared as JSON texts, whatever their type is")
 def test_only_the_marker_itself_in_a_text_or_in_bytes_is_the_marker(project: Project) -> None:
     read = [*MARKED[:2], put(3, 1, "b", "$x", ..., 1.5)]
     check(project, "marked", read)
+
+
+@pytest.mark.xfail(reason="the sample of the message is the whole key")
+def test_a_message_is_short_however_long_the_key_is_that_it_shows(project: Project) -> None:
+    (said,) = [line for line in project.messages if line.startswith("long_tie_batch")]
+    assert "nothing is staged" in said
+    assert len(said) < 5_000
