@@ -37,6 +37,8 @@
 {% macro consolidate_tail(changelog, applied, identity, eager_state=none) -%}
     {%- set columns = trueup._column_list(identity) -%}
     {%- set value = 'struct(' ~ trueup._all_but(identity + trueup._update_columns()) ~ ')' -%}
+    {#- A correction has a cause, and comes before the commands of its tick. -#}
+    {%- set position = 'struct(_seq, _ts, _cause is null as _is_command, _diff)' -%}
 with
 
 tail as (
@@ -52,8 +54,8 @@ last_updates as (
 
     select
         {{ columns }},
-        max_by({{ value }}, struct(_seq, _ts, _diff)) as _value,
-        max(struct(_seq, _ts, _diff)) as _last
+        max_by({{ value }}, {{ position }}) as _value,
+        max({{ position }}) as _last
     from tail
     where _kind = 'update'
     group by {{ columns }}
