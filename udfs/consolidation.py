@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -227,28 +227,14 @@ def consolidate_bucket(
         >>> live_keys.to_pylist(), live_values.to_pylist()
         ([b'a'], [b'bird'])
     """
-    counts = {len(array) for array in (keys, values, diffs)}
-    null_counts = [array.null_count for array in (keys, values, diffs)]
-    if len(counts) > 1 or any(null_counts):
-        got = f"lengths {sorted(counts)}, nulls {null_counts}"
-        message = f"consolidate_bucket: the arrays must have one length and no nulls\nGot: {got}"
-        raise ValueError(message)
-    chunk_words = max(chunk_bytes // _WORKING_BYTES, 1)
-    encoded = keys.dictionary_encode()
-    sums = _accumulate(
-        slots=encoded.indices.to_numpy().astype(np.int64),
-        slots_count=len(encoded.dictionary),
-        values=values.cast(pa.large_binary()),
-        diffs=diffs.cast(pa.int64()).to_numpy(),
-        chunk_words=chunk_words,
-    )
-    live, live_values, wrong = _decode(sums, chunk_words)
+    bucket = Bucket.from_updates(keys, values, diffs, chunk_bytes=chunk_bytes)
+    live, live_values, wrong = bucket.decode()
     if len(wrong):
-        wrong_keys = encoded.dictionary.take(pa.array(wrong)).to_pylist()
+        wrong_keys = bucket.keys.take(pa.array(wrong)).to_pylist()
         key, slot = min(zip(wrong_keys, wrong.tolist(), strict=True))
-        message = f"key {_shown(key)}: {sums.accumulator(slot).fault()}"
+        message = f"key {_shown(key)}: {bucket.accumulator(slot).fault()}"
         raise ConsolidationError(message)
-    return encoded.dictionary.take(pa.array(live)), live_values.cast(values.type)
+    return bucket.keys.take(pa.array(live)), live_values.cast(values.type)
 
 
 def _shown(key: bytes) -> str:
@@ -256,18 +242,132 @@ def _shown(key: bytes) -> str:
     return text if len(key) <= _SHOWN_BYTES else f"{text}... of {len(key)} bytes"
 
 
-class _Sums(NamedTuple):
-    """One `Accumulator` a slot, as columns of shape `(slots,)`; a slot stands for a key."""
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """The sums of many keys: one `Accumulator` a slot, as columns; a slot stands for a key.
 
+    Args:
+        keys: The keys, each once, in the order in which they first appear; shape `(slots,)`.
+        slots: The slot of each row that was summed; shape `(rows,)`.
+        diff_sum: As in `Accumulator`; shape `(slots,)`, like the next two.
+        len_sum: As in `Accumulator`.
+        checksum_sum: As in `Accumulator`.
+        xor_len: How many bytes the XOR of each slot has; shape `(slots,)`.
+        xor_head: Its first word in `xor`; shape `(slots,)`.
+        xor: All XORs one after the other, each in whole words, at least one.
+        chunk_words: How many words are worked on at a time.
+
+    Note:
+        The sums of some updates, and of the `parts` of any split of them, are the same.
+    """
+
+    keys: pa.Array
+    slots: Integers
     diff_sum: Integers
     len_sum: Integers
     checksum_sum: Words
     xor_len: Integers
-    """How many bytes the XOR has."""
     xor_head: Integers
-    """Its first word in `xor`."""
     xor: Words
-    """All XORs, each in whole words, at least one."""
+    chunk_words: int
+
+    @classmethod
+    def from_updates(
+        cls, keys: pa.Array, values: pa.Array, diffs: pa.Array, *, chunk_bytes: int = CHUNK_BYTES
+    ) -> Bucket:
+        """Sum updates; the arguments and errors are those of `consolidate_bucket`."""
+        _require_whole(keys, values, diffs)
+        values, diffs = values.cast(pa.large_binary()), diffs.cast(pa.int64()).to_numpy()
+        lengths = np.diff(_offsets(values))
+        _require_64_bits(np.abs(diffs.astype(np.float64)) @ (lengths + 1.0))
+        chunk_words = max(chunk_bytes // _WORKING_BYTES, 1)
+        checksums = _checksums(values, chunk_words) * diffs.astype(np.uint64)
+        is_odd = diffs % 2 == 1
+        return cls._sum(keys, diffs, lengths * diffs, checksums, values, is_odd, chunk_words)
+
+    @classmethod
+    def from_parts(  # noqa: PLR0913 - an accumulator has so many parts
+        cls,
+        keys: pa.Array,
+        diff_sum: pa.Array,
+        len_sum: pa.Array,
+        checksum_sum: pa.Array,
+        value_xor: pa.Array,
+        *,
+        chunk_bytes: int = CHUNK_BYTES,
+    ) -> Bucket:
+        """Merge accumulators, any number for each key: the columns that `parts` gives.
+
+        Raises:
+            ValueError: There is a null, or the arrays differ in length.
+            OverflowError: A sum may leave 64 bits.
+        """
+        _require_whole(keys, diff_sum, len_sum, checksum_sum, value_xor)
+        diffs, lengths = diff_sum.to_numpy(), len_sum.to_numpy()
+        _require_64_bits(sum(np.abs(each.astype(np.float64)).sum() for each in (diffs, lengths)))
+        xors = value_xor.cast(pa.large_binary())
+        checksums = checksum_sum.to_numpy().view(np.uint64)
+        is_xored = np.ones(len(keys), np.bool_)
+        chunk_words = max(chunk_bytes // _WORKING_BYTES, 1)
+        return cls._sum(keys, diffs, lengths, checksums, xors, is_xored, chunk_words)
+
+    @classmethod
+    def _sum(  # noqa: PLR0913, PLR0917 - an accumulator has so many parts
+        cls,
+        keys: pa.Array,
+        diffs: Integers,
+        lengths: Integers,
+        checksums: Words,
+        xors: pa.Array,
+        is_xored: NDArray[np.bool_],
+        chunk_words: int,
+    ) -> Bucket:
+        encoded = keys.dictionary_encode()
+        slots, count = encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
+        xor_len = np.zeros(count, np.int64)
+        np.maximum.at(xor_len, slots[is_xored], np.diff(_offsets(xors))[is_xored])
+        xor_words = xor_len // _WORD + 1
+        xor_head = np.cumsum(xor_words) - xor_words
+        xor = np.zeros(xor_words.sum(), "<u8")
+        for row, place, word in _cut(xors, chunk_words):
+            is_in = is_xored[row]
+            target = xor_head[slots[row]] + place
+            np.bitwise_xor.at(xor, target[is_in], word[is_in])
+        return cls(
+            keys=encoded.dictionary,
+            slots=slots,
+            diff_sum=_sum_by(slots, count, diffs),
+            len_sum=_sum_by(slots, count, lengths),
+            checksum_sum=_sum_by(slots, count, checksums),
+            xor_len=xor_len,
+            xor_head=xor_head,
+            xor=xor,
+            chunk_words=chunk_words,
+        )
+
+    def greatest(self, amounts: pa.Array) -> Integers:
+        """Give the greatest amount of the rows of each slot.
+
+        Args:
+            amounts: int64, shape `(rows,)`, no nulls.
+
+        Raises:
+            ValueError: There is a null, or the length is another.
+        """
+        _require_whole(pa.array(self.slots), amounts)
+        greatest = np.full(len(self.keys), np.iinfo(np.int64).min)
+        np.maximum.at(greatest, self.slots, amounts.to_numpy())
+        return greatest
+
+    def parts(self) -> dict[str, Any]:
+        """Give the sums as the columns that `from_parts` takes, each of shape `(slots,)`."""
+        return {
+            "key": self.keys,
+            "diff_sum": self.diff_sum,
+            "len_sum": self.len_sum,
+            "checksum_sum": self.checksum_sum.view(np.int64),
+            "value_xor": self._xors(self.xor_len),
+        }
 
     def accumulator(self, slot: int) -> Accumulator:
         """Give the sums of one slot."""
@@ -279,60 +379,51 @@ class _Sums(NamedTuple):
             value_xor=xor.tobytes(),
         )
 
+    def decode(self) -> tuple[Integers, pa.Array, Integers]:
+        """Read every slot.
 
-def _accumulate(
-    slots: Integers, slots_count: int, values: pa.Array, diffs: Integers, chunk_words: int
-) -> _Sums:
-    """Sum the updates by slot; `values` are large_binary."""
-    lengths = np.diff(_offsets(values))
-    most = np.abs(diffs.astype(np.float64))
-    if most @ (lengths + 1.0) >= _BEYOND_INT64:
-        message = f"consolidate_bucket: a sum may leave 64 bits\nGot: a diff of {most.max():+.0f}"
+        Returns:
+            The slots that have a value; those values, large_binary; the slots that do not add up.
+        """
+        cut_len = np.clip(self.len_sum, 0, self.xor_len)
+        live = np.flatnonzero(self.diff_sum == 1)
+        values = self._xors(cut_len).take(pa.array(live))
+        is_left = (self.len_sum != 0) | (self.checksum_sum != 0)
+        is_left |= np.bitwise_or.reduceat(self.xor, self.xor_head) != 0
+        is_wrong = np.where(self.diff_sum == 0, is_left, self.diff_sum != 1)
+        is_wrong[live] = (self.len_sum != cut_len)[live]
+        is_wrong[live] |= self.checksum_sum[live] != _checksums(values, self.chunk_words)
+        return live, values, np.flatnonzero(is_wrong)
+
+    def _xors(self, lengths: Integers) -> pa.Array:
+        """Give the first bytes of each XOR, as large_binary."""
+        # One array over all XORs: in turn what is taken of one, and what is left behind it.
+        heads = self.xor_head * _WORD
+        bounds = np.append(np.column_stack([heads, heads + lengths]), self.xor.nbytes)
+        buffers = [None, pa.py_buffer(bounds), pa.py_buffer(self.xor)]
+        pieces = pa.LargeBinaryArray.from_buffers(pa.large_binary(), 2 * len(heads), buffers)
+        return pieces.take(pa.array(np.arange(0, 2 * len(heads), 2)))
+
+
+def _require_whole(*arrays: pa.Array) -> None:
+    counts = {len(array) for array in arrays}
+    null_counts = [array.null_count for array in arrays]
+    if len(counts) > 1 or any(null_counts):
+        got = f"lengths {sorted(counts)}, nulls {null_counts}"
+        message = f"consolidate_bucket: the arrays must have one length and no nulls\nGot: {got}"
+        raise ValueError(message)
+
+
+def _require_64_bits(most: float) -> None:
+    if most >= _BEYOND_INT64:
+        message = f"consolidate_bucket: a sum may leave 64 bits\nGot: as much as {most:.3g}"
         raise OverflowError(message)
-    is_odd = diffs % 2 == 1
-    xor_len = np.zeros(slots_count, np.int64)
-    np.maximum.at(xor_len, slots[is_odd], lengths[is_odd])
-    xor_words = xor_len // _WORD + 1
-    xor_head = np.cumsum(xor_words) - xor_words
-    xor = np.zeros(xor_words.sum(), "<u8")
-    for row, place, word in _cut(values, chunk_words):
-        is_xored = is_odd[row]
-        target = xor_head[slots[row]] + place
-        np.bitwise_xor.at(xor, target[is_xored], word[is_xored])
-    checksums = _checksums(values, chunk_words)
-    return _Sums(
-        diff_sum=_sum_by(slots, slots_count, diffs),
-        len_sum=_sum_by(slots, slots_count, lengths * diffs),
-        checksum_sum=_sum_by(slots, slots_count, checksums * diffs.astype(np.uint64)),
-        xor_len=xor_len,
-        xor_head=xor_head,
-        xor=xor,
-    )
 
 
 def _sum_by(slots: Integers, slots_count: int, amounts: NDArray[Any]) -> NDArray[Any]:
     sums = np.zeros(slots_count, amounts.dtype)
     np.add.at(sums, slots, amounts)
     return sums
-
-
-def _decode(sums: _Sums, chunk_words: int) -> tuple[Integers, pa.Array, Integers]:
-    """Give the slots that have a value, those values, and the slots that do not add up."""
-    cut_len = np.clip(sums.len_sum, 0, sums.xor_len)
-    live = np.flatnonzero(sums.diff_sum == 1)
-    # One array over all XORs: in turn what is left of one, and what is cut off behind it.
-    heads = sums.xor_head * _WORD
-    bounds = np.append(np.column_stack([heads, heads + cut_len]), sums.xor.nbytes)
-    pieces = pa.LargeBinaryArray.from_buffers(
-        pa.large_binary(), 2 * len(heads), [None, pa.py_buffer(bounds), pa.py_buffer(sums.xor)]
-    )
-    values = pieces.take(pa.array(2 * live))
-    is_left = (sums.len_sum != 0) | (sums.checksum_sum != 0)
-    is_left |= np.bitwise_or.reduceat(sums.xor, sums.xor_head) != 0
-    is_wrong = np.where(sums.diff_sum == 0, is_left, sums.diff_sum != 1)
-    is_wrong[live] = (sums.len_sum != cut_len)[live]
-    is_wrong[live] |= sums.checksum_sum[live] != _checksums(values, chunk_words)
-    return live, values, np.flatnonzero(is_wrong)
 
 
 def _checksums(values: pa.Array, chunk_words: int) -> Words:

@@ -1,4 +1,4 @@
-"""What trueup prepares before the first Spark session of a process starts."""
+"""What trueup prepares for the Spark sessions of a process, before and after they start."""
 
 from __future__ import annotations
 
@@ -41,7 +41,13 @@ def install() -> None:
     def prepared(builder: SparkSession.Builder) -> SparkSession:
         if SparkContext._gateway is None:  # noqa: SLF001 - Spark's own mark of a started JVM
             prepare(builder._options)  # noqa: SLF001 - the settings given so far
-        return get_or_create(builder)
+        session = get_or_create(builder)
+        if not hasattr(session, "has_aggregates"):
+            from . import aggregates  # noqa: PLC0415 - its types ask what session is there
+
+            aggregates.register(session)
+            session.has_aggregates = True  # type: ignore[attr-defined]
+        return session
 
     prepared.is_prepared = True  # type: ignore[attr-defined]
     SparkSession.Builder.getOrCreate = prepared  # type: ignore[assignment]

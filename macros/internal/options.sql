@@ -16,11 +16,13 @@
         'late': {'default': 'drop', 'allowed': ['drop', 'correct', 'fail']},
         'log': {'default': 'complete', 'allowed': ['complete', 'partial']},
         'max_commands_per_batch': {'default': none, 'allowed': 'positive integer'},
+        'max_group_bytes': {'default': 67108864, 'allowed': 'positive integer'},
         'null_keys': {'default': 'error', 'allowed': ['error', 'value']},
         'on_schema_change': {
             'default': 'append_new_columns', 'allowed': ['append_new_columns', 'fail', 'ignore']
         },
         'ties': {'default': 'hash', 'allowed': ['hash', 'fail', 'prefer_delete', 'prefer_upsert']},
+        'rehydrate': {'default': 'udaf', 'allowed': ['udaf', 'native']},
     }) }}
 {%- endmacro %}
 

@@ -28,19 +28,6 @@ when not matched and net._diff = 1 then insert *
 {%- endmacro %}
 
 
-{#-
-    The state made anew from the whole changelog, as a select: what `--full-refresh` replaces it
-    with, in one commit.
--#}
-{% macro rebuild_state_sql(net_updates) -%}
-with net as (
-    {{ net_updates | indent }}
-)
-
-select * except (_diff, _applied) from net where _diff = 1
-{%- endmacro %}
-
-
 {#- The variable `applied` of the Spark session: the last batch that the state holds. -#}
 {% macro declare_applied_sql(collection, seq) -%}
 declare or replace variable {{ trueup._session_name(collection, 'applied') }} bigint

@@ -41,6 +41,11 @@
                 'trueup.unique_key': trueup._column_list(unique_key), 'trueup.order': order_type
             }
         ) -%}
+        {%- if load_relation(state) is none -%}
+            {%- do trueup._create_sibling(
+                state, trueup.unapplied_state_sql(changelog, unique_key, columns)
+            ) -%}
+        {%- endif -%}
     {%- endif -%}
     {%- if load_relation(batch) is none -%}
         {%- do trueup._create_sibling(batch, 'select * from ' ~ changelog ~ ' where false') -%}
@@ -49,12 +54,10 @@
 {%- endmacro %}
 
 
-{#- Makes the state where it is missing: nothing is applied yet. -#}
+{#- Makes the state anew from the changelog where it is missing. -#}
 {% macro create_state(changelog, state, unique_key) -%}
     {%- if load_relation(state) is none -%}
-        {%- do trueup._create_sibling(state, trueup.unapplied_state_sql(
-            changelog, unique_key, trueup.get_shard_columns(changelog)
-        )) -%}
+        {%- do trueup._create_sibling(state, trueup.rehydrate_sql(changelog, unique_key)) -%}
     {%- endif -%}
 {%- endmacro %}
 

@@ -14,11 +14,9 @@
     {%- do trueup._require_made(collection, changelog, by='batch') -%}
     {%- do trueup.require_same_key(changelog, unique_key) -%}
     {%- if should_full_refresh() -%}
-        {%- do run_query(trueup.declare_applied_sql(collection, 0)) -%}
+        {%- set rehydrated = trueup.rehydrate_sql(changelog, unique_key) -%}
         {%- call statement('main') -%}
-            {{ trueup.create_table_sql(
-                target_relation, trueup.rebuild_state_sql(compiled_code), replace=true
-            ) }}
+            {{ trueup.create_table_sql(target_relation, rehydrated, replace=true) }}
         {%- endcall -%}
         {%- do trueup._report('rebuilt from the changelog') -%}
     {%- else -%}
