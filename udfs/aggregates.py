@@ -28,6 +28,7 @@ from pyspark.sql.types import (
 )
 
 from .consolidation import Bucket
+from .provisional import fold_bucket
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,6 +57,16 @@ LIVE = _lists(
     key=BinaryType(), value=BinaryType(), seq=LongType(), ts=LongType(), fault=StringType()
 )
 """What `trueup_consolidate` returns: one item for each key that has a value or a fault."""
+
+TICKS = _lists(
+    key=BinaryType(),
+    ts=LongType(),
+    rank=LongType(),
+    value=BinaryType(),
+    retracted=BinaryType(),
+    added=BinaryType(),
+)
+"""What `trueup_provisional` returns: one item for each key and tick that has a command."""
 
 
 @arrow_udf(LIVE)  # type: ignore[call-overload,untyped-decorator]
@@ -153,9 +164,45 @@ def trueup_merge(  # noqa: PLR0913, PLR0917 - an accumulator has so many parts
     return _read(bucket, seq, ts)
 
 
+@arrow_udf(TICKS)  # type: ignore[call-overload,untyped-decorator]
+def trueup_provisional(
+    key: pa.Array,
+    value: pa.Array,
+    ts: pa.Array,
+    rank: pa.Array,
+    is_emitted: pa.Array,
+) -> Lists:
+    """SQL aggregate: the commands of a bucket, folded over the finalized values of its keys.
+
+    Args:
+        key: The encoded keys; binary, shape `(rows,)`.
+        value: The encoded values; binary, null for a delete. No bytes are a value.
+        ts: The tick of a command; bigint, null for the finalized value of its key, of which there
+            is at most one.
+        rank: The order of a command within its key and tick; bigint, null where `ts` is. Of an
+            order of another type take the rank.
+        is_emitted: Whether a command is the one that was emitted last, the provisional part of
+            its key; boolean.
+
+    Returns:
+        `TICKS`, of the shape `(pairs of key and tick,)`: what the key is at exactly this tick, with
+        the rank that won, and what that changes: the retraction and the addition to emit, null for
+        none. At every other tick a key is what is finalized.
+
+    Note:
+        The law is that of `State.apply`: the greatest order of a tick wins, an equal one is
+        skipped, a delete hides the finalized value, which no command touches.
+
+    Raises:
+        ConsolidationError: A key has two finalized values.
+        ValueError: There is a null where none may be.
+    """
+    return fold_bucket(key, value, ts, rank, is_emitted)
+
+
 def register(session: SparkSession) -> None:
     """Give a session the SQL aggregates of this module, as temporary functions."""
-    for function in (trueup_consolidate, trueup_accumulate, trueup_merge):
+    for function in (trueup_consolidate, trueup_accumulate, trueup_merge, trueup_provisional):
         session.udf.register(function.__name__, function)
 
 

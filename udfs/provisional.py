@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+
 from .consolidation import Accumulator, ConsolidationError
 
 if TYPE_CHECKING:
@@ -187,3 +190,81 @@ def fold(state: State, commands: Iterable[Command]) -> tuple[State, list[Update]
         state, changed = state.apply(command)
         updates += changed
     return state, updates
+
+
+def fold_bucket(
+    keys: pa.Array, values: pa.Array, ticks: pa.Array, orders: pa.Array, is_emitted: pa.Array
+) -> dict[str, Any]:
+    """Fold the commands of many keys over what is persisted, each tick as `State.apply` would.
+
+    Args:
+        keys: The encoded keys; binary, shape `(rows,)`, no nulls.
+        values: The encoded value of each row, null for a delete; binary, shape `(rows,)`.
+        ticks: The tick of each command; null where the row is the finalized value of its key,
+            at most one for a key; int64, shape `(rows,)`.
+        orders: The order of each command; int64, shape `(rows,)`, null where the tick is.
+        is_emitted: Whether a command is the provisional part of its key, whose updates were
+            emitted before; bool, shape `(rows,)`, no nulls.
+
+    Returns:
+        Arrays of the shape `(pairs of key and tick,)`, by tick within a key: `key`, `ts`; the
+        greatest order and its value, as `rank` and `value`; and the change since what was emitted
+        at this tick, or else since the finalized value: `retracted` and `added`. A value that is
+        not there is None. Keys without a command are left out.
+
+    Note:
+        The order of the rows changes nothing, where no two commands of a key and tick have an equal
+        order. A command whose order is that of the provisional part is skipped.
+
+    Raises:
+        ConsolidationError: A key has two finalized values.
+        ValueError: There is a null where none may be.
+
+    Example:
+        >>> folded = fold_bucket(
+        ...     keys=pa.array([b"k", b"k", b"k"]),
+        ...     values=pa.array([b"A", b"B", None]),
+        ...     ticks=pa.array([None, 5, 5]),
+        ...     orders=pa.array([None, 10, 9]),
+        ...     is_emitted=pa.array([False, False, False]),
+        ... )
+        >>> {name: column.tolist() for name, column in folded.items() if name != "key"}
+        {'ts': [5], 'rank': [10], 'value': [b'B'], 'retracted': [b'A'], 'added': [b'B']}
+    """
+    is_final = ticks.is_null().to_numpy(zero_copy_only=False)
+    if keys.null_count or is_emitted.null_count or orders.filter(pa.array(~is_final)).null_count:
+        message = "fold_bucket: a key, a flag or the order of a command is null"
+        raise ValueError(message)
+    encoded_keys, encoded_values = keys.dictionary_encode(), values.dictionary_encode()
+    slots = encoded_keys.indices.to_numpy()
+    # A value as its place in the dictionary, so that numpy compares; no value is -1, the None.
+    places = encoded_values.indices.fill_null(-1).to_numpy()
+    texts = np.append(encoded_values.dictionary.to_numpy(zero_copy_only=False), [None])
+    finals = np.bincount(slots[is_final], minlength=1)
+    if finals.max() > 1:
+        message = "the key is still consolidating, it has more than one finalized value\n"
+        message += f"Got: {finals.max()} for {encoded_keys.dictionary[int(finals.argmax())]}"
+        raise ConsolidationError(message)
+    finalized = np.full(len(encoded_keys.dictionary), -1)
+    finalized[slots[is_final]] = places[is_final]
+
+    rows = np.flatnonzero(~is_final)
+    ts = ticks.fill_null(0).to_numpy()
+    rank = orders.fill_null(0).to_numpy()
+    emitted = is_emitted.to_numpy(zero_copy_only=False)
+    # The last row of each key and tick wins; of equal orders the one that was emitted.
+    rows = rows[np.lexsort((emitted[rows], rank[rows], ts[rows], slots[rows]))]
+    is_other = (np.diff(slots[rows]) != 0) | (np.diff(ts[rows]) != 0)
+    pair = np.append(np.zeros(min(len(rows), 1), np.int64), np.cumsum(is_other))
+    winners = rows[np.append(is_other, np.ones(min(len(rows), 1), np.bool_))]
+    before, after = finalized[slots[winners]], places[winners]
+    before[pair[emitted[rows]]] = places[rows[emitted[rows]]]
+    is_change = before != after
+    return {
+        "key": encoded_keys.dictionary.to_numpy(zero_copy_only=False)[slots[winners]],
+        "ts": ts[winners],
+        "rank": rank[winners],
+        "value": texts[after],
+        "retracted": texts[np.where(is_change, before, -1)],
+        "added": texts[np.where(is_change, after, -1)],
+    }

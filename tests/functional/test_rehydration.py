@@ -48,7 +48,7 @@ FULL = (
 )
 NULLS = (None,) * len(VALUE)
 SHORT: tuple[Any, ...] = ("", None, None, b"", *(None,) * 4, (None, []), None)
-WAYS = {
+WAYS: dict[str, dict[str, Any]] = {
     "by_udaf": {"rehydrate": "udaf"},
     "in_chunks": {"rehydrate": "udaf", "max_group_bytes": 300},
     "natively": {"rehydrate": "native"},
@@ -99,7 +99,7 @@ def test_a_rebuilt_state_is_the_one_that_the_tails_have_made(project: Project, w
 
 
 LIVE = "k = 'a' and _diff = 1 and _ts = 3"
-UNBALANCED = {
+UNBALANCED: dict[str, tuple[str, dict[str, str], str]] = {
     "added twice": (LIVE, {}, "diff_sum 2"),
     "retracted twice": (LIVE, {"_diff": "-2"}, "diff_sum -1"),
     "retracted as another": (LIVE, {"_diff": "-1", "small": "float(7)"}, "diff_sum 0"),
@@ -147,7 +147,8 @@ def test_dbt_run_from_a_plain_shell_has_the_aggregates(project: Project) -> None
         from (values (bigint(1))) as updates (diff)
         """,
     )
-    command = [Path(sys.executable).with_name("dbt"), "run", "--project-dir", project.folder]
+    dbt = str(Path(sys.executable).with_name("dbt"))
+    command = [dbt, "run", "--project-dir", str(project.folder)]
     command += ["--full-refresh", "--select", "shell", "rich_state"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout

@@ -1,0 +1,381 @@
+"""The SQL aggregates through Spark: the acceptance vectors, and the laws, against pure Python."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pytest
+from dbt_trueup.provisional import Command, State, Update, fold
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.acceptance import expand
+from tests.macros.package import in_model
+from tests.udfs import test_consolidation as pure
+from tests.udfs import test_provisional as provisional
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+COLUMNS = [{"name": "k", "type": "binary"}, {"name": "v", "type": "binary"}]
+MAX_GROUP_BYTES = 64 * 2**20
+drawn = settings(
+    max_examples=150,
+    database=None,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+"""Examples that are collected, so that one query of Spark takes them all."""
+
+
+# ------------------------------------------------------------------------------- the ways to sum
+
+BY_BUCKET = """
+select inline(arrays_zip(live.key, live.value, live.seq, live.ts, live.fault))
+from (
+    select trueup_consolidate(k, v, _diff, _seq, _ts) as live
+    from updates
+    group by pmod(hash(k), 7)
+)
+"""
+BY_CHUNKS = """
+with
+
+sums as (
+
+    select
+        pmod(hash(k), 7) as bucket,
+        trueup_accumulate(k, v, _diff, _seq, _ts) as sums
+    from updates
+    group by pmod(hash(k), 7), chunk
+
+),
+
+parts as (
+
+    select bucket, inline(arrays_zip(
+        sums.key, sums.diff_sum, sums.len_sum, sums.checksum_sum, sums.value_xor, sums.seq, sums.ts
+    ))
+    from sums
+
+)
+
+select inline(arrays_zip(live.key, live.value, live.seq, live.ts, live.fault))
+from (
+    select trueup_merge(key, diff_sum, len_sum, checksum_sum, value_xor, seq, ts) as live
+    from parts
+    group by bucket
+)
+"""
+NATIVELY = f"""
+with
+
+history as (
+
+    select *, 'update' as _kind from updates
+
+),
+
+{in_model("files_state").consolidate_natively(COLUMNS[:1], COLUMNS[1:])}
+
+select
+    _key.k as key,
+    if(_fault is null, _value.v, null) as value,
+    _seq as seq,
+    _ts as ts,
+    _fault as fault
+from consolidated
+"""
+WAYS = {"by_bucket": BY_BUCKET, "by_chunks": BY_CHUNKS, "natively": NATIVELY}
+each_way = pytest.mark.parametrize("way", WAYS)
+
+
+def consolidate(
+    spark: SparkSession, way: str, updates: Sequence[pure.KeyedUpdate]
+) -> dict[bytes, Any]:
+    """Give the rows that are left of each key; updates are in random partitions and chunks."""
+    seeded = random.Random(len(updates))  # noqa: S311 - the same in every run
+    shuffled = seeded.sample(updates, len(updates))
+    ticks = pa.array(range(len(updates)))
+    chunks = pa.array([seeded.randrange(3) for _ in updates], pa.int64())
+    columns = [*pure.arrays(shuffled), ticks, pa.array([2 * tick.as_py() for tick in ticks])]
+    table = pa.table([*columns, chunks], names=["k", "v", "_diff", "_seq", "_ts", "chunk"])
+    spark.createDataFrame(table).repartition(3).createOrReplaceTempView("updates")
+    rows = {bytes(row.key): row for row in spark.sql(WAYS[way]).collect()}
+    last = {key: place for place, (key, _, _) in enumerate(shuffled)}
+    for key, row in rows.items():
+        assert (row.value is None) != (row.fault is None)
+        assert (row.seq, row.ts) == (last[key], 2 * last[key])
+    return rows
+
+
+# ------------------------------------------------------------------------------- acceptance cases
+
+
+@pytest.mark.skipif(not pure.PATH.exists(), reason="the acceptance cases are not there")
+@each_way
+def test_updates_leave_the_value_nothing_or_the_error_of_each_vector(
+    spark: SparkSession, way: str
+) -> None:
+    expected: dict[bytes, dict[str, Any]] = {}
+    updates: list[pure.KeyedUpdate] = []
+    for vector in (param.values[0] for param in pure.vectors()):
+        groups = [vector["updates"], *expand(vector.get("generate", []), "updates")]
+        history = [(pure.encoded(item), item["diff"]) for group in groups for item in group]
+        key = vector["name"].encode()
+        expected[key] = vector["expect"]
+        updates += [(key, value, diff) for value, diff in history]
+    rows = consolidate(spark, way, updates)
+    for key, expect in expected.items():
+        row = rows.pop(key, None)
+        if "absent" in expect:
+            assert row is None, key
+        elif "error" not in expect:
+            assert bytes(row.value) == pure.encoded(expect), key
+        elif way == "natively":
+            assert row.fault.startswith("non 0/1 diff_sum"), key
+        else:
+            assert any(fragment in row.fault for fragment in expect["error"]), key
+    assert not rows
+
+
+# ------------------------------------------------------------------------------- the laws
+
+
+def test_every_way_leaves_and_refuses_what_pure_python_does(spark: SparkSession) -> None:
+    updates: list[pure.KeyedUpdate] = []
+    balanced = pure.histories().map(lambda history: history[0])
+    random_diffs = st.tuples(pure.keys, pure.values, st.integers(-3, 3))
+    examples = iter(range(1000))
+
+    @drawn
+    @given(balanced | st.lists(random_diffs, max_size=12))
+    def collect(history: list[pure.KeyedUpdate]) -> None:
+        example = b"%d/" % next(examples)
+        updates.extend((example + key, value, diff) for key, value, diff in history)
+
+    collect()
+    sums = pure.sums_by_key(updates)
+    faults = {key: each.fault() for key, each in sums.items()}
+    expected = {
+        key: None if fault else sums[key].decode()
+        for key, fault in faults.items()
+        if fault or sums[key].diff_sum
+    }
+    assert sum(fault is None for fault in faults.values()) > 100
+    assert sum(fault is not None for fault in faults.values()) > 100
+    for way in WAYS:
+        rows = consolidate(spark, way, updates)
+        left = {key: None if row.fault else bytes(row.value) for key, row in rows.items()}
+        assert left == expected, way
+        if way != "natively":
+            assert {key: row.fault for key, row in rows.items()} == {
+                key: faults[key] for key in expected
+            }
+
+
+# ------------------------------------------------------------------------------- memory
+
+
+def test_a_key_of_many_updates_goes_through_in_chunks(spark: SparkSession) -> None:
+    """100,000 updates of 1 kB: the value of each tick is retracted at the next."""
+    spark.sql(
+        """
+        select
+            'hot' as k,
+            concat(cast(id div 2 as string), repeat('x', 1000)) as v,
+            if(id % 2 = 0, 1, -1) as _diff,
+            (id + 1) div 2 as _ts,
+            (id + 1) div 2 as _seq,
+            'update' as _kind
+        from range(100001)
+        """
+    ).createOrReplaceTempView("hot_changelog")
+    trueup = in_model("files_state")
+    keys, values = [{"name": "k", "type": "string"}], [{"name": "v", "type": "string"}]
+    encoded = trueup.encode_updates(keys, values)
+    plan_sql = str(trueup.bucket_plan_sql("hot_changelog", encoded, MAX_GROUP_BYTES))
+    plan = spark.sql(plan_sql).collect()[0].asDict()
+    assert plan == {"buckets": 32, "is_skewed": True}
+    sql = trueup.consolidate_by_udaf(encoded, keys, values, plan, MAX_GROUP_BYTES)
+    chunks = str(sql).partition("accumulated as (")[0].rstrip().removesuffix(",")
+    history = "with history as (select * from hot_changelog), "
+    sizes = spark.sql(
+        f"""
+        {history} {chunks}
+        select sum({trueup._update_bytes_expr()}) as bytes from chunked group by _bucket, _chunk
+        """
+    ).collect()
+    assert len(sizes) == 2
+    assert max(row.bytes for row in sizes) < MAX_GROUP_BYTES + 2000
+    row = spark.sql(f"{history} {sql} select _key.k, _value.v, _ts, _fault from consolidated")
+    assert [tuple(each) for each in row.collect()] == [("hot", "50000" + "x" * 1000, 50_000, None)]
+
+
+# ------------------------------------------------------------------------------- provisional
+
+
+def steps(
+    spark: SparkSession, given: dict[str, tuple[State, list[Command]]]
+) -> dict[tuple[str, int], Any]:
+    """Fold commands over states through Spark; give the row of each name and tick."""
+    rows: list[tuple[bytes, bytes | None, int | None, int | None, bool]] = []
+    for name, (state, commands) in given.items():
+        if (finalized := state.finalized_value()) is not None:
+            rows.append((name.encode(), finalized, None, None, False))
+        if (shown := state.provisional) is not None:
+            rows.append((name.encode(), shown.value, shown.ts, shown.order, True))
+        rows += [(name.encode(), each.value, each.ts, each.order, False) for each in commands]
+    schema = "key binary, value binary, ts bigint, rank bigint, is_emitted boolean"
+    spark.createDataFrame(rows, schema).repartition(3).createOrReplaceTempView("commands")
+    folded = spark.sql(
+        """
+        select inline(arrays_zip(
+            ticks.key, ticks.ts, ticks.rank, ticks.value, ticks.retracted, ticks.added
+        ))
+        from (
+            select trueup_provisional(key, value, ts, rank, is_emitted) as ticks
+            from commands
+            group by pmod(hash(key), 3)
+        )
+        """
+    ).collect()
+    return {(bytes(row.key).decode(), row.ts): row for row in folded}
+
+
+def emitted(row: Any) -> list[Update]:
+    changes = [(row.retracted, -1), (row.added, 1)]
+    return [Update(bytes(value), row.ts, diff) for value, diff in changes if value is not None]
+
+
+def value_of(row: Any) -> bytes | None:
+    return None if row.value is None else bytes(row.value)
+
+
+class Case(NamedTuple):
+    """A state and at most one command, and the key at the tick `ts` afterwards.
+
+    `updates` are what the command emits; None where the vector does not say.
+    """
+
+    state: State
+    commands: list[Command]
+    ts: int
+    order: int | None
+    value: bytes | None
+    updates: list[Update] | None
+
+
+def read_cases() -> Iterator[tuple[str, Case]]:
+    for vector in (param.values[0] for param in provisional.vectors("accessors")):
+        if "error" not in vector:
+            state, ts = provisional.state_of(vector["state"]), vector["ts"]
+            value = provisional.value_of(vector["provisional_value"])
+            order = vector["provisional_order"]
+            yield vector["name"], Case(state, [], ts, order, value, None)
+
+
+def write_case(state: State, command: Command, after: State, updates: Any) -> Case:
+    written = after.provisional
+    assert written is not None
+    assert after.finalized == state.finalized
+    return Case(state, [command], written.ts, written.order, written.value, updates)
+
+
+def constructor_cases() -> Iterator[tuple[str, Case]]:
+    for vector in (param.values[0] for param in provisional.vectors("constructors")):
+        state, after = (provisional.state_of(vector[side]) for side in ("from", "to"))
+        command = provisional.command_of(vector["command"])
+        yield vector["name"], write_case(state, command, after, None)
+
+
+def scenario_cases() -> Iterator[tuple[str, Case]]:
+    for vector in (param.values[0] for param in provisional.vectors("scenarios")):
+        state = provisional.state_of(vector["start"])
+        for number, step in enumerate(vector["steps"]):
+            name, after = f"{vector['name']} {number}", provisional.state_of(step["state"])
+            if "command" in step:
+                updates = [provisional.update_of(item) for item in step["emitted"]]
+                command = provisional.command_of(step["command"])
+                yield name, write_case(state, command, after, updates)
+            for read in step["reads"]:
+                ts, value = read["ts"], provisional.value_of(read["value"])
+                order = after.provisional_order(ts)
+                yield f"{name} read at {ts}", Case(after, [], ts, order, value, None)
+            state = after
+
+
+@pytest.mark.skipif(not provisional.PATH.exists(), reason="the acceptance cases are not there")
+def test_states_read_and_commands_write_and_emit_what_each_vector_says(
+    spark: SparkSession,
+) -> None:
+    cases = dict([*read_cases(), *constructor_cases(), *scenario_cases()])
+    rows = steps(spark, {name: (case.state, case.commands) for name, case in cases.items()})
+    for name, case in cases.items():
+        row = rows.get((name, case.ts))
+        found = (None, case.state.finalized) if row is None else (row.rank, value_of(row))
+        assert found == (case.order, case.value), name
+        if case.updates is not None:
+            assert emitted(row) == case.updates, name
+
+
+@pytest.mark.skipif(not provisional.PATH.exists(), reason="the acceptance cases are not there")
+def test_feedback_finalizes_what_each_scenario_says(spark: SparkSession) -> None:
+    updates: list[pure.KeyedUpdate] = []
+    expected: dict[bytes, bytes | None] = {}
+    for vector in (param.values[0] for param in provisional.vectors("scenarios")):
+        state = provisional.state_of(vector["start"])
+        for number, step in enumerate(vector["steps"]):
+            if step.get("feedback"):
+                key = f"{vector['name']} {number}".encode()
+                feedback = [provisional.update_of(item) for item in step["feedback"]]
+                finalized = state.finalized_value()
+                if finalized is not None:
+                    updates.append((key, finalized, 1))
+                updates += [(key, update.value, update.diff) for update in feedback]
+                expected[key] = provisional.state_of(step["state"]).finalized_value()
+            state = provisional.state_of(step["state"])
+    rows = consolidate(spark, "by_bucket", updates)
+    left = {key: bytes(row.value) for key, row in rows.items()}
+    assert left == {key: value for key, value in expected.items() if value is not None}
+
+
+def test_a_key_that_is_consolidating_is_refused(spark: SparkSession) -> None:
+    sql = """
+        select trueup_provisional(key, key, ts, ts, false) as ticks
+        from values (binary('k'), bigint(null)), (binary('k'), bigint(null)) as rows (key, ts)
+    """
+    with pytest.raises(Exception, match="consolidating"):
+        spark.sql(sql).collect()
+
+
+def test_many_commands_fold_as_pure_python_folds_them(spark: SparkSession) -> None:
+    given_states: dict[str, tuple[State, list[Command]]] = {}
+    commands = st.lists(
+        st.builds(Command, st.none() | provisional.values, st.integers(5, 6), st.integers(0, 9)),
+        max_size=6,
+        unique_by=lambda command: (command.ts, command.order),
+    )
+    shown = st.none() | st.builds(
+        Command, st.none() | provisional.values, st.integers(5, 6), st.integers(0, 9)
+    )
+
+    @drawn
+    @given(provisional.finalized, shown, commands)
+    def collect(finalized: bytes | None, shown: Command | None, tick: list[Command]) -> None:
+        given_states[str(len(given_states))] = (State(finalized, shown), tick)
+
+    collect()
+    rows = steps(spark, given_states)
+    for name, (state, log) in given_states.items():
+        for ts in {command.ts for command in log}:
+            after, updates = fold(state, [command for command in log if command.ts == ts])
+            row = rows[name, ts]
+            assert (value_of(row), row.rank) == (after.value_at(ts), after.provisional_order(ts))
+            assert provisional.net(emitted(row)) == provisional.net(updates)
