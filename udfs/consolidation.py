@@ -279,7 +279,8 @@ class Bucket:
         _require_whole(keys, values, diffs)
         values, diffs = values.cast(pa.large_binary()), diffs.cast(pa.int64()).to_numpy()
         lengths = np.diff(_offsets(values))
-        _require_64_bits(np.abs(diffs.astype(np.float64)) @ (lengths + 1.0))
+        # Not the product of vectors: its threads would wait for those of other workers.
+        _require_64_bits((np.abs(diffs.astype(np.float64)) * (lengths + 1.0)).sum())
         chunk_words = max(chunk_bytes // _WORKING_BYTES, 1)
         checksums = _checksums(values, chunk_words) * diffs.astype(np.uint64)
         is_odd = diffs % 2 == 1

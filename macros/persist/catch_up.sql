@@ -1,6 +1,6 @@
 {#-
-    Applies what the changelog holds beyond the state: a crash came between append and apply, or
-    the state was lost. `position` has `last_seq` of the changelog and `applied_seq` of the state.
+    Applies what the changelog holds beyond the state: a crash came between append and apply.
+    `position` has `last_seq` of the changelog and `applied_seq` of the state.
 -#}
 {% macro catch_up(collection, changelog, state, unique_key, position) -%}
     {%- do trueup._require_changelog_ahead(collection, position) -%}

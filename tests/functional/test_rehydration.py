@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from dbt_trueup.aggregates import register
 
 from tests.acceptance import Column, multiset
 from tests.oracle import Command
@@ -132,6 +133,35 @@ def test_a_history_that_does_not_add_up_is_refused_and_nothing_is_written(
     assert "a key in rehydration.rich_changelog do not add up: key {" in project.messages[0]
     assert sums in project.messages[0]
     assert ("checksum_sum" in project.messages[0]) == (way != "natively")
+    assert contents(project) == applied
+
+
+def test_a_missing_state_is_not_made_of_a_history_that_does_not_add_up(project: Project) -> None:
+    use(project, {})
+    applied = contents(project)
+    project.sql("drop table {}.rich_state")
+    project.sql(
+        "insert into {}.rich_changelog by name select * except (_cause), 'tampered' as _cause"
+        f" from {{}}.rich_changelog where {LIVE}"
+    )
+    try:
+        project.run("models/rich", fails=True)
+    finally:
+        project.sql("delete from {}.rich_changelog where _cause = 'tampered'")
+    assert any("do not add up" in message for message in project.messages)
+    assert not project.spark.catalog.tableExists("rehydration.rich_state")
+    project.run("models/rich")
+    assert contents(project) == applied
+
+
+def test_a_state_is_rebuilt_natively_where_the_session_has_no_aggregate(project: Project) -> None:
+    use(project, {"rehydrate": "udaf"})
+    applied = contents(project)
+    project.sql("drop temporary function trueup_consolidate")
+    try:
+        project.run("rich_state", "--full-refresh")
+    finally:
+        register(project.spark)
     assert contents(project) == applied
 
 
