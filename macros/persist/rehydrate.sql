@@ -23,7 +23,9 @@
     {%- else -%}
         {%- set consolidated = trueup.consolidate_natively(keys, values) -%}
     {%- endif -%}
-    {{ return(trueup.rehydrated_state_sql(changelog, unique_key, values, consolidated)) }}
+    {{ return(trueup.rehydrated_state_sql(
+        changelog, unique_key, values, consolidated, options
+    )) }}
 {%- endmacro %}
 
 
@@ -57,12 +59,27 @@ left join {{ changelog }} on false
 
 
 {#- The state, of the CTEs `consolidated`: one row for each key with a value or a fault. -#}
-{% macro rehydrated_state_sql(changelog, unique_key, values, consolidated) -%}
+{% macro rehydrated_state_sql(changelog, unique_key, values, consolidated, options) -%}
 with
 
 history as (
 
+    {% if options.eager -%}
+    -- What was written for a tick when it was open, and taken back, is no change at that tick.
+    select
+        {{ trueup._column_list(unique_key + values | map(attribute='name') | list) }},
+        _error_key,
+        _ts,
+        'update' as _kind,
+        sum(_diff) as _diff,
+        max(_seq) as _seq
+    from {{ changelog }}
+    where _kind = 'update'
+    group by {{ trueup._column_list(unique_key + values | map(attribute='name') | list) }}, _error_key, _ts
+    having sum(_diff) <> 0
+    {%- else -%}
     select * from {{ changelog }}
+    {%- endif %}
 
 ),
 
@@ -97,7 +114,7 @@ select
     'progress' as _kind,
     coalesce(max(_seq), 0) as _seq,
     max_by(_upper, _seq) as _upper
-from history
+from {{ changelog }}
 where _kind = 'progress'
 {%- endmacro %}
 

@@ -147,18 +147,21 @@ SOURCES = {
     "given": {"persisted": None},
     "steps_and_truncations": {"has_truncates": True},
     "filled": {"extras": ("_unchanged",), "has_truncates": True},
-    "carried": {"extras": ("_unchanged", "_old_key")},
 }
 
 
-@pytest.mark.parametrize(("source", "given"), SOURCES.items())
+@pytest.mark.parametrize(
+    ("source", "given"), [*SOURCES.items(), ("filled", {"extras": ("_unchanged", "_old_key")})]
+)
 def test_steps_take_only_what_the_log_asks_for(source: str, given: dict[str, Any]) -> None:
     sql = select_steps(**given)
     made = re.findall(r"(?:with|,) (\w+) as \( (?:select|with recursive)", sql)
 
     assert made[-1] == source
+    marks = ", _carrier, _missing, _old_key" if "_old_key" in given.get("extras", ()) else ""
     assert sql.endswith(
-        f"select `path`, `_error_key`, _step, _ts, _cause, _order, _hash, _value from {source}"
+        f"select `path`, `_error_key`, _step, _ts, _cause, _order, _hash, _value{marks}"
+        f" from {source}"
     )
 
 
@@ -209,12 +212,14 @@ def test_a_partial_command_leaves_an_error_and_a_whole_one_begins_anew() -> None
 
 
 def test_what_an_old_key_held_is_what_it_held_just_before_the_tick_and_order() -> None:
-    sql = select_steps(("_unchanged", "_old_key"))
+    identity = ["path", "_error_key"]
+    sql = one_line(
+        in_model("files_batch").select_bases("lake.kept", identity, ["_order", "_value"])
+    )
 
-    assert "filled.`path` <=> carriers._old_key.`path`" in sql
+    assert "steps.`path` <=> carriers._old_key.`path`" in sql
     assert (
-        "filled._step < 2"
-        " or struct(filled._ts, filled._order) < struct(carriers._ts, carriers._order)"
+        "steps._step < 2 or struct(steps._ts, steps._order) < struct(carriers._ts, carriers._order)"
     ) in sql
 
 
