@@ -170,7 +170,9 @@ class Project:
             frame = self.spark.createDataFrame(rows, schema).coalesce(1)
             frame.writeTo(f"{self.name}.{name}_log").append()
 
-    def run(self, *select: str, fails: bool | None = False, **variables: Any) -> None:
+    def run(
+        self, *select: str, command: str = "run", fails: bool | None = False, **variables: Any
+    ) -> None:
         """`dbt run` in this process, of the selected models or all; words with `-` are flags.
 
         The project is parsed once, and after each change. Raises dbt's messages where the run
@@ -187,7 +189,7 @@ class Project:
         models = [word for word in select if not word.startswith("-")]
         result = dbtRunner(manifest=self._manifest).invoke(
             [
-                "run",
+                command,
                 *arguments,
                 *(word for word in select if word.startswith("-")),
                 *(["--select", *models] if models else []),

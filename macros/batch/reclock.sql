@@ -12,10 +12,7 @@ last_progress as (
 
     select
         coalesce(max_by(_upper, _seq), {{ options.as_of }}) as _lower,
-        map_from_entries(max_by(
-            transform(_statistics.partitions, _each -> struct(_each._partition, _each.next_offset)),
-            _seq
-        )) as _next_offsets
+        {{ trueup._next_offsets_expr('max_by(_statistics.partitions, _seq)') }} as _next_offsets
     from {{ changelog }}
     where _kind = 'progress'
 
@@ -33,35 +30,66 @@ cross join last_progress
 {%- endmacro %}
 
 
-{#- CTEs that say how far each partition goes; they end with `reclocked`, one row, in JSON. -#}
+{#-
+    CTEs that say how far each partition goes; they end with `reclocked`, one row, in JSON. They
+    read the CTE `changelog_progress`.
+-#}
 {% macro collect_partitions(commands, changelog) -%}
-seen_partitions as (
+settled_partitions as (
 
     select inline(max_by(_statistics.partitions, _seq)) from {{ changelog }} where _kind = 'progress'
+
+),
+
+log_partitions as (
+
+    select
+        _partition,
+        min(_offset) filter (where _ts >= (select lower from changelog_progress)) as first_offset,
+        max(_offset) + 1 as next_offset
+    from {{ commands }}
+    where _ts is not null
+    group by _partition
     union all
-    select _partition, max(_offset) + 1 as next_offset from {{ commands }} group by _partition
+    select _partition, null as first_offset, next_offset from settled_partitions
 
 ),
 
 last_offsets as (
 
-    select _partition, max(next_offset) as next_offset
-    from seen_partitions
-    where _partition is not null
+    select
+        _partition,
+        min(first_offset) as first_offset,
+        max(next_offset) as next_offset
+    from log_partitions
     group by _partition
 
 ),
 
 reclocked as (
 
-    select to_json(sort_array(collect_list(struct(_partition, next_offset)))) as partitions
+    select to_json(
+        sort_array(collect_list(struct(_partition, first_offset, next_offset)))
+    ) as partitions
     from last_offsets
 
 )
 {%- endmacro %}
 
 
-{#- The type of `partitions` on the progress row. -#}
+{#-
+    The type of `partitions` on the progress row. `first_offset` is the first that the batch took,
+    null where it took none; all offsets below `next_offset` are settled.
+-#}
 {% macro _partitions_type() -%}
-    {{ return('array<struct<_partition: string, next_offset: bigint>>') }}
+    {{ return('array<struct<_partition: string, first_offset: bigint, next_offset: bigint>>') }}
+{%- endmacro %}
+
+
+{#- What `partitions` says, as a map of each partition to its next offset. -#}
+{% macro _next_offsets_expr(partitions) -%}
+    {{ return(
+        'map_from_entries(transform(' ~ partitions
+        ~ ', each -> struct(each._partition, each.next_offset)))'
+    ) }}
 {%- endmacro %}

@@ -33,7 +33,7 @@ bounded as (
         and _ts < {{ upper }}
         {%- if partitions %}
         -- Not what has come since the frontier was read: the progress row would not know of it.
-        and _offset < try_element_at(map_from_entries({{ partitions }}), _partition)
+        and _offset < try_element_at({{ trueup._next_offsets_expr(partitions) }}, _partition)
         {%- endif %}
 
 ),

@@ -44,7 +44,7 @@ select
     {%- endif %}
     {%- if given.reclock -%},
     cast({{ trueup._quote(given.reclock[0]) }} as string) as _partition,
-    cast({{ trueup._quote(given.reclock[1]) }} as bigint) as _offset
+    {{ trueup._offset_expr(given.reclock[1]) }} as _offset
     {%- endif %}
 from log
 {%- endmacro %}
@@ -95,6 +95,24 @@ case
         else raise_error(concat(
             {{ trueup._literal(subject) }}, ' must be an integer or a timestamp.\nGot: ',
             {{ trueup._literal(ts) }}, ' of type ', typeof({{ ts }})
+        ))
+    end
+{%- endmacro %}
+
+
+{#-
+    An offset as a bigint. Any type but an integer is refused when the query runs: commands that a
+    cast gives the same offset would be taken for one that was seen.
+-#}
+{% macro _offset_expr(name) -%}
+    {%- set column = trueup._quote(name) -%}
+case
+        when typeof({{ column }}) in ('tinyint', 'smallint', 'int', 'bigint')
+            then cast({{ column }} as bigint)
+        else raise_error(concat(
+            {{ trueup._literal(trueup._argument('commands', 'reclock')) }},
+            ' must end with a column of integers, the offset.\nGot: ',
+            {{ trueup._literal(name) }}, ' of type ', typeof({{ column }})
         ))
     end
 {%- endmacro %}

@@ -27,17 +27,29 @@ neighbours as (
     select
         _partition,
         _offset,
-        content_count,
         lead(_offset) over (partition by _partition order by _offset) as next_offset
     from offsets
 
 ),
 
-settled as (
+batches as (
 
-    select inline(max_by(_statistics.partitions, _seq)) as (_partition, next_offset)
+    select _seq, inline(_statistics.partitions)
     from {{ ref(collection ~ '_changelog') }}
     where _kind = 'progress'
+
+),
+
+-- What a batch went past: the log did not have it then, and may have lost what came before, since.
+settled as (
+
+    select
+        _partition,
+        first_offset,
+        next_offset,
+        lag(next_offset) over (partition by _partition order by _seq) as settled_offset,
+        lead(next_offset) over (partition by _partition order by _seq) is null as is_last
+    from batches
 
 ),
 
@@ -47,29 +59,48 @@ last_offsets as (
 
 ),
 
-findings as (
+gaps as (
 
-    select 'gap' as _finding, _partition, _offset + 1 as first_offset, next_offset - 1 as last_offset
+    select _partition, _offset + 1 as first_offset, next_offset - 1 as last_offset
     from neighbours
     where next_offset > _offset + 1
+    union
+    select _partition, settled_offset as first_offset, first_offset - 1 as last_offset
+    from settled
+    where first_offset > settled_offset
 
-    union all
+),
 
-    select 'recreated' as _finding, _partition, min(_offset) as first_offset, max(_offset) as last_offset
-    from neighbours
-    where content_count > 1
-    group by _partition
-
-    union all
+regressions as (
 
     select
-        'regression' as _finding,
         settled._partition,
         coalesce(last_offsets.last_offset + 1, 0) as first_offset,
         settled.next_offset - 1 as last_offset
     from settled
     left join last_offsets on settled._partition = last_offsets._partition
-    where coalesce(last_offsets.last_offset + 1, 0) < settled.next_offset
+    where
+        settled.is_last
+        and coalesce(last_offsets.last_offset + 1, 0) < settled.next_offset
+
+),
+
+recreations as (
+
+    select _partition, min(_offset) as first_offset, max(_offset) as last_offset
+    from offsets
+    where content_count > 1
+    group by _partition
+
+),
+
+findings as (
+
+    select 'gap' as _finding, * from gaps
+    union all
+    select 'regression' as _finding, * from regressions
+    union all
+    select 'recreated' as _finding, * from recreations
 
 )
 

@@ -1,0 +1,310 @@
+"""Logs that have no tick, but a partition and an offset: what a batch takes, and what is missed.
+
+One collection goes through all of it, each step a fixture; the oracle gets each command with the
+tick that the rules say it has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+import yaml
+
+from tests.acceptance import Column, multiset
+from tests.oracle import Collection, Command, check_laws, consolidate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+ODD = "it's \"p\\"
+"""A partition may be any text."""
+
+
+class Message(NamedTuple):
+    """A row of the table; without a value it is a delete."""
+
+    partition: str | None
+    offset: int | None
+    key: str
+    value: str | None
+
+
+class Topic:
+    """A collection read from a table of partitions and offsets, and the oracle beside it."""
+
+    def __init__(self, project: Project, name: str) -> None:
+        """Write its models, with one for completeness, over an empty table."""
+        self.project, self.name = project, name
+        project.add_collection(name, [Column("k", "string")], [Column("v", "string")])
+        arguments = "reclock=['partition', 'offset'], columns=['v'], delete_when='v is null'"
+        project.write(
+            f"models/{name}/{name}_commands.sql",
+            f"{{{{ trueup.commands('{project.name}.{name}_log_view', {arguments}) }}}}",
+        )
+        project.write(
+            f"models/{name}/{name}_completeness.sql", f"{{{{ trueup.completeness('{name}') }}}}"
+        )
+        columns = "`partition` string, `offset` bigint, k string, v string"
+        project.sql(f"create table {{}}.{name}_topic ({columns}) using iceberg")
+        self.show()
+        self.restart([])
+
+    def show(self, offset: str = "`offset`") -> None:
+        """Make the log that the commands read, a view of the table."""
+        self.project.sql(
+            f"create or replace view {{}}.{self.name}_log_view as select * except (`offset`),"
+            f" {offset} as `offset` from {{}}.{self.name}_topic"
+        )
+
+    def restart(self, log: list[Message]) -> None:
+        """Begin with this log, of which nothing is settled."""
+        self.waiting = log
+        self.settled: dict[str | None, int] = {}
+        self.oracle = Collection()
+        self.log: list[Command] = []
+
+    def land(self, *messages: Message) -> None:
+        """Append messages to the table."""
+        table = f"{self.project.name}.{self.name}_topic"
+        schema = self.project.spark.table(table).schema
+        self.project.spark.createDataFrame(messages, schema).writeTo(table).append()
+        self.waiting += messages
+
+    def settle(self) -> None:
+        """A command with an offset at or past what was settled has the tick of the batch."""
+        upper = self.oracle.upper
+        for partition, offset, key, value in self.waiting:
+            assert offset is not None
+            is_seen = offset < self.settled.get(partition, 0)
+            content = None if value is None else (value,)
+            self.log.append(Command(upper - is_seen, (offset, partition), (key,), content))
+        for message in self.waiting:
+            assert message.offset is not None
+            last = self.settled.get(message.partition, 0)
+            self.settled[message.partition] = max(last, message.offset + 1)
+        self.waiting = []
+        self.oracle.run(self.log)
+
+    def check(self) -> None:
+        """Rows and changelog are those of the oracle."""
+        updates = self.project.updates(self.name)
+        check_laws(updates)
+        assert multiset(self.project.rows(self.name)) == multiset(self.oracle.rows)
+        assert consolidate(updates) == consolidate(self.oracle.changelog)
+
+    def statistics(self) -> Any:
+        """Those of the last batch."""
+        return self.project.progress(self.name)[-1]["_statistics"]
+
+    def partitions(self) -> dict[str, tuple[int | None, int]]:
+        """First and next offset of each partition, as the last batch says."""
+        return {row[0]: tuple(row)[1:] for row in self.statistics()["partitions"]}
+
+    def findings(self) -> list[tuple[Any, ...]]:
+        """Finding, partition, first and last offset of each."""
+        rows = self.project.sql(f"select * from {{}}.{self.name}_completeness")
+        return sorted(map(tuple, rows))
+
+
+@pytest.fixture(scope="module")
+def made(new_project: Callable[[str], Project]) -> Topic:
+    return Topic(new_project("reclock"), "c")
+
+
+@pytest.fixture(scope="module")
+def first(made: Topic) -> Topic:
+    """The first run, over partitions that do not begin at 0, and one with a gap."""
+    made.land(
+        Message("0", 0, "a", "first"),
+        Message("0", 1, "a", "second"),
+        Message("1", 5, "b", "first"),
+        Message("1", 7, "b", "second"),
+        Message(ODD, 0, "c", "kept"),
+        Message("1", 8, "c", "wins by its greater offset"),
+        Message("0", 2, "gone", "soon"),
+    )
+    made.project.run()
+    made.settle()
+    return made
+
+
+def test_all_commands_of_a_batch_have_its_tick_and_the_offset_is_their_order(first: Topic) -> None:
+    first.check()
+    assert {update.ts for update in first.project.updates("c")} == {0}
+
+
+def test_the_progress_row_keeps_how_far_each_partition_goes(first: Topic) -> None:
+    assert first.partitions() == {"0": (0, 3), "1": (5, 9), ODD: (0, 1)}
+
+
+def test_offsets_between_those_of_the_log_are_a_gap_those_before_the_first_are_not(
+    first: Topic,
+) -> None:
+    assert first.findings() == [("gap", "1", 6, 6)]
+
+
+@pytest.fixture(scope="module")
+def second(first: Topic) -> Topic:
+    """The second run, with redelivered offsets, one that comes too late, and a new partition."""
+    first.land(
+        Message("0", 3, "gone", None),
+        Message("0", 1, "a", "second"),
+        Message("1", 6, "b", "fills the gap, too late"),
+        Message("2", 0, "d", "new partition"),
+        Message("0", 4, "a", "third"),
+        Message("0", 4, "a", "third"),
+    )
+    first.project.run()
+    first.settle()
+    return first
+
+
+def test_a_command_with_a_settled_offset_is_not_taken_again_but_counted_as_late(
+    second: Topic,
+) -> None:
+    second.check()
+    assert second.statistics()["late_dropped"] == 2
+    assert second.statistics()["messages_received"] == 4
+    assert second.statistics()["commands_settled"] == len(second.log)
+
+
+def test_a_batch_says_what_it_took_first_of_each_partition(second: Topic) -> None:
+    assert second.partitions() == {
+        "0": (3, 5),
+        "1": (None, 9),
+        "2": (0, 1),
+        ODD: (None, 1),
+    }
+
+
+def test_a_gap_that_is_filled_in_the_log_is_no_finding_any_more(second: Topic) -> None:
+    assert second.findings() == []
+
+
+@pytest.fixture(scope="module")
+def partly(second: Topic) -> Topic:
+    """Runs that stop after the batch, or after the append, or settle nothing."""
+    before = multiset(second.project.sql("select * from {}.c_changelog"))
+    second.project.run("c_commands+")
+    assert "c_batch: up to date at 2" in second.project.messages
+    assert multiset(second.project.sql("select * from {}.c_changelog")) == before
+    second.land(Message("0", 5, "a", "staged, not appended"))
+    second.project.run("c_commands", "c_batch")
+    second.land(Message("0", 6, "a", "fourth"), Message("1", 9, "b", "third"))
+    second.project.run("c_commands+", until=2)
+    assert "c_batch: up to date at 2" in second.project.messages
+    second.project.run("c_commands", "c_batch", "c_changelog", until=3)
+    second.settle()
+    second.land(Message("1", 10, "b", None))
+    second.project.run("c_commands+")
+    second.settle()
+    return second
+
+
+def test_a_run_that_stopped_before_or_after_the_append_is_made_up_for(partly: Topic) -> None:
+    partly.check()
+    progress = partly.project.progress("c")
+    assert [(row["_seq"], row["_lower"], row["_upper"]) for row in progress] == [
+        (seq, seq - 1, seq) for seq in (1, 2, 3, 4)
+    ]
+
+
+@pytest.fixture(scope="module")
+def lossy(partly: Topic) -> Topic:
+    """A log that has lost commands before they were read, and others after."""
+    partly.project.sql("delete from {}.c_topic where `partition` in ('0', '2')")
+    partly.land(Message("0", 9, "a", "after the loss"), Message("1", 2, "b", "another b"))
+    partly.project.run("c_commands+")
+    partly.settle()
+    return partly
+
+
+def test_commands_that_were_lost_before_a_batch_read_them_stay_a_gap(lossy: Topic) -> None:
+    lossy.check()
+    assert ("gap", "0", 7, 8) in lossy.findings()
+
+
+def test_a_partition_that_ends_before_what_was_settled_is_a_regression(lossy: Topic) -> None:
+    assert ("regression", "2", 0, 0) in lossy.findings()
+
+
+def test_commands_below_the_first_that_was_read_are_taken_for_seen(lossy: Topic) -> None:
+    assert ("gap", "1", 3, 4) in lossy.findings()
+    assert len(lossy.findings()) == 3
+
+
+@pytest.fixture(scope="module")
+def recreated(lossy: Topic) -> Topic:
+    lossy.land(Message("1", 7, "b", "not what it was"), Message("1", 8, "x", "nor this"))
+    return lossy
+
+
+def test_a_partition_with_two_contents_at_one_offset_was_recreated(recreated: Topic) -> None:
+    assert ("recreated", "1", 7, 8) in recreated.findings()
+
+
+TESTS: dict[str, dict[str, Any]] = {
+    "everything": {},
+    "compacted": {"findings": ["regression", "recreated"]},
+    "accepted": {
+        "findings": ["gap"],
+        "config": {"where": "_partition <> '0' and first_offset > 4"},
+    },
+}
+
+
+def test_is_complete_fails_on_each_finding_that_it_looks_for(recreated: Topic) -> None:
+    tests = [
+        {"trueup.is_complete": {"name": name, **arguments}} for name, arguments in TESTS.items()
+    ]
+    page = {"version": 2, "models": [{"name": "c_completeness", "data_tests": tests}]}
+    recreated.project.write("models/c/_c.yml", yaml.safe_dump(page))
+    recreated.project.run("c_completeness", command="test", fails=True)
+    said = dict(message.split(": ", 1) for message in recreated.project.messages)
+    assert said["everything"].startswith("Got 4 results")
+    assert said["compacted"].startswith("Got 2 results")
+    assert not said["accepted"].startswith("Got")
+
+
+@pytest.fixture(scope="module")
+def without_partition(recreated: Topic) -> Topic:
+    recreated.project.sql(
+        "insert into {}.c_topic values (null, 3, 'n', 'n'), ('3', null, 'n', 'n')"
+    )
+    return recreated
+
+
+def test_a_null_partition_or_offset_is_refused_also_by_a_rebase_before_it_drops_anything(
+    without_partition: Topic,
+) -> None:
+    project = without_partition.project
+    before = multiset(project.sql("select * from {}.c_changelog"))
+    for flags in ([], ["--full-refresh"]):
+        project.run("c_commands+", *flags, fails=True, rebase=bool(flags))
+        said = "\n".join(project.messages)
+        assert "the partition and offset (`reclock`), of `trueup.commands` must be not null" in said
+        assert "Got: 2 commands without one" in said
+    assert multiset(project.sql("select * from {}.c_changelog")) == before
+
+
+@pytest.mark.parametrize("offset", ["'7'", "timestamp '2026-01-01'"])
+def test_an_offset_that_is_no_integer_is_refused(without_partition: Topic, offset: str) -> None:
+    without_partition.show(offset)
+    without_partition.project.run("c_commands", "c_batch", fails=True)
+    without_partition.show()
+    said = "\n".join(without_partition.project.messages)
+    assert "argument `reclock` must end with a column of integers, the offset." in said
+    assert "Got: offset of type" in said
+
+
+def test_a_rebase_takes_the_whole_log_as_one_batch(without_partition: Topic) -> None:
+    topic = without_partition
+    topic.project.sql("delete from {}.c_topic where `partition` is null or `offset` is null")
+    topic.project.run("c_commands+", "--full-refresh", rebase=True)
+    topic.restart([Message(*row) for row in topic.project.sql("select * from {}.c_topic")])
+    topic.settle()
+    topic.check()
+    assert "recreated" in {finding[0] for finding in topic.findings()}
