@@ -14,20 +14,27 @@ consolidated as (
 
 ),
 
+shape as (
+
+    select * except (_diff) from consolidated where false
+
+),
+
 persisted as (
 
-    select {{ trueup._all_but(trueup._state_columns()) }}, -1 as _diff
+    select {{ trueup._all_but(trueup._state_columns()) }}
     from {{ state }}
     where _kind <> 'progress'
 
 ),
 
--- By name: a column that came later stands elsewhere in a state that was made anew.
+-- A column that came later stands elsewhere in a state that was made anew; this join, which matches
+-- nothing, has the columns in the changelog's order.
 both_sides as (
 
     select * from consolidated
-    union all by name
-    select * from persisted
+    union all
+    select *, -1 as _diff from shape natural right join persisted
 
 ),
 
