@@ -17,6 +17,7 @@
     partitions=none
 ) -%}
     {%- set known = command_columns | map(attribute='name') | map('lower') | list -%}
+    {%- set ignored = trueup.find_schema_changes(command_columns, columns).added -%}
     {%- set keys = columns | selectattr('name', 'in', unique_key) | list -%}
     {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}
 with
@@ -49,16 +50,17 @@ contents as (
         {% if column.name | lower in known -%}
         case when _is_row then {{ trueup._one_form_expr(column) }} end
         {%- else -%}
-        cast(null as {{ column.type }})
+        cast(null as {{ trueup._type_sql(column.type) }})
         {%- endif %} as {{ trueup._quote(column.name) }},
         {% endfor -%}
         case when _op = 'upsert' then {{ trueup._error_text_expr() }} end as _error,
         {% if '_unchanged' in extras -%}
-        case when _is_row then {{ trueup._known_names_expr(values) }} end as _unchanged,
+        case when _is_row then {{ trueup._known_names_expr(values + ignored) }} end as _unchanged,
         {% endif -%}
         {% if '_old_key' in extras -%}
         cast(_old_key as struct<{% for column in keys %}
-            {{- trueup._quote(column.name) }}: {{ column.type }}{{ ', ' if not loop.last }}
+            {{- trueup._quote(column.name) }}: {{ trueup._type_sql(column.type) }}
+            {{- ', ' if not loop.last }}
             {%- endfor %}>) as _old_key,
         {% endif -%}
         _error_key,

@@ -49,5 +49,21 @@
     {%- for row in run_query('describe query ' ~ select) -%}
         {%- do columns.append({'name': row[0], 'type': row[1]}) -%}
     {%- endfor -%}
+    {%- for column in columns if '... ' in column.type -%}
+        {%- do column.update({'type': trueup._whole_type(select, column.name)}) -%}
+    {%- endfor -%}
     {{ return(columns) }}
+{%- endmacro %}
+
+
+{#- The type of a column of a select, of which `describe` leaves out fields from the 26th on. -#}
+{% macro _whole_type(select, name) -%}
+    {%- set query -%}
+select typeof(described.{{ trueup._quote(name) }})
+from (values (0)) as one
+left join (
+    {{ select }}
+) as described on false
+    {%- endset -%}
+    {{ return(run_query(query).rows[0][0]) }}
 {%- endmacro %}

@@ -47,3 +47,12 @@
 {% macro _literal(text) -%}
     {{ return("'" ~ (text | string | replace('\\', '\\\\') | replace("'", "\\'")) ~ "'") }}
 {%- endmacro %}
+
+
+{#-
+    A type that Spark describes, as it is written in SQL: Spark does not quote the fields of a
+    struct. A field with one of `<>,:` in its name cannot be told from two.
+-#}
+{% macro _type_sql(type) -%}
+    {{ return(modules.re.sub('([<,])([^<>,:]+):', '\\1`\\2`:', type | replace('`', '``'))) }}
+{%- endmacro %}

@@ -1,24 +1,27 @@
 {#-
     Schema evolution: what becomes of the changelog and the state when the columns of the commands
-    change. The changelog is changed last, because what it has decides whether there is anything
-    left to do.
+    change. The changelog follows the commands as far as it may, and the state follows the
+    changelog, so that a run which was killed in between leaves nothing that stays behind.
 -#}
 
 {#-
     Brings the tables to the columns of the commands, as far as the option `on_schema_change` allows
-    it, and returns the key and value columns that they have then. Raises before it touches them.
+    it, and returns the key and value columns that they have then. Raises before it changes them.
 -#}
 {% macro evolve_shard(changelog, state, unique_key, columns, options) -%}
-    {%- set shard_columns = trueup.get_shard_columns(changelog) -%}
+    {%- set shard_columns = trueup._name_widened(changelog) -%}
     {%- set changes = trueup.find_schema_changes(columns, shard_columns) -%}
-    {%- do trueup._require_evolvable(changelog, changes, columns, unique_key, options) -%}
-    {%- if options.on_schema_change == 'append_new_columns'
-            and (changes.added or changes.widened or changes.unfinished) -%}
-        {%- for table in [state, changelog] -%}
-            {%- do trueup._evolve_table(table, columns) -%}
-        {%- endfor -%}
+    {%- do trueup._require_evolvable(changelog, changes, unique_key, options) -%}
+    {%- if options.on_schema_change == 'ignore' -%}
+        {%- do changes.update({'added': []}) -%}
+    {%- endif -%}
+    {%- do trueup._evolve_table(changelog, changes) -%}
+    {%- if changes.added or changes.widened -%}
         {%- set shard_columns = trueup.get_shard_columns(changelog) -%}
     {%- endif -%}
+    {%- do trueup._evolve_table(
+        state, trueup.find_schema_changes(shard_columns, trueup._name_widened(state))
+    ) -%}
     {{ return(shard_columns) }}
 {%- endmacro %}
 
@@ -28,9 +31,11 @@
 
     `added`       columns that the table does not have
     `dropped`     columns of the table that the commands do not have: null from now on
-    `widened`     columns whose type holds all values of the table's, and more
-    `changed`     columns of another type, each as `name: type there, type here`
-    `unfinished`  helper columns of a widening that did not come to its end
+    `widened`     columns of a type that holds all values of the table's, and more
+    `changed`     columns of any other type
+    `helpers`     columns of the table into which another column is widened
+
+    Each has `name` and `type`; widened and changed ones have `old_type`, that of the table, too.
 -#}
 {% macro find_schema_changes(columns, table_columns) -%}
     {%- set there = {} -%}
@@ -38,26 +43,21 @@
         {%- do there.update({column.name | lower: column}) -%}
     {%- endfor -%}
     {%- set here = columns | map(attribute='name') | map('lower') | list -%}
-    {%- set changes = {
-        'added': [], 'dropped': [], 'widened': [], 'changed': [], 'unfinished': []
-    } -%}
+    {%- set changes = {'added': [], 'dropped': [], 'widened': [], 'changed': [], 'helpers': []} -%}
     {%- for column in columns -%}
         {%- set old = there.get(column.name | lower) -%}
         {%- if old is none -%}
             {%- do changes.added.append(column) -%}
         {%- elif trueup._stored_type(column.type) != trueup._stored_type(old.type) -%}
-            {%- if trueup._is_wider(column.type, old.type) -%}
-                {%- do changes.widened.append({
-                    'name': old.name, 'type': column.type, 'old_type': old.type
-                }) -%}
-            {%- else -%}
-                {%- do changes.changed.append(old.name ~ ': ' ~ old.type ~ ', ' ~ column.type) -%}
-            {%- endif -%}
+            {%- set list = 'widened' if trueup._is_wider(column.type, old.type) else 'changed' -%}
+            {%- do changes[list].append(
+                {'name': old.name, 'type': column.type, 'old_type': old.type}
+            ) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- for column in table_columns if column.name | lower not in here -%}
-        {%- set list = 'unfinished' if column.name.startswith('_widening_') else 'dropped' -%}
-        {%- do changes[list].append(column) -%}
+        {%- set is_helper = column.name.startswith(trueup._widening_prefix()) -%}
+        {%- do changes['helpers' if is_helper else 'dropped'].append(column) -%}
     {%- endfor -%}
     {{ return(changes) }}
 {%- endmacro %}
@@ -86,58 +86,60 @@
 
 
 {#- Raises where a change is one that the tables cannot follow, or that the option forbids. -#}
-{% macro _require_evolvable(changelog, changes, columns, unique_key, options) -%}
+{% macro _require_evolvable(changelog, changes, unique_key, options) -%}
     {%- set rebase = "start again from the log: --full-refresh and --vars '{trueup_rebase: true}'" -%}
+    {%- set may_widen = options.on_schema_change == 'append_new_columns' -%}
     {%- set key = unique_key | map('lower') | list -%}
-    {%- set widened_key = changes.widened | map(attribute='name') | map('lower') | select('in', key) -%}
-    {%- set refused = changes.changed + widened_key | list -%}
-    {%- if options.on_schema_change != 'append_new_columns' -%}
-        {%- set refused = refused + changes.widened | map(attribute='name') | list -%}
-    {%- endif -%}
+    {%- set refused = [] -%}
+    {%- for column in changes.changed + changes.widened
+        if column in changes.changed or column.name | lower in key or not may_widen -%}
+        {%- do refused.append(
+            column.name ~ ', which was ' ~ column.old_type ~ ' and is ' ~ column.type
+        ) -%}
+    {%- endfor -%}
     {%- if refused -%}
         {%- do trueup._refuse(
-            'The columns of the commands of ' ~ changelog,
-            'of the types that it was made with, or wider ones (int to bigint, float to double,'
-            ~ ' decimal to one with more digits, date to timestamp; not in the key)',
+            'Each key and value column of the commands',
+            'of the type that it has in ' ~ changelog ~ (
+                ', or of a wider one if it is not part of the key (bigint for int, double for'
+                ~ ' float, a decimal with more digits and the same scale, timestamp for date)'
+                if may_widen else ', with option `on_schema_change: '
+                ~ options.on_schema_change ~ '`'
+            ),
             refused | join('; '),
-            'Cast them back in the relation that `trueup.commands` reads, or ' ~ rebase ~ '.'
+            'Cast it back in the relation that `trueup.commands` reads, or ' ~ rebase ~ '.'
         ) -%}
     {%- endif -%}
-    {%- set names = (changes.added + changes.dropped) | map(attribute='name') | join(', ') -%}
-    {%- if options.on_schema_change == 'fail' and names -%}
+    {%- if options.on_schema_change == 'fail' and (changes.added or changes.dropped) -%}
+        {%- set names = [] -%}
+        {%- for column in changes.added -%}
+            {%- do names.append(column.name ~ ', which is new') -%}
+        {%- endfor -%}
+        {%- for column in changes.dropped -%}
+            {%- do names.append(column.name ~ ', which is missing') -%}
+        {%- endfor -%}
         {%- do trueup._refuse(
             'With option `on_schema_change: fail` the columns of the commands',
-            'those that ' ~ changelog ~ ' has', names ~ ', which only one of them has',
+            'those of ' ~ changelog, names | join('; '),
             'Put them back, set the option to append_new_columns or ignore, or ' ~ rebase ~ '.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}
 
 
-{% macro _evolve_table(table, columns) -%}
-    {%- set changes = trueup.find_schema_changes(columns, trueup.get_shard_columns(table)) -%}
-    {%- for column in changes.unfinished -%}
-        {%- set name = column.name[10:] -%}
-        {%- if name in changes.added | map(attribute='name') -%}
-            {#- The old column is gone: it was widened but for its name. -#}
-            {%- do run_query(trueup._rename_column_sql(table, column.name, name)) -%}
-        {%- elif name not in changes.widened | map(attribute='name') -%}
-            {#- Nobody wants it wider any more. -#}
-            {%- do run_query(
-                'alter table ' ~ table ~ ' drop column ' ~ trueup._quote(column.name)
-            ) -%}
-        {%- endif -%}
-    {%- endfor -%}
-    {%- set renamed = changes.unfinished | map(attribute='name') | list -%}
-    {%- for column in changes.added if '_widening_' ~ column.name not in renamed -%}
+{#- Adds the columns that are new to a table, and widens those whose type is wider now. -#}
+{% macro _evolve_table(table, changes) -%}
+    {%- set helpers = changes.helpers | map(attribute='name') | list -%}
+    {%- do trueup._require_wanted(table, helpers, changes.widened) -%}
+    {%- for column in changes.added -%}
         {%- do run_query(
-            'alter table ' ~ table ~ ' add column ' ~ trueup._quote(column.name) ~ ' ' ~ column.type
+            'alter table ' ~ table ~ ' add column ' ~ trueup._quote(column.name) ~ ' '
+            ~ trueup._type_sql(column.type)
         ) -%}
     {%- endfor -%}
     {%- for column in changes.widened -%}
-        {%- for statement in trueup.widen_column_sqls(
-            table, column, is_begun='_widening_' ~ column.name in renamed
-        ) -%}
+        {%- set is_begun = trueup._widening_prefix() ~ column.name in helpers -%}
+        {%- for statement in trueup.widen_column_sqls(table, column, is_begun) -%}
             {%- do run_query(statement) -%}
         {%- endfor -%}
     {%- endfor -%}
@@ -147,28 +149,69 @@
 {#-
     The statements that widen a column, in sequence. Iceberg cannot make a date a timestamp in
     place: a helper column takes the values, and then the name. Whichever of these statements a run
-    is killed after, the next run goes on from there; a batch that another run appends meanwhile
-    does not fit the table, and that run fails.
+    is killed after, the next run goes on from there: `is_begun` says that the helper is there, and
+    `_name_widened` makes up for a name that is missing.
+
+    Another run may append meanwhile. A batch that was read after the helper came does not fit the
+    table, and that run fails. For one that was read before, the update writes the progress rows,
+    too: the other run has read them, so one of the two fails. Else its dates would be gone.
 -#}
-{% macro widen_column_sqls(table, column, is_begun) -%}
+{% macro widen_column_sqls(table, column, is_begun=false) -%}
+    {%- set alter = 'alter table ' ~ table -%}
     {%- set name = trueup._quote(column.name) -%}
     {%- if column.old_type != 'date' -%}
-        {{ return(['alter table ' ~ table ~ ' alter column ' ~ name ~ ' type ' ~ column.type]) }}
+        {{ return([alter ~ ' alter column ' ~ name ~ ' type ' ~ column.type]) }}
     {%- endif -%}
-    {%- set helper = '_widening_' ~ column.name -%}
-    {%- set quoted = trueup._quote(helper) -%}
-    {%- set add = 'alter table ' ~ table ~ ' add column ' ~ quoted ~ ' ' ~ column.type -%}
-    {{ return(([] if is_begun else [add]) + [
-        'update ' ~ table ~ ' set ' ~ quoted ~ ' = cast(' ~ name ~ ' as ' ~ column.type ~ ')'
-            ~ ' where ' ~ name ~ ' is not null',
-        'alter table ' ~ table ~ ' drop column ' ~ name,
-        trueup._rename_column_sql(table, helper, column.name),
+    {%- set helper = trueup._quote(trueup._widening_prefix() ~ column.name) -%}
+    {{ return(([] if is_begun else [alter ~ ' add column ' ~ helper ~ ' ' ~ column.type]) + [
+        'update ' ~ table ~ ' set ' ~ helper ~ ' = cast(' ~ name ~ ' as ' ~ column.type ~ ')'
+            ~ ' where ' ~ name ~ " is not null or _kind = 'progress'",
+        alter ~ ' drop column ' ~ name,
+        alter ~ ' rename column ' ~ helper ~ ' to ' ~ name,
     ]) }}
 {%- endmacro %}
 
 
-{% macro _rename_column_sql(table, from, to) -%}
-    {{ return(
-        'alter table ' ~ table ~ ' rename column ' ~ trueup._quote(from) ~ ' to ' ~ trueup._quote(to)
-    ) }}
+{#-
+    Gives each helper whose column is gone the name of that column: the last statement of a
+    widening that a run was killed in. Returns the key and value columns of the table.
+-#}
+{% macro _name_widened(table) -%}
+    {%- set columns = trueup.get_shard_columns(table) -%}
+    {%- set names = columns | map(attribute='name') | list -%}
+    {%- set renamed = [] -%}
+    {%- for helper in names if helper.startswith(trueup._widening_prefix()) -%}
+        {%- set name = helper[trueup._widening_prefix() | length:] -%}
+        {%- if name not in names -%}
+            {%- do renamed.append(name) -%}
+            {%- do run_query(
+                'alter table ' ~ table ~ ' rename column ' ~ trueup._quote(helper) ~ ' to '
+                ~ trueup._quote(name)
+            ) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(trueup.get_shard_columns(table) if renamed else columns) }}
+{%- endmacro %}
+
+
+{#-
+    Raises where a helper is there whose column is not to be widened any more. It is not dropped
+    here: another run may be just about to drop the column that it was made from.
+-#}
+{% macro _require_wanted(table, helpers, widened) -%}
+    {%- set prefix = trueup._widening_prefix() -%}
+    {%- set names = widened | map(attribute='name') | list -%}
+    {%- for helper in helpers if helper[prefix | length:] not in names -%}
+        {%- do trueup._refuse(
+            table | string, 'without the helper of a widening that the commands do not ask for',
+            helper,
+            'If no other run is at it, call it off: alter table ' ~ table ~ ' drop column '
+            ~ trueup._quote(helper) ~ '.'
+        ) -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+
+{% macro _widening_prefix() -%}
+    {{ return('_widening_') }}
 {%- endmacro %}

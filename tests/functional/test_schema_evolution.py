@@ -1,0 +1,478 @@
+"""The columns of a log change: what the collection follows, what it ignores, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.acceptance import Column, multiset
+from tests.macros.package import in_model
+from tests.oracle import Collection, Command, Update, check_laws, consolidate
+from tests.project import LOG_COLUMNS, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.project import Project
+
+WIDE = "struct<" + ", ".join(f"`field {i}`: int" for i in range(30)) + ">"
+TABLES = ("commands", "batch", "changelog", "state")
+
+
+class Evolving:
+    """A collection over a log whose columns change, and the oracle beside it.
+
+    The log is a view of a table that has all columns from the start, so that a step is a view with
+    other columns and types. Dates and timestamps are texts in the table.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        name: str,
+        columns: dict[str, str],
+        options: dict[str, Any] | None = None,
+        **arguments: Any,
+    ) -> None:
+        """Write the models of the collection.
+
+        Args:
+            project: The project that it belongs to.
+            name: Its name.
+            columns: The value columns that the log ever has, and their types in the table.
+            options: Its options.
+            arguments: Further arguments of its commands.
+        """
+        self.project, self.name, self.columns = project, name, columns
+        value = [Column(*column) for column in columns.items()]
+        project.add_collection(name, [Column("k", "string")], value, options)
+        given = {
+            "relation": f"{project.name}.{name}_view",
+            "ts": "log_ts",
+            "sequence_by": ["log_order"],
+            "delete_when": "log_delete",
+            "except_columns": [column.name for column in LOG_COLUMNS],
+            **arguments,
+        }
+        call = ", ".join(f"{argument}={json.dumps(item)}" for argument, item in given.items())
+        call = call.replace("=true", "=True")
+        project.write(f"models/{name}/{name}_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
+        self.oracle = Collection()
+        self.log: list[Command] = []
+
+    def show(self, types: dict[str, str], renamed: dict[str, str] | None = None) -> None:
+        """Give the log these columns, of these types; those of the log itself may be among them."""
+        kept = [
+            column.name for column in (*LOG_COLUMNS, Column("k", "")) if column.name not in types
+        ]
+        self.types = types
+        items = [f"cast({quote(name)} as {types[name]})" for name in types]
+        names = [quote((renamed or {}).get(name, name)) for name in types]
+        cast = [f"{item} as {name}" for item, name in zip(items, names, strict=True)]
+        self.project.sql(
+            f"create or replace view {{}}.{self.name}_view as"
+            f" select {', '.join(kept + cast)} from {{}}.{self.name}_log"
+        )
+
+    def append(self, ts: int, key: str, **value: Any) -> None:
+        """Append a command, a delete without a value; what the log does not show is null."""
+        values = tuple(value.get(name) for name in self.columns)
+        command = Command(ts, (1,), (key,), values if value else None)
+        self.project.append(self.name, [command])
+        known = tuple(value.get(name) if name in self.types else None for name in self.columns)
+        self.log.append(replace(command, value=known if value else None))
+
+    def select(self, relation: str, condition: str) -> Iterator[tuple[Any, ...]]:
+        """Tick, diff, key and values of the rows of a table, null for what it does not have."""
+        frame = self.project.spark.table(f"{self.project.name}.{relation}")
+        items = []
+        for name, kind in self.columns.items():
+            item = quote(name) if name in frame.columns else f"cast(null as {kind})"
+            is_text = dict(frame.dtypes).get(name) in ("date", "timestamp")
+            items.append(f"cast(cast({item} as timestamp) as string)" if is_text else item)
+        items += [name if name in frame.columns else f"0 as {name}" for name in ("_ts", "_diff")]
+        for row in frame.where(condition).selectExpr("k", *items).collect():
+            yield (*row[-2:], row[0], *row[1:-2])
+
+    def check(self) -> None:
+        """Rows and changelog are those of the oracle."""
+        rows = [row[2:] for row in self.select(self.name, "true")]
+        assert multiset(rows) == multiset(self.oracle.rows)
+        updates = [
+            Update(row[0], row[1], (row[2],), row[3:])
+            for row in self.select(f"{self.name}_changelog", "_kind = 'update'")
+        ]
+        check_laws(updates)
+        assert consolidate(updates) == consolidate(self.oracle.changelog)
+
+    def run_oracle(self) -> None:
+        """Settle what the log holds."""
+        self.oracle.run(self.log)
+
+    def types_of(self, role: str) -> dict[str, str]:
+        """The columns of a table of the collection, and their types."""
+        return dict(self.project.spark.table(f"{self.project.name}.{self.name}_{role}").dtypes)
+
+
+def refused(project: Project, name: str) -> str:
+    """What a run said of the batch of a collection, which it refused."""
+    (said,) = [each for each in project.messages if each.startswith(f"{name}_batch: ")]
+    assert " must be " in said, said
+    return said
+
+
+# ------------------------------------------------------------------ what the collection follows
+
+ODD = ["a b`c", "e.f", "Ünï 😀", "it's \\ # --"]
+COLUMNS = {
+    "i": "bigint",
+    "f": "double",
+    "m": "decimal(9,2)",
+    "d": "string",
+    "d`e.f g": "string",
+    "gone": "string",
+    "kept": "string",
+    "n": "struct<a:int,`b c`:string>",
+    "wide": WIDE,
+    **dict.fromkeys(ODD, "string"),
+}
+BEFORE = {
+    "i": "int",
+    "f": "float",
+    "m": "decimal(5,2)",
+    "d": "date",
+    "d`e.f g": "date",
+    "gone": "string",
+    "kept": "string",
+}
+AFTER = {name: kind for name, kind in COLUMNS.items() if name != "gone"} | {
+    "d": "timestamp",
+    "d`e.f g": "timestamp",
+}
+AGAIN = {name: AFTER.get(name, "string") for name in ("i", "kept", "gone", *ODD)}
+
+
+def first_values(key: str, **other: Any) -> dict[str, Any]:
+    day = dict.fromkeys(("d", "d`e.f g"), "2024-02-03 00:00:00")
+    return {"i": 1, "f": 0.5, "m": None, **day, "kept": f"of {key}", **other}
+
+
+@pytest.fixture(scope="module")
+def steps(new_project: Callable[[str], Project]) -> dict[str, Any]:
+    """Three runs over a log with other columns each time; what was seen after each."""
+    project = new_project("evolving")
+    c = Evolving(project, "c", COLUMNS)
+    ignoring = Evolving(
+        project,
+        "ignoring",
+        {"v": "int", "w": "int", "x": "int"},
+        {"on_schema_change": "ignore"},
+        ignore_null_updates=True,
+    )
+    project.write(
+        "models/c_as_of.sql", "{{ config(materialized='view') }} {{ trueup.as_of('c', 1) }}"
+    )
+    tests = [
+        {"trueup.one_live_row_per_key": {"unique_key": ["k"]}},
+        {"trueup.consolidates_to_state": {"state": "ref('c_state')"}},
+    ]
+    page = {"version": 2, "models": [{"name": "c_changelog", "data_tests": tests}]}
+    project.write("models/c/_c.yml", yaml.safe_dump(page))
+    seen: dict[str, Any] = {"c": c, "ignoring": ignoring}
+
+    def build(step: str) -> None:
+        project.run(command="build")
+        c.run_oracle()
+        c.check()
+        seen[step] = {role: c.types_of(role) for role in TABLES}
+        seen[step]["as of"] = [row[2:] for row in c.select("c_as_of", "true")]
+
+    c.show(BEFORE)
+    ignoring.show({"v": "int", "w": "int"})
+    for key in ("changed", "same", "deleted", "silent"):
+        c.append(1, key, **first_values(key))
+    c.append(1, "lost", **first_values("lost", gone="something"))
+    ignoring.append(1, "a", v=1, w=2)
+    build("before")
+
+    c.show(AFTER)
+    ignoring.show({"v": "int", "x": "int"})
+    new = {
+        "i": 2**40,
+        "f": 0.1,
+        "m": None,
+        "d": "2024-02-03 04:05:06",
+        "d`e.f g": None,
+        "gone": "not in the log any more",
+        "n": (7, "seven"),
+        "wide": tuple(range(30)),
+        **{name: name for name in ODD},
+    }
+    c.append(2, "changed", **new)
+    c.append(2, "new", **new)
+    c.append(2, "same", **first_values("same"))
+    c.append(2, "lost", **first_values("lost", gone="something"))
+    c.append(2, "deleted")
+    ignoring.append(2, "a", v=3, x=4)
+    ignoring.append(2, "b", x=4)
+    build("after")
+    seen["ignored"] = multiset(project.rows("ignoring"))
+
+    c.show(AGAIN, renamed={"kept": "KEPT"})
+    for key in ("changed", "same"):
+        c.append(3, key, i=3, kept="still", gone="again", n=(8, "not in the log any more"))
+    build("again")
+    seen["gone"] = {row["k"]: row["gone"] for row in project.sql("select k, gone from {}.c")}
+    return seen
+
+
+def test_a_column_that_the_commands_have_come_to_have_is_added(steps: dict[str, Any]) -> None:
+    for role in ("changelog", "state"):
+        assert not {"n", "wide", *ODD} & steps["before"][role].keys()
+        assert {"n", "wide", *ODD} <= steps["after"][role].keys()
+        assert steps["after"][role]["n"] == "struct<a:int,b c:string>"
+
+
+def test_a_wider_type_is_taken_over_where_it_holds_every_value_of_the_old_one(
+    steps: dict[str, Any],
+) -> None:
+    for role in ("changelog", "state"):
+        for name in ("i", "f", "m", "d", "d`e.f g"):
+            expected = AFTER[name]
+            assert steps["before"][role][name] == BEFORE[name]
+            assert steps["after"][role][name] == expected
+
+
+def test_a_value_that_is_the_same_in_a_wider_type_is_no_change(steps: dict[str, Any]) -> None:
+    changed = {update.key for update in steps["c"].oracle.changelog if update.ts == 2}
+    assert ("same",) not in changed
+    assert ("lost",) in changed, "a value that was dropped is"
+
+
+def test_a_column_that_the_commands_have_no_more_stays_and_is_null_from_then_on(
+    steps: dict[str, Any],
+) -> None:
+    assert steps["after"]["changelog"]["gone"] == "string"
+    assert "gone" not in steps["after"]["commands"]
+
+
+def test_a_column_that_is_back_has_values_again(steps: dict[str, Any]) -> None:
+    assert steps["gone"] == {
+        "changed": "again",
+        "same": "again",
+        "lost": None,
+        "new": None,
+        "silent": None,
+    }
+
+
+def test_another_case_of_a_name_is_the_same_column(steps: dict[str, Any]) -> None:
+    assert "KEPT" in steps["again"]["commands"]
+    assert steps["again"]["changelog"] == steps["after"]["changelog"]
+
+
+def test_a_tick_before_the_change_reads_as_it_was(steps: dict[str, Any]) -> None:
+    then = multiset(steps["c"].oracle.as_of(1)[0])
+    assert then
+    for step in ("before", "after", "again"):
+        assert multiset(steps[step]["as of"]) == then
+
+
+def test_a_state_made_anew_from_the_changelog_has_the_same_rows(steps: dict[str, Any]) -> None:
+    c = steps["c"]
+    c.project.run("c_state", "--full-refresh")
+    c.check()
+    c.append(4, "changed", i=4, kept="after the rebuild")
+    c.project.run("c_commands+", command="build")
+    c.run_oracle()
+    c.check()
+
+
+def test_with_the_option_ignore_a_new_column_is_left_out_and_a_dropped_one_null(
+    steps: dict[str, Any],
+) -> None:
+    assert steps["ignored"] == multiset([("a", 3, None), ("b", None, None)])
+
+
+# ------------------------------------------------------------------ a run that was killed
+
+
+WIDENED = {"type": "timestamp", "old_type": "date"}
+STAGES = {
+    **{f"changelog_{count}": (count, 0) for count in range(1, 5)},
+    **{f"state_{count}": (4, count) for count in range(1, 4)},
+}
+"""After how many statements of the changelog and of the state a run was killed."""
+
+
+def widening(project: Project, table: str, column: str) -> list[str]:
+    """The statements that make a date of a table of the collection `c` a timestamp."""
+    relation = f"{project.name}.c_{table}"
+    statements: list[str] = in_model("c_batch").widen_column_sqls(
+        relation, {"name": column, **WIDENED}
+    )
+    return statements
+
+
+@pytest.fixture(scope="module")
+def killed(new_project: Callable[[str], Project]) -> Evolving:
+    """A collection with a date for each stage, all of them widened as far as the stage says."""
+    project = new_project("killed")
+    columns = [*STAGES, "begun_and_put_back", "begun_and_dropped"]
+    c = Evolving(project, "c", dict.fromkeys(columns, "string"))
+    c.show(dict.fromkeys(columns, "date"))
+    day = dict.fromkeys(columns, "2024-02-03 00:00:00")
+    for key in ("a", "b", "c"):
+        c.append(1, key, **day)
+    project.run("c_commands+")
+    c.run_oracle()
+
+    stages = {**STAGES, "begun_and_put_back": (2, 0), "begun_and_dropped": (3, 0)}
+    for column, counts in stages.items():
+        for table, count in zip(("changelog", "state"), counts, strict=True):
+            for statement in widening(project, table, column)[:count]:
+                project.sql(statement)
+    c.show(dict.fromkeys(STAGES, "timestamp") | {"begun_and_put_back": "date"})
+    noon = dict.fromkeys(STAGES, "2024-02-03 04:05:06")
+    c.append(2, "a", **noon, begun_and_put_back="2024-02-04 00:00:00")
+    c.append(2, "b", **day)
+    project.run("c_commands", "c_batch", fails=True)
+    said = refused(project, "c")
+    assert "Got: _widening_begun_and_put_back" in said
+    (advice,) = re.findall(r"alter table .* drop column .*`", said)
+    project.sql(advice)
+    project.run("c_commands+")
+    c.run_oracle()
+    return c
+
+
+@pytest.mark.parametrize("role", ["changelog", "state"])
+def test_a_run_that_was_killed_while_it_widened_a_column_is_made_up_for(
+    killed: Evolving, role: str
+) -> None:
+    types = killed.types_of(role)
+    assert {types[name] for name in STAGES} == {"timestamp"}
+    assert not [name for name in types if name.startswith("_widening")]
+    killed.check()
+
+
+def test_a_widening_is_called_off_by_hand_and_leaves_the_old_type_and_all_values(
+    killed: Evolving,
+) -> None:
+    for role in ("changelog", "state"):
+        assert killed.types_of(role)["begun_and_put_back"] == "date"
+    (row,) = killed.select("c_state", "k = 'a'")
+    assert row[-2] == "2024-02-04 00:00:00"
+
+
+def test_a_column_that_is_dropped_while_it_is_widened_keeps_its_values(killed: Evolving) -> None:
+    rows = {row[2]: row[-1] for row in killed.select("c_state", "_kind = 'row'")}
+    assert rows == {"a": None, "b": None, "c": "2024-02-03 00:00:00"}
+
+
+def test_a_batch_that_is_appended_while_a_column_is_widened_is_lost_not_its_dates(
+    killed: Evolving, tmp_path: Path
+) -> None:
+    project, started, widened = killed.project, tmp_path / "started", tmp_path / "widened"
+
+    def slowly(kind: str) -> str:
+        started.touch()
+        while not widened.exists():
+            time.sleep(0.1)
+        return kind
+
+    killed.show(dict.fromkeys((*STAGES, "begun_and_put_back"), "timestamp"))
+    project.spark.udf.register("slowly", slowly)
+    project.sql(
+        "create or replace temporary view appended as select * except (_kind, _seq),"
+        " slowly(_kind) as _kind, 3L as _seq from {}.c_batch"
+    )
+    append = in_model("c_changelog").append_batch_sql(
+        "killed.c_changelog", "select * from appended"
+    )
+    with ThreadPoolExecutor() as pool:
+        appended = pool.submit(project.sql, append)
+        while not started.exists():
+            time.sleep(0.1)
+        for statement in widening(project, "changelog", "begun_and_put_back"):
+            project.sql(statement)
+        widened.touch()
+        with pytest.raises(RuntimeError, match="nothing of this batch is written; run again"):
+            appended.result()
+    killed.append(3, "b", begun_and_put_back="2024-02-05 00:00:00")
+    project.run("c_commands+")
+    killed.run_oracle()
+    killed.check()
+
+
+# ------------------------------------------------------------------ what is refused
+
+REFUSED: dict[str, tuple[dict[str, Any], dict[str, str], dict[str, str], str]] = {
+    "narrowed": ({}, {"v": "bigint"}, {"v": "int"}, "Got: v, which was bigint and is int"),
+    "nested": (
+        {},
+        {"n": WIDE},
+        {"n": WIDE.replace("29`: int", "29`: bigint")},
+        "field 29:bigint",
+    ),
+    "rekeyed": ({}, {"k": "int"}, {"k": "bigint"}, "Got: k, which was int and is bigint"),
+    "reordered": (
+        {},
+        {"log_order": "bigint"},
+        {"log_order": "string"},
+        "Got: struct<_1:string>",
+    ),
+    "failing": (
+        {"on_schema_change": "fail"},
+        {"v": "int"},
+        {"w": "int"},
+        "Got: w, which is new; v, which is missing",
+    ),
+    "ignoring": (
+        {"on_schema_change": "ignore"},
+        {"v": "int"},
+        {"v": "bigint"},
+        "Got: v, which was int and is bigint",
+    ),
+}
+"""Options, columns before, columns that are refused, and what came."""
+
+
+def test_other_changes_are_refused_with_what_to_do_and_nothing_is_touched(
+    new_project: Callable[[str], Project],
+) -> None:
+    project = new_project("refused")
+    values = {"v": "string", "w": "string", "n": WIDE}
+    collections = {name: Evolving(project, name, values, case[0]) for name, case in REFUSED.items()}
+    roles = ("changelog", "state")
+    models = [" ".join(f"{name}_{role}" for name in REFUSED) for role in TABLES]
+    for name, collection in collections.items():
+        collection.show(REFUSED[name][1])
+        collection.append(1, "1", v="1", w="1")
+    project.run(*models[:3])
+    types = {name: [each.types_of(role) for role in roles] for name, each in collections.items()}
+    for name, collection in collections.items():
+        collection.show(REFUSED[name][2])
+        collection.append(2, "1", v="2", w="2")
+    project.run(*models[:2], fails=True)
+
+    for name, collection in collections.items():
+        assert REFUSED[name][3] in refused(project, name)
+        assert types[name] == [collection.types_of(role) for role in roles]
+    advice = re.search(r"alter table .* set tblproperties \(.*\)", refused(project, "reordered"))
+    assert advice
+    project.sql(advice[0])
+    for name, collection in collections.items():
+        if name != "reordered":
+            collection.show(REFUSED[name][1])
+    project.run(*models)
+    for name in REFUSED:
+        assert [row["_seq"] for row in project.progress(name)] == [1, 2]
