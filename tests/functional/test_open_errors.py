@@ -1,0 +1,106 @@
+"""Errors where they are looked for: a column of the collection, and a test that counts them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.acceptance import Column, multiset
+from tests.oracle import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+KEY = [Column("k", "string")]
+VALUE = [Column("v", "string"), Column("n", "int")]
+INLINE = "what's `wrong`"
+
+TESTS: dict[str, dict[str, Any]] = {
+    "all": {},
+    "values": {"kinds": ["value"]},
+    "keys": {"kinds": ["key", "null_key"]},
+    "tolerated": {"config": {"warn_if": "> 4", "error_if": "> 4"}},
+    "warned": {"config": {"severity": "warn"}},
+}
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    """A collection with errors of every kind; two others whose values have the column's name."""
+    project = new_project("open_errors")
+    project.add_collection("c", KEY, VALUE, {"inline_errors": INLINE})
+    for name, inline in {"of_a_value": "N", "of_the_key": "K"}.items():
+        project.add_collection(name, KEY, VALUE, {"inline_errors": inline})
+    tests = [{"trueup.no_open_errors": {"name": name, **given}} for name, given in TESTS.items()]
+    page = {"version": 2, "models": [{"name": "c_errors", "data_tests": tests}]}
+    project.write("models/c/_c.yml", yaml.safe_dump(page))
+    project.append(
+        "c",
+        [
+            Command(1, (1,), ("good",), ("kept", 1)),
+            Command(1, (1,), ("broken",), ("replaced", 2)),
+            Command(2, (1,), ("broken",), None, "no number"),
+            Command(2, (1,), ("born broken",), None, ""),
+            Command(2, (1,), None, None, "not utf-8", "x00ff"),
+            Command(2, (1,), None, None, "no key", "null"),
+        ],
+    )
+    project.run("c_commands+")
+    return project
+
+
+def outcomes(project: Project, *, fails: bool) -> dict[str, str]:
+    project.run("c_errors", command="test", fails=fails)
+    return dict(message.split(": ", 1) for message in project.messages)
+
+
+def test_an_error_shows_beside_nulls_where_its_key_is_known(project: Project) -> None:
+    assert project.spark.table("open_errors.c").columns == ["k", INLINE, "v", "n"]
+    assert multiset(project.rows("c")) == multiset(
+        [
+            ("good", None, "kept", 1),
+            ("broken", "no number", None, None),
+            ("born broken", "", None, None),
+        ]
+    )
+
+
+def test_open_errors_are_counted_by_kind_and_tolerated_as_far_as_is_said(project: Project) -> None:
+    said = outcomes(project, fails=True)
+    assert said["all"].startswith("Got 4 results")
+    assert said["values"].startswith("Got 2 results")
+    assert said["keys"].startswith("Got 2 results")
+    assert not said["tolerated"].startswith("Got")
+    assert said["warned"].startswith("Got 4 results, configured to warn")
+
+
+def test_errors_that_are_mended_or_deleted_are_gone_from_both(project: Project) -> None:
+    project.append(
+        "c",
+        [
+            Command(3, (1,), ("broken",), ("mended", 3)),
+            Command(3, (1,), ("born broken",), None),
+            Command(3, (1,), None, None, None, "x00ff"),
+            Command(3, (1,), None, None, None, "null"),
+        ],
+    )
+    project.run("c_commands+")
+    assert multiset(project.rows("c")) == multiset(
+        [("good", None, "kept", 1), ("broken", None, "mended", 3)]
+    )
+    outcomes(project, fails=False)
+
+
+@pytest.mark.parametrize(("name", "inline"), [("of_a_value", "N"), ("of_the_key", "K")])
+def test_a_column_for_errors_with_the_name_of_another_is_refused(
+    project: Project, name: str, inline: str
+) -> None:
+    project.run(f"{name}_commands", f"{name}_batch", fails=True)
+    said = "\n".join(project.messages)
+    assert "Option `inline_errors` in `meta.trueup`" in said
+    assert "must be a name that no key or value column has (k, v, n)." in said
+    assert f"Got: {inline}" in said
