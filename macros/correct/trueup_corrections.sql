@@ -10,24 +10,37 @@
 
     {{ run_hooks(pre_hooks) }}
 
-    {%- if options.late != 'correct' -%}
-        {%- do trueup._no_op('late: ' ~ options.late ~ ', nothing is corrected') -%}
-    {%- elif should_full_refresh() and trueup._var('trueup_rebase') -%}
+    {%- if should_full_refresh() and trueup._var('trueup_rebase') -%}
         {%- do trueup._no_op('a rebase begins again, nothing is corrected') -%}
+    {%- elif options.late != 'correct' and options.verify == 'never' -%}
+        {%- do trueup._no_op('late: ' ~ options.late ~ ', verify: never') -%}
     {%- else -%}
         {%- set shard = trueup.prepare_shard(collection, 'corrections', options) -%}
         {%- set columns = trueup.follow_columns(shard, options) -%}
+        {%- set is_healed = trueup.verify_and_heal(
+            collection, shard, columns, target_relation, options
+        ) -%}
+        {%- if options.late == 'correct' -%}
         {%- do run_query(trueup.declare_frontier_sql(collection, shard.frontier)) -%}
         {%- do trueup.create_persisted_view(
             collection, shard, trueup._value_names(columns, shard.unique_key), options
         ) -%}
         {%- do trueup.create_history_view(collection, shard, columns, options) -%}
         {%- call statement('main') -%}
+            {%- if is_healed -%}
+            insert into {{ target_relation }} by name {{ compiled_code }}
+            {%- else -%}
             {{ trueup.create_table_sql(target_relation, compiled_code, replace=true) }}
+            {%- endif -%}
         {%- endcall -%}
         {%- do trueup.drop_kept_steps(shard.extras) -%}
+        {%- else -%}
+            {%- do trueup._no_op('nothing to correct') -%}
+        {%- endif -%}
+        {%- if is_healed or options.late == 'correct' -%}
         {%- do trueup._report(trueup.get_correction_report(target_relation)) -%}
         {%- do trueup._finish(target_relation) -%}
+        {%- endif -%}
     {%- endif -%}
 
     {{ run_hooks(post_hooks) }}

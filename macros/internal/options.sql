@@ -23,6 +23,7 @@
         },
         'ties': {'default': 'hash', 'allowed': ['hash', 'fail', 'prefer_delete', 'prefer_upsert']},
         'rehydrate': {'default': 'udaf', 'allowed': ['udaf', 'native']},
+        'verify': {'default': 'always', 'allowed': 'verify'},
     }) }}
 {%- endmacro %}
 
@@ -62,6 +63,12 @@
         {%- if value is not string or not value.strip() -%}
             {%- set must = {'expression': 'an SQL expression', 'name': 'the name of a column'} -%}
             {%- do trueup._refuse(subject, must[allowed], value) -%}
+        {%- endif -%}
+    {%- elif allowed == 'verify' -%}
+        {%- if value not in ['always', 'never'] and not (value is integer and value > 0) -%}
+            {%- do trueup._refuse(
+                subject, 'always, never, or a number of batches above 0', value
+            ) -%}
         {%- endif -%}
     {%- elif allowed == 'boolean' -%}
         {%- if value is not boolean -%}
