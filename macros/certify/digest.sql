@@ -40,22 +40,28 @@ transform(
 {%- endmacro %}
 
 
-{#- The type of a digest. -#}
-{% macro _digest_type() -%}
-    {{ return('struct<bucket: int, length: bigint, checksum: bigint, mark: bigint>') }}
-{%- endmacro %}
-
-
 {#- The columns that are not null as text, each with its name, in the sequence of their names. -#}
 {% macro _named_text_expr(columns, prefix) -%}
     {%- set texts = [] -%}
     {%- for column in columns | sort(attribute='name') -%}
         {%- set value = prefix ~ trueup._quote(column.name) -%}
-        {%- set text = trueup._encode_expr(value, trueup._parse_type(column.type)) -%}
+        {%- set text = trueup._widest_text_expr(value, column.type) -%}
         {%- do texts.append(
             'case when ' ~ value ~ ' is not null then concat('
-            ~ trueup._literal(column.name | lower ~ '=') ~ ', ' ~ text ~ ') end'
+            ~ trueup._literal(column.name | lower) ~ ', char(2), ' ~ text ~ ') end'
         ) -%}
     {%- endfor -%}
 concat_ws(char(2), {{ texts | join(', ') }})
+{%- endmacro %}
+
+
+{#-
+    The text of a value, which stays the same when its column is widened: numbers have one text in
+    all widths; a date is written as the timestamp that it would become, in UTC.
+-#}
+{% macro _widest_text_expr(value, type) -%}
+    {%- if type == 'date' -%}
+        {{ return('cast(unix_date(' ~ value ~ ') * 86400000000 as string)') }}
+    {%- endif -%}
+    {{ return(trueup._encode_expr(value, trueup._parse_type(type))) }}
 {%- endmacro %}
