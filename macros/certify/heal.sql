@@ -3,8 +3,11 @@
     the changelog, in one commit, and what was found is reported.
 -#}
 
-{#- CTEs of what the changelog has in wrong buckets, up to the batch `seq`; they end with `truth`. -#}
-{% macro consolidate_buckets(changelog, unique_key, columns, seq, buckets) -%}
+{#-
+    CTEs of what the changelog has in wrong buckets, in all of them with none, up to the batch
+    `seq`; they end with `truth`.
+-#}
+{% macro consolidate_buckets(changelog, unique_key, columns, seq, buckets=none) -%}
     {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
     {%- set value = 'struct(' ~ trueup._column_list(values + ['_error']) ~ ')' -%}
@@ -15,7 +18,9 @@ past as (
     where
         _kind = 'update'
         and _seq <= {{ seq }}
-        and {{ trueup.digest_expr(unique_key, columns) }}.bucket in ({{ buckets | join(', ') }})
+        {%- if buckets is not none %}
+        and {{ trueup._in_buckets_expr(unique_key, columns, buckets) }}
+        {%- endif %}
 
 ),
 
@@ -70,7 +75,7 @@ using (
         {{ identity }},
         _value.*,
         _ts,
-        case when _value._error is null then 'row' else 'error' end as _kind,
+        {{ trueup._kind_expr('_value._error') }} as _kind,
         _seq,
         cast(null as bigint) as _upper
     from truth
@@ -87,7 +92,7 @@ using (
     left join truth on false
 ) as healed
     on healed._purged = case
-        when state._kind <> 'progress'
+        when not (state._kind <=> 'progress')
             then {{ trueup.digest_expr(unique_key, columns, alias='state') }}.bucket
     end
 when matched then delete
@@ -97,10 +102,42 @@ when not matched and healed._purged is null then insert ({{ trueup._column_list(
 
 
 {#-
-    What a heal changes, as a select of the form of the corrections: one row for each row of the
-    state that should not be there, or is missing, or is another.
+    The statement that makes the whole state anew, for one whose progress row is not what it should
+    be: nothing says which batches its rows are of.
 -#}
-{% macro external_edits_sql(state, changelog, unique_key, columns, frontier, buckets) -%}
+{% macro restore_state_sql(state, changelog, unique_key, columns, seq, upper) -%}
+    {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
+insert overwrite {{ state }} by name
+with
+
+{{ trueup.consolidate_buckets(changelog, unique_key, columns, seq) }}
+
+select
+    {{ identity }},
+    _value.*,
+    _ts,
+    {{ trueup._kind_expr('_value._error') }} as _kind,
+    _seq,
+    cast(null as bigint) as _upper
+from truth
+union all
+select
+    {{ trueup._column_list(unique_key + ['_error_key'], alias='truth') }},
+    truth._value.*,
+    truth._ts,
+    'progress' as _kind,
+    cast({{ seq }} as bigint) as _seq,
+    cast({{ upper }} as bigint) as _upper
+from (values (0)) as once
+left join truth on false
+{%- endmacro %}
+
+
+{#-
+    What a heal changes, as a select of the form of the corrections: one row for each row of the
+    state that should not be there, or is missing, or is another. With no `buckets` all are compared.
+-#}
+{% macro external_edits_sql(state, changelog, unique_key, columns, frontier, buckets=none) -%}
     {%- set names = unique_key + ['_error_key'] -%}
     {%- set identity = trueup._column_list(names) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
@@ -113,11 +150,16 @@ with
 
 held as (
 
-    select {{ identity }}, {{ value }} as _value
+    select
+        {{ identity }},
+        {{ value }} as _value,
+        _kind <=> {{ trueup._kind_expr('_error') }} as _is_of_its_kind
     from {{ state }}
     where
-        _kind <> 'progress'
-        and {{ trueup.digest_expr(unique_key, columns) }}.bucket in ({{ buckets | join(', ') }})
+        not (_kind <=> 'progress')
+        {%- if buckets is not none %}
+        and {{ trueup._in_buckets_expr(unique_key, columns, buckets) }}
+        {%- endif %}
 
 ),
 
@@ -142,34 +184,55 @@ select
 from truth
 full outer join counted
     on {{ trueup._same_key(names, 'truth', 'counted') }}
-where not (truth._value <=> counted._value) or counted._row_count > 1
+where
+    not (truth._value <=> counted._value)
+    or counted._row_count > 1
+    or not counted._is_of_its_kind
+{%- endmacro %}
+
+
+{% macro _in_buckets_expr(unique_key, columns, buckets) -%}
+    {{ return(
+        trueup.digest_expr(unique_key, columns) ~ '.bucket in (' ~ (buckets | join(', ')) ~ ')'
+    ) }}
 {%- endmacro %}
 
 
 {#-
     Verifies the state and heals it where it has to be, before anything reads it: a row that someone
     changed would enter the changelog as the retraction of something that was never added. Writes
-    what it finds into `corrections`, and returns whether it found anything.
+    what it finds into `corrections`, and returns what it has done, none where it had nothing to do.
 -#}
-{% macro verify_and_heal(collection, shard, columns, corrections, options) -%}
+{% macro verify_and_heal(shard, columns, corrections, options) -%}
     {%- set frontier = shard.frontier -%}
-    {%- if not trueup._is_verification_due(options.verify, frontier.last_seq) -%}
-        {{ return(false) }}
+    {%- set upper = frontier.lower if frontier.last_seq > 0 else 'null' -%}
+    {%- if not shard.is_state_lost
+            and not trueup._is_verification_due(options.verify, frontier.last_seq) -%}
+        {{ return(none) }}
     {%- endif -%}
-    {%- set buckets = trueup.get_wrong_buckets(
-        shard.state, shard.changelog, shard.unique_key, columns, frontier.last_seq
+    {%- set found = trueup.get_differences(
+        shard.state, shard.changelog, shard.unique_key, columns, frontier.last_seq, upper
     ) -%}
-    {%- if not buckets -%}
-        {{ return(false) }}
+    {%- set is_restored = shard.is_state_lost or found.is_progress_wrong -%}
+    {%- if not (found.buckets or is_restored or found.are_batches_wrong) -%}
+        {{ return(none) }}
     {%- endif -%}
     {%- do trueup.require_sound_changelog(shard.changelog, shard.unique_key, columns) -%}
     {%- do run_query(trueup.create_table_sql(corrections, trueup.external_edits_sql(
-        shard.state, shard.changelog, shard.unique_key, columns, frontier, buckets
+        shard.state, shard.changelog, shard.unique_key, columns, frontier,
+        none if is_restored else found.buckets
     ), replace=true)) -%}
+    {%- if is_restored -%}
+        {%- do run_query(trueup.restore_state_sql(
+            shard.state, shard.changelog, shard.unique_key, columns, frontier.last_seq, upper
+        )) -%}
+        {{ return('the state was made anew, its progress row was not that of batch '
+            ~ frontier.last_seq) }}
+    {%- endif -%}
     {%- do run_query(trueup.heal_sql(
-        shard.state, shard.changelog, shard.unique_key, columns, frontier.last_seq, buckets
+        shard.state, shard.changelog, shard.unique_key, columns, frontier.last_seq, found.buckets
     )) -%}
-    {{ return(true) }}
+    {{ return((found.buckets | length) ~ ' buckets of the state were healed') }}
 {%- endmacro %}
 
 
@@ -177,5 +240,18 @@ where not (truth._value <=> counted._value) or counted._row_count > 1
 {% macro _is_verification_due(verify, last_seq) -%}
     {{ return(
         last_seq > 0 and (verify == 'always' or (verify is integer and last_seq % verify == 0))
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    Whether the state is not one that a run leaves, even one that is killed: it is not there, has no
+    progress row, or is more than one batch behind.
+-#}
+{% macro _is_state_lost(was_there, position) -%}
+    {{ return(
+        position.applied_seq is none
+        or position.applied_seq < position.last_seq - 1
+        or (position.last_seq > 0 and not was_there)
     ) }}
 {%- endmacro %}

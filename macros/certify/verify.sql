@@ -3,17 +3,22 @@
     certificate of the batch that it has applied; only buckets that differ are looked at closer.
 -#}
 
-{#- The buckets in which the state differs from its certificate, a list. -#}
-{% macro get_wrong_buckets(state, changelog, unique_key, columns, seq) -%}
-    {%- set wrong = run_query(trueup.wrong_buckets_sql(
-        state, changelog, unique_key, columns, seq
-    )).rows[0][0] -%}
-    {{ return(fromjson(wrong)) }}
+{#-
+    What is wrong with the state at the batch `seq`. A dict: `buckets`, the list of those that
+    differ from the certificate; `is_progress_wrong`, whether it has another progress row than the
+    one it should; `are_batches_wrong`, whether the changelog has not one progress row a batch.
+-#}
+{% macro get_differences(state, changelog, unique_key, columns, seq, upper) -%}
+    {%- set found = run_query(trueup.differences_sql(
+        state, changelog, unique_key, columns, seq, upper
+    )).rows[0].dict() -%}
+    {%- do found.update({'buckets': fromjson(found.buckets)}) -%}
+    {{ return(found) }}
 {%- endmacro %}
 
 
-{#- The select behind `get_wrong_buckets`: one row, the buckets in JSON. -#}
-{% macro wrong_buckets_sql(state, changelog, unique_key, columns, seq) -%}
+{#- The select behind `get_differences`: one row, the buckets in JSON. -#}
+{% macro differences_sql(state, changelog, unique_key, columns, seq, upper) -%}
 with
 
 expected as (
@@ -25,10 +30,11 @@ expected as (
 state_rows as (
 
     select
-        1 as _diff,
+        -- A row of another kind than its own counts for nothing.
+        case when _kind <=> {{ trueup._kind_expr('_error') }} then 1 else 0 end as _diff,
         {{ trueup.digest_expr(unique_key, columns) }} as _digest
     from {{ state }}
-    where _kind <> 'progress'
+    where not (_kind <=> 'progress')
 
 ),
 
@@ -51,24 +57,64 @@ wrong as (
     full outer join held on expected.bucket = held.bucket
     where not ({{ trueup._same_sums_expr('expected', 'held') }})
 
+),
+
+wrong_buckets as (
+
+    select to_json(sort_array(collect_list(bucket))) as buckets from wrong
+
+),
+
+state_progress as (
+
+    select count(*) <> 1 or not (max(struct(_seq, _upper)) <=> named_struct(
+        '_seq', cast({{ seq }} as bigint), '_upper', cast({{ upper }} as bigint)
+    )) as is_progress_wrong
+    from {{ state }}
+    where _kind = 'progress'
+
+),
+
+changelog_progress as (
+
+    select count(*) <> {{ seq }} or count(distinct _seq) <> {{ seq }} as are_batches_wrong
+    from {{ changelog }}
+    where _kind = 'progress'
+
 )
 
-select to_json(sort_array(collect_list(bucket))) from wrong
+select
+    buckets,
+    is_progress_wrong,
+    are_batches_wrong
+from wrong_buckets
+cross join state_progress
+cross join changelog_progress
+{%- endmacro %}
+
+
+{#- The kind of a row of the state: whether it is a row or an open error. -#}
+{% macro _kind_expr(error) -%}
+    {{ return('case when ' ~ error ~ " is null then 'row' else 'error' end") }}
 {%- endmacro %}
 
 
 {#-
     Raises where the updates of the changelog do not add up to its certificates, and names the first
-    batch from which on they do not.
+    batch of which they do not.
 -#}
 {% macro require_sound_changelog(changelog, unique_key, columns) -%}
-    {%- set row = run_query(trueup.first_damaged_batch_sql(
-        changelog, unique_key, columns
-    )).rows[0] -%}
-    {%- if row[0] is not none -%}
+    {%- set query -%}
+select min(_seq)
+from (
+    {{ trueup.damaged_batches_sql(changelog, unique_key, columns) | indent }}
+)
+    {%- endset -%}
+    {%- set first = run_query(query).rows[0][0] -%}
+    {%- if first is not none -%}
         {%- do trueup._refuse(
-            'Batch ' ~ row[0] ~ ' of ' ~ changelog, 'what its certificate says',
-            'updates that were lost, doubled or changed',
+            'Batch ' ~ first ~ ' of ' ~ changelog, 'what its certificate says',
+            'rows that were lost, doubled or changed',
             'The changelog is the only copy of its history and is never healed: restore it from a'
             ~ ' snapshot or a backup, or start again from the log with --full-refresh and'
             ~ " --vars '{trueup_rebase: true}'."
@@ -78,34 +124,47 @@ select to_json(sort_array(collect_list(bucket))) from wrong
 
 
 {#-
-    The select behind it: one row, the number of the first damaged batch, or null. The updates up to
-    a batch add up to its certificate; where the past was compacted, from the batch on that was the
-    last one then.
+    A select of the batches whose progress row is not there once, or whose updates are not the
+    difference between its certificate and that of the batch before. Where the past was compacted,
+    all updates up to the batch that was the last one then are taken for its own.
 -#}
-{% macro first_damaged_batch_sql(changelog, unique_key, columns) -%}
+{% macro damaged_batches_sql(changelog, unique_key, columns) -%}
+    {%- set sums = trueup._certificate_sums() + ['value_xor'] -%}
 with
 
-totals as (
+progress as (
 
     select
         _seq,
-        coalesce(_statistics.since, -9223372036854775808) as since,
-        {{ trueup._total_list('_certificate') }}
+        count(*) as progress_count,
+        max(coalesce(_statistics.since, -9223372036854775808)) as since,
+        any_value(_certificate) as _certificate
     from {{ changelog }}
-    where _kind = 'progress' and _certificate is not null
+    where _kind = 'progress'
+    group by _seq
 
 ),
 
 first_whole as (
 
-    select min(_seq) as _seq from totals where since = (select max(since) from totals)
+    select min(_seq) as _seq from progress where since = (select max(since) from progress)
+
+),
+
+certified as (
+
+    select
+        *,
+        {{ trueup._total_list('_certificate') }}
+    from progress
+    where _seq >= (select _seq from first_whole)
 
 ),
 
 digested as (
 
     select
-        _seq,
+        greatest(_seq, (select _seq from first_whole)) as _seq,
         _diff,
         {{ trueup.digest_expr(unique_key, columns) }} as _digest
     from {{ changelog }}
@@ -134,34 +193,36 @@ added as (
 
 batches as (
 
-    select
-        coalesce(totals._seq, added._seq) as _seq,
-        totals._seq is null as is_unknown,
-        {% for name in trueup._certificate_sums() -%}
-        totals.{{ name }} as certified_{{ name }},
-        coalesce(added.{{ name }}, 0) as added_{{ name }},
-        {% endfor -%}
-        totals.value_xor as certified_value_xor,
-        coalesce(added.value_xor, 0) as added_value_xor
-    from totals
-    full outer join added on totals._seq = added._seq
+    select explode(sequence(1, max(_seq))) as _seq from {{ changelog }}
 
 ),
 
 compared as (
 
     select
-        _seq,
-        is_unknown
-        {%- for name in trueup._certificate_sums() %}
-        or certified_{{ name }} <> sum(added_{{ name }}) over (order by _seq)
-        {%- endfor %}
-        or certified_value_xor <> bit_xor(added_value_xor) over (order by _seq) as is_damaged
+        batches._seq,
+        coalesce(progress.progress_count, 0) as progress_count,
+        batches._seq < (select _seq from first_whole) as is_compacted,
+        {% for name in sums -%}
+        {%- set before = 'coalesce(lag(certified.' ~ name ~ ') over (order by batches._seq), 0L)' -%}
+        certified.{{ name }} {{ '^' if name == 'value_xor' else '-' }} {{ before }}
+            as certified_{{ name }},
+        coalesce(added.{{ name }}, 0) as added_{{ name }}{{ ',' if not loop.last }}
+        {% endfor %}
     from batches
+    left join progress on batches._seq = progress._seq
+    left join certified on batches._seq = certified._seq
+    left join added on batches._seq = added._seq
 
 )
 
-select min(_seq)
+select * except (is_compacted)
 from compared
-where is_damaged and _seq >= (select _seq from first_whole)
+where
+    progress_count <> 1
+    or not is_compacted and not (
+        {%- for name in sums %}
+        {{ 'and ' if not loop.first }}certified_{{ name }} <=> added_{{ name }}
+        {%- endfor %}
+    )
 {%- endmacro %}
