@@ -207,7 +207,7 @@ def test_no_setting_of_the_session_changes_a_digest(spark: SparkSession) -> None
     }
     found = set()
     for name, values in settings_.items():
-        before = spark.conf.get(name)
+        before = str(spark.conf.get(name))
         for value in values:
             spark.conf.set(name, value)
             found.add(spark.sql(query).first())
@@ -225,6 +225,22 @@ def certificate(spark: SparkSession, rows: Sequence[tuple[Any, ...]], diffs: Seq
     entries = TRUEUP.certify_rows("certified_rows")
     query = f"with entries as ({entries}) {TRUEUP.add_up_certificates('entries')}"
     return sorted(tuple(one) for one in spark.sql(query).collect())
+
+
+def test_a_certificate_is_the_sums_of_the_digests(
+    spark: SparkSession, digests: Callable[..., list[Any]]
+) -> None:
+    expected: dict[int, list[int]] = {}
+    for one in digests(DISTINCT):
+        sums = expected.setdefault(one["bucket"], [0] * 5)
+        low, high = one["checksum"] & 0xFFFFFFFF, one["checksum"] >> 32
+        for place, number in enumerate((1, one["length"], low, high)):
+            sums[place] += number
+        sums[4] ^= one["mark"]
+        assert one["mark"] != one["checksum"]
+
+    found = certificate(spark, DISTINCT, [1] * len(DISTINCT))
+    assert found == sorted((bucket, *sums) for bucket, sums in expected.items())
 
 
 def test_a_certificate_is_linear_and_free_of_order(spark: SparkSession) -> None:
