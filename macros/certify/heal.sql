@@ -102,38 +102,6 @@ when not matched and healed._purged is null then insert ({{ trueup._column_list(
 
 
 {#-
-    The statement that makes the whole state anew, for one whose progress row is not what it should
-    be: nothing says which batches its rows are of.
--#}
-{% macro restore_state_sql(state, changelog, unique_key, columns, seq, upper) -%}
-    {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
-insert overwrite {{ state }} by name
-with
-
-{{ trueup.consolidate_buckets(changelog, unique_key, columns, seq) }}
-
-select
-    {{ identity }},
-    _value.*,
-    _ts,
-    {{ trueup._kind_expr('_value._error') }} as _kind,
-    _seq,
-    cast(null as bigint) as _upper
-from truth
-union all
-select
-    {{ trueup._column_list(unique_key + ['_error_key'], alias='truth') }},
-    truth._value.*,
-    truth._ts,
-    'progress' as _kind,
-    cast({{ seq }} as bigint) as _seq,
-    cast({{ upper }} as bigint) as _upper
-from (values (0)) as once
-left join truth on false
-{%- endmacro %}
-
-
-{#-
     What a heal changes, as a select of the form of the corrections: one row for each row of the
     state that should not be there, or is missing, or is another. With no `buckets` all are compared.
 -#}
@@ -223,9 +191,10 @@ where
         none if is_restored else found.buckets
     ), replace=true)) -%}
     {%- if is_restored -%}
-        {%- do run_query(trueup.restore_state_sql(
-            shard.state, shard.changelog, shard.unique_key, columns, frontier.last_seq, upper
-        )) -%}
+        {%- do run_query(
+            'insert overwrite ' ~ shard.state ~ ' by name\n'
+            ~ trueup.rehydrate_sql(shard.changelog, shard.unique_key)
+        ) -%}
         {{ return('the state was made anew, its progress row was not that of batch '
             ~ frontier.last_seq) }}
     {%- endif -%}

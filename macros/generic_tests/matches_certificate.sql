@@ -10,7 +10,7 @@
     {%- if execute -%}
         {%- set names = trueup.get_columns('select * from ' ~ model) | map(attribute='name') | list -%}
         {%- if '_certificate' in names -%}
-{{ trueup.damaged_batches_sql(model, unique_key, trueup.get_shard_columns(model)) }}
+{{ trueup.damaged_batches_sql(model, unique_key, trueup.get_exact_columns(model)) }}
         {%- else -%}
             {%- if not changelog -%}
                 {%- do trueup._refuse(
@@ -19,7 +19,7 @@
                 ) -%}
             {%- endif -%}
 {{ trueup.compare_with_certificate(
-    model, changelog, unique_key, trueup.get_shard_columns(changelog),
+    model, changelog, unique_key, trueup.get_exact_columns(changelog),
     is_state='_kind' in names, inline_errors=inline_errors
 ) }}
         {%- endif -%}

@@ -9,17 +9,15 @@
     it, and returns the key and value columns that they have then. Raises before it touches them.
 -#}
 {% macro evolve_shard(changelog, state, unique_key, columns, options) -%}
-    {%- set shard_columns = trueup.get_shard_columns(changelog) -%}
-    {%- set changes = trueup.find_schema_changes(columns, shard_columns) -%}
+    {%- set changes = trueup.find_schema_changes(columns, trueup.get_shard_columns(changelog)) -%}
     {%- do trueup._require_evolvable(changelog, changes, columns, unique_key, options) -%}
     {%- if options.on_schema_change == 'append_new_columns'
             and (changes.added or changes.widened or changes.unfinished) -%}
         {%- for table in [state, changelog] -%}
             {%- do trueup._evolve_table(table, columns) -%}
         {%- endfor -%}
-        {%- set shard_columns = trueup.get_shard_columns(changelog) -%}
     {%- endif -%}
-    {{ return(shard_columns) }}
+    {{ return(trueup.get_exact_columns(changelog)) }}
 {%- endmacro %}
 
 

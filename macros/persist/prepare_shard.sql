@@ -33,6 +33,12 @@
         {%- do trueup.drop_shard(changelog, state) -%}
     {%- endif -%}
     {%- set was_there = load_relation(state) is not none -%}
+    {%- if heals and not was_there and load_relation(changelog) is not none -%}
+        {#- It is healed as one that has lost all its rows, so that they are reported. -#}
+        {%- do trueup._create_sibling(state, trueup.unapplied_state_sql(
+            changelog, unique_key, trueup.get_shard_columns(changelog)
+        )) -%}
+    {%- endif -%}
     {%- do trueup.create_shard(
         commands, changelog, batch, state, unique_key, columns, order_type
     ) -%}
