@@ -218,7 +218,6 @@ DAMAGES = [
     Damage("other_error", ("update {s} set _error = 'ok' where k = 'e'",), [("e", None, None)]),
     Damage("error_lost", ("delete from {s} where _error_key = 'xff'",), [(None, None, None)]),
     Damage("emptied", ("delete from {s} where true",), EVERYTHING, WAS_RESTORED),
-    Damage("dropped", ("drop table {s}",), EVERYTHING, WAS_RESTORED),
     Damage(
         "progress_two_low", ("update {s} set _seq = 1 where _kind = 'progress'",), [], WAS_RESTORED
     ),
@@ -255,6 +254,8 @@ DAMAGES = [
     Damage(
         "progress_one_low", ("update {s} set _seq = 2 where _kind = 'progress'",), None, "correct"
     ),
+    # Late, because the snapshots go with the table.
+    Damage("dropped", ("drop table {s}",), EVERYTHING, WAS_RESTORED),
     Damage(
         "other_column_order",
         (
