@@ -88,6 +88,8 @@ class Project:
     ) -> None:
         """Write the models of a collection, and make its empty log.
 
+        The state is not verified unless the options say so: most tests are of something else.
+
         Args:
             name: Name of the collection.
             key: Its key columns.
@@ -127,10 +129,14 @@ class Project:
             f"{argument}={json.dumps(item, ensure_ascii=False)}" for argument, item in given.items()
         )
         self.write(f"models/{name}/{name}_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
-        folder: dict[str, Any] = {"+unique_key": [column.name for column in key]}
-        if options:
-            folder["+meta"] = {"trueup": options}
-        self.configure(**{name: folder})
+        self.configure(
+            **{
+                name: {
+                    "+unique_key": [column.name for column in key],
+                    "+meta": {"trueup": {"verify": "never", **(options or {})}},
+                }
+            }
+        )
 
     def set_column(self, name: str, column: Column) -> None:
         """Give the log of a collection one more value column, or one of its own another type."""

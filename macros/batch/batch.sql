@@ -11,6 +11,7 @@
     {%- set identity = trueup._unique_key('batch') + ['_error_key'] -%}
     {%- set frontier = trueup._session_name(collection, 'frontier') -%}
     {%- set state = trueup._sibling(collection, 'state') -%}
+    {%- set changelog = trueup._sibling(collection, 'changelog') -%}
     {%- set options = trueup._options() -%}
 -- depends_on: {{ ref(collection ~ '_commands') }}, {{ ref(collection ~ '_corrections') }}
 with
@@ -34,11 +35,13 @@ steps as (
     frontier=frontier, state=state, identity=identity, options=options
 ) }},
 
+{{ trueup.certify_batch(changelog=changelog, last_seq=frontier ~ '.seq - 1') }},
+
 staged as (
 
-    select * from updates
+    select * except (_digest), null as _certificate from updates
     union all
-    select * from progress
+    select * from progress cross join certificate
 
 )
 
@@ -54,6 +57,7 @@ select
     {{ frontier }}.lower as _lower,
     {{ frontier }}.upper as _upper,
     {{ frontier }}.batch_id as _batch_id,
-    _statistics
+    _statistics,
+    _certificate
 from staged
 {%- endmacro %}

@@ -22,16 +22,21 @@
             waiting, trueup.select_waiting(corrections, frontier, shard.unique_key, values)
         ) -%}
     {%- endif -%}
-    {%- do trueup.create_steps_view(collection, 'steps',
+    {%- do trueup.create_steps_view(collection, 'undigested',
         trueup.select_steps(
             input, persisted, waiting if corrections, shard.unique_key, values, shard.extras,
             shard.frontier.has_truncates, options
         ),
         shard, values, options
     ) -%}
+    {%- do trueup.create_session_view(trueup._session_name(collection, 'steps'),
+        trueup.digest_steps(
+            trueup._session_name(collection, 'undigested'), shard.unique_key, columns
+        )
+    ) -%}
     {%- if options.eager -%}
         {%- do trueup.create_session_view(trueup._session_name(collection, 'provisional'),
-            trueup.select_provisional(shard.changelog, frontier, shard.unique_key, values)
+            trueup.select_provisional(shard.changelog, frontier, shard.unique_key, columns)
         ) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -57,6 +62,18 @@
         {%- do trueup.create_session_view(resolved, trueup.resolve_bases(bases, values)) -%}
         {%- do trueup.create_session_view(name, trueup.select_carried(kept, resolved, values)) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- The steps with the digest of each value, as a select. -#}
+{% macro digest_steps(steps, unique_key, columns) -%}
+select
+    *,
+    case
+        when _value is not null
+            then {{ trueup.digest_expr(unique_key, columns, in_value=true) }}
+    end as _digest
+from {{ steps }}
 {%- endmacro %}
 
 
@@ -103,18 +120,20 @@ select
         '_error', _desired._error
     ) end as _value
 from {{ corrections }}
-where _after_batch_id <=> {{ frontier }}.last_batch_id
+where _after_batch_id <=> {{ frontier }}.last_batch_id and _cause <> 'external_edit'
 {%- endmacro %}
 
 
 {#- The updates that eager batches have written for ticks that are still open. -#}
-{% macro select_provisional(changelog, frontier, unique_key, values) -%}
+{% macro select_provisional(changelog, frontier, unique_key, columns) -%}
+    {%- set values = trueup._value_names(columns, unique_key) -%}
 select
     {{ trueup._column_list(unique_key + ['_error_key']) }},
     _ts,
     _cause,
     _diff,
-    struct({{ trueup._column_list(values + ['_error']) }}) as _value
+    struct({{ trueup._column_list(values + ['_error']) }}) as _value,
+    {{ trueup.digest_expr(unique_key, columns) }} as _digest
 from {{ changelog }}
 where {{ trueup.is_provisional_expr(frontier ~ '.lower') }}
 {%- endmacro %}

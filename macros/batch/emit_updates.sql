@@ -32,21 +32,21 @@ sides as (
     lateral view inline(
         filter(
             array(
-                named_struct('_diff', -1, '_value', _prior),
-                named_struct('_diff', 1, '_value', _value)
+                named_struct('_diff', -1, '_value', _prior, '_digest', _prior_digest),
+                named_struct('_diff', 1, '_value', _value, '_digest', _digest)
             ),
             side -> side._value is not null
         )
-    ) inlined as _diff, _value
+    ) inlined as _diff, _value, _digest
 
 ),
 
 {% if provisional -%}
 new_and_negated as (
 
-    select {{ columns }}, _ts, _cause, _diff, _value from sides
+    select {{ columns }}, _ts, _cause, _diff, _value, _digest from sides
     union all
-    select {{ columns }}, _ts, _cause, -_diff as _diff, _value from {{ provisional }}
+    select {{ columns }}, _ts, _cause, -_diff as _diff, _value, _digest from {{ provisional }}
 
 ),
 
@@ -80,7 +80,8 @@ updates as (
         _diff,
         _cause,
         'update' as _kind,
-        cast(null as {{ trueup._statistics_type() }}) as _statistics
+        cast(null as {{ trueup._statistics_type() }}) as _statistics,
+        _digest
     from {{ 'net_sides' if provisional else 'sides' }}
 
 )

@@ -39,6 +39,7 @@ folded as (
     select
         *,
         lag(_value) over key_in_sequence as _prior,
+        lag(_digest) over key_in_sequence as _prior_digest,
         lag(_order) over key_in_sequence as _previous_order
     from winners
     window key_in_sequence as (partition by {{ columns }} order by _step, _ts)

@@ -133,7 +133,9 @@ waiting as (
 
     select count(*) as correction_count
     from {{ corrections }}
-    where _after_batch_id <=> (select last_batch_id from changelog_progress)
+    where
+        _after_batch_id <=> (select last_batch_id from changelog_progress)
+        and _cause <> 'external_edit'
 
 ),
 

@@ -10,24 +10,37 @@
 
     {{ run_hooks(pre_hooks) }}
 
-    {%- if options.late != 'correct' -%}
-        {%- do trueup._no_op('late: ' ~ options.late ~ ', nothing is corrected') -%}
-    {%- elif should_full_refresh() and trueup._var('trueup_rebase') -%}
+    {%- if should_full_refresh() and trueup._var('trueup_rebase') -%}
         {%- do trueup._no_op('a rebase begins again, nothing is corrected') -%}
+    {%- elif options.late != 'correct' and options.verify == 'never' -%}
+        {%- do trueup._no_op('late: ' ~ options.late ~ ', verify: never') -%}
     {%- else -%}
-        {%- set shard = trueup.prepare_shard(collection, 'corrections', options) -%}
-        {%- set columns = trueup.follow_columns(shard, options) -%}
-        {%- do run_query(trueup.declare_frontier_sql(collection, shard.frontier)) -%}
-        {%- do trueup.create_persisted_view(
-            collection, shard, trueup._value_names(columns, shard.unique_key), options
+        {%- set shard = trueup.prepare_shard(
+            collection, 'corrections', options, heals=options.verify != 'never'
         ) -%}
-        {%- do trueup.create_history_view(collection, shard, columns, options) -%}
-        {%- call statement('main') -%}
-            {{ trueup.create_table_sql(target_relation, compiled_code, replace=true) }}
-        {%- endcall -%}
-        {%- do trueup.drop_kept_steps(shard.extras) -%}
-        {%- do trueup._report(trueup.get_correction_report(target_relation)) -%}
-        {%- do trueup._finish(target_relation) -%}
+        {%- set columns = trueup.follow_columns(shard, options) -%}
+        {%- set healed = trueup.verify_and_heal(shard, columns, target_relation, options) -%}
+        {%- if options.late == 'correct' -%}
+            {%- do run_query(trueup.declare_frontier_sql(collection, shard.frontier)) -%}
+            {%- do trueup.create_persisted_view(
+                collection, shard, trueup._value_names(columns, shard.unique_key), options
+            ) -%}
+            {%- do trueup.create_history_view(collection, shard, columns, options) -%}
+            {%- call statement('main') -%}
+                {%- if healed -%}
+insert into {{ target_relation }} by name {{ compiled_code }}
+                {%- else -%}
+{{ trueup.create_table_sql(target_relation, compiled_code, replace=true) }}
+                {%- endif -%}
+            {%- endcall -%}
+            {%- do trueup.drop_kept_steps(shard.extras) -%}
+        {%- else -%}
+            {%- do trueup._no_op('nothing to correct') -%}
+        {%- endif -%}
+        {%- if healed or options.late == 'correct' -%}
+            {%- do trueup._report(trueup.get_correction_report(target_relation, healed)) -%}
+            {%- do trueup._finish(target_relation) -%}
+        {%- endif -%}
     {%- endif -%}
 
     {{ run_hooks(post_hooks) }}
@@ -36,12 +49,13 @@
 {% endmaterialization %}
 
 
-{#- How many corrections there are, by cause, for dbt's line of the model. -#}
-{% macro get_correction_report(corrections) -%}
+{#- How many corrections there are, by cause, and what was `healed`, for dbt's line of the model. -#}
+{% macro get_correction_report(corrections, healed=none) -%}
     {%- set counts = [] -%}
     {%- set query = 'select _cause, count(*) from ' ~ corrections ~ ' group by _cause order by _cause' -%}
     {%- for row in run_query(query) -%}
         {%- do counts.append(row[1] ~ ' ' ~ row[0]) -%}
     {%- endfor -%}
-    {{ return('corrections: ' ~ (counts | join(', ') or 'none')) }}
+    {%- set report = 'corrections: ' ~ (counts | join(', ') or 'none') -%}
+    {{ return(report ~ ('; ' ~ healed if healed else '')) }}
 {%- endmacro %}

@@ -3,7 +3,7 @@
     folder or the model says. The one place where options are read and checked.
 
     `allowed` is a list of values, or one of `boolean`, `integer`, `positive integer`,
-    `expression`, `name`.
+    `expression`, `name`, `always, never, or a positive integer`.
     An option whose default is none may stay unset.
 -#}
 {% macro _option_rules() -%}
@@ -23,6 +23,7 @@
         },
         'ties': {'default': 'hash', 'allowed': ['hash', 'fail', 'prefer_delete', 'prefer_upsert']},
         'rehydrate': {'default': 'udaf', 'allowed': ['udaf', 'native']},
+        'verify': {'default': 'always', 'allowed': 'always, never, or a positive integer'},
     }) }}
 {%- endmacro %}
 
@@ -62,6 +63,10 @@
         {%- if value is not string or not value.strip() -%}
             {%- set must = {'expression': 'an SQL expression', 'name': 'the name of a column'} -%}
             {%- do trueup._refuse(subject, must[allowed], value) -%}
+        {%- endif -%}
+    {%- elif allowed.startswith('always') -%}
+        {%- if value not in ['always', 'never'] and not (value is integer and value > 0) -%}
+            {%- do trueup._refuse(subject, allowed, value) -%}
         {%- endif -%}
     {%- elif allowed == 'boolean' -%}
         {%- if value is not boolean -%}

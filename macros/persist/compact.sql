@@ -91,6 +91,8 @@ using (
         end as _diff
         {%- elif name == '_kind' -%}
         'update' as _kind
+        {%- elif name == '_certificate' -%}
+        cast(null as {{ trueup._certificate_type() }}) as _certificate
         {%- elif name == '_statistics' -%}
         cast(null as {{ trueup._statistics_type() }}) as _statistics
         {%- else -%}

@@ -1,7 +1,8 @@
 {#-
     Brings the tables of a collection to where a batch can be minted on them: they are made where
     they are missing (after a rebase has dropped them), and the state has all that the changelog
-    has. Returns what is known of the collection then, as a dict:
+    has; with `heals` a state that is lost is left to be healed. Returns what is known of the
+    collection then, as a dict:
 
     `unique_key`                  the key columns
     `changelog`, `batch`, `state` the tables
@@ -11,8 +12,11 @@
     `order_type`                  the type of their order
     `frontier`                    what `get_frontier` returns, and `definition`, a mark of the code
                                   that makes the commands
+    `is_state_lost`               whether the state has to be healed
 -#}
-{% macro prepare_shard(collection, role, options, corrections=none, is_rebase=false) -%}
+{% macro prepare_shard(
+    collection, role, options, corrections=none, is_rebase=false, heals=false
+) -%}
     {%- set unique_key = trueup._unique_key(role) -%}
     {%- set commands = trueup._sibling(collection, 'commands') -%}
     {%- set changelog = trueup._sibling(collection, 'changelog') -%}
@@ -27,6 +31,13 @@
     {%- if is_rebase -%}
         {%- do trueup.require_ticks(commands, is_reclocked) -%}
         {%- do trueup.drop_shard(changelog, state) -%}
+    {%- endif -%}
+    {%- set was_there = load_relation(state) is not none -%}
+    {%- if heals and not was_there and load_relation(changelog) is not none -%}
+        {#- It is healed as one that has lost all its rows, so that they are reported. -#}
+        {%- do trueup._create_sibling(state, trueup.unapplied_state_sql(
+            changelog, unique_key, trueup.get_shard_columns(changelog)
+        )) -%}
     {%- endif -%}
     {%- do trueup.create_shard(
         commands, changelog, batch, state, unique_key, columns, order_type
@@ -43,11 +54,14 @@
         commands, changelog, batch, state, is_reclocked, options, corrections
     ) -%}
     {%- do frontier.update({'definition': trueup._definition(collection, options)}) -%}
-    {%- do trueup.catch_up(collection, changelog, state, unique_key, frontier) -%}
+    {%- set is_state_lost = heals and trueup._is_state_lost(was_there, frontier) -%}
+    {%- if not is_state_lost -%}
+        {%- do trueup.catch_up(collection, changelog, state, unique_key, frontier) -%}
+    {%- endif -%}
     {{ return({
         'unique_key': unique_key, 'changelog': changelog, 'batch': batch, 'state': state,
         'commands': commands, 'columns': columns, 'extras': extras, 'order_type': order_type,
-        'frontier': frontier,
+        'frontier': frontier, 'is_state_lost': is_state_lost,
     }) }}
 {%- endmacro %}
 

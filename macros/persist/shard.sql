@@ -96,7 +96,8 @@ select
     cast(null as bigint) as _lower,
     cast(null as bigint) as _upper,
     cast(null as string) as _batch_id,
-    cast(null as {{ trueup._statistics_type() }}) as _statistics
+    cast(null as {{ trueup._statistics_type() }}) as _statistics,
+    cast(null as {{ trueup._certificate_type() }}) as _certificate
 from {{ commands }}
 where false
 {%- endmacro %}
@@ -123,7 +124,8 @@ left join {{ changelog }} on false
 {#- What an update of the changelog has beside its content (key, values, error, error key). -#}
 {% macro _update_columns() -%}
     {{ return([
-        '_ts', '_diff', '_cause', '_kind', '_seq', '_lower', '_upper', '_batch_id', '_statistics'
+        '_ts', '_diff', '_cause', '_kind', '_seq', '_lower', '_upper', '_batch_id', '_statistics',
+        '_certificate'
     ]) }}
 {%- endmacro %}
 

@@ -48,7 +48,7 @@ tail as (
 ),
 
 {% if eager_state -%}
-{{ trueup.consolidate_with_state(eager_state, identity, value) }},
+{{ trueup.consolidate_with_state(eager_state, identity) }},
 {%- else -%}
 last_updates as (
 
@@ -110,24 +110,45 @@ from last_progress
     `last_updates`. The tick of a value's last change is the last one at which it was added and not
     taken back.
 -#}
-{% macro consolidate_with_state(state, identity, value) -%}
+{% macro consolidate_with_state(state, identity) -%}
     {%- set columns = trueup._column_list(identity) -%}
-    {%- set state_value = 'struct(' ~ trueup._all_but(identity + trueup._state_columns()) ~ ')' -%}
+    {%- set position = ['_ts', '_diff', '_seq'] -%}
 tail_updates as (
 
-    select {{ columns }}, {{ value }} as _value, _ts, _diff, _seq from tail where _kind = 'update'
+    select {{ trueup._all_but(trueup._update_columns() | reject('in', position)) }}
+    from tail
+    where _kind = 'update'
+
+),
+
+persisted as (
+
+    select {{ trueup._all_but(trueup._state_columns() | reject('in', position)) }}, 1 as _diff
+    from {{ state }} as state_rows
+    left semi join tail_updates
+        on {{ trueup._same_key(identity, 'state_rows', 'tail_updates') }}
+    where _kind <> 'progress'
+
+),
+
+-- By name: somebody may have put the columns of the state in another sequence.
+both_sides as (
+
+    select * from tail_updates
+    union all by name
+    select * from persisted
 
 ),
 
 state_and_tail as (
 
-    select {{ columns }}, {{ state_value }} as _value, _ts, 1 as _diff, _seq
-    from {{ state }} as persisted
-    left semi join tail_updates
-        on {{ trueup._same_key(identity, 'persisted', 'tail_updates') }}
-    where _kind <> 'progress'
-    union all
-    select * from tail_updates
+    select
+        {{ columns }},
+        struct({{ trueup._all_but(identity + position) }}) as _value,
+        _ts,
+        _diff,
+        _seq
+    from both_sides
 
 ),
 

@@ -173,7 +173,7 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
     execute: bool = True,
     package: str = "shop",
     columns: Mapping[str, str] | None = None,
-    row: Mapping[str, object] | None = None,
+    row: Mapping[Any, object] | None = None,
     tables: Collection[str] | None = None,
     full_refresh: bool = False,
     selected: Collection[str] | None = None,
@@ -298,7 +298,7 @@ class _Answer:
     """A query of columns, or of one row, that is answered; with nothing to answer, it raises."""
 
     columns: Mapping[str, str] | None
-    row: Mapping[str, object] | None
+    row: Mapping[Any, object] | None
 
     def __call__(self, sql: str) -> object:
         if sql.startswith("describe query "):

@@ -17,6 +17,17 @@ BAD: dict[str, list[object]] = {
     "positive integer": [*NO_INTEGERS, 0, -1],
     "expression": ["", "  ", 7, None, ["max(ts)"]],
     "name": ["", "  ", 7, None, ["error"]],
+    "always, never, or a positive integer": [
+        "sometimes",
+        "",
+        "3",
+        0,
+        -1,
+        1.5,
+        True,
+        None,
+        ["always"],
+    ],
 }
 GOOD: dict[str, object] = {
     "boolean": True,
@@ -24,6 +35,7 @@ GOOD: dict[str, object] = {
     "positive integer": 3,
     "expression": "log_upper - 1",
     "name": "error",
+    "always, never, or a positive integer": 7,
 }
 NO_CHOICES = ["never", "", None, True, ["drop"]]
 

@@ -1,5 +1,5 @@
--- Two laws are broken: key a has two live rows at tick 2, and the row of key b is retracted
--- at tick 1, before it is added.
+-- Three laws are broken: key a has two live rows at tick 2, the row of key b is retracted at tick 1,
+-- before it is added, and the batch has no progress row, so no certificate.
 {{ config(materialized='table', file_format='iceberg') }}
 
 select
@@ -15,7 +15,11 @@ select
     cast(0 as bigint) as _lower,
     cast(3 as bigint) as _upper,
     'wrong' as _batch_id,
-    cast(null as string) as _statistics
+    cast(null as struct<since: bigint>) as _statistics,
+    cast(null as array<struct<
+        bucket: int, diff_sum: bigint, len_sum: bigint, checksum_low_sum: bigint,
+        checksum_high_sum: bigint, value_xor: bigint
+    >>) as _certificate
 from values
     ('a', 'one', 1, 1),
     ('a', 'two', 2, 1),

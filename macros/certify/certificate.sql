@@ -1,0 +1,108 @@
+{#-
+    Certificates: what a collection adds up to, by bucket of keys. They are linear: that of a
+    collection after a batch is the one before plus that of the batch's updates, so a batch costs
+    what its updates cost. A sum of 64-bit hashes would overflow, so each half is summed for itself.
+-#}
+{% macro _certificate_type() -%}
+    {{ return(
+        'array<struct<bucket: int, diff_sum: bigint, len_sum: bigint, checksum_low_sum: bigint,'
+        ~ ' checksum_high_sum: bigint, value_xor: bigint>>'
+    ) }}
+{%- endmacro %}
+
+
+{#- The names of the sums; `value_xor`, which is none, comes last. -#}
+{% macro _certificate_sums() -%}
+    {{ return(['diff_sum', 'len_sum', 'checksum_low_sum', 'checksum_high_sum']) }}
+{%- endmacro %}
+
+
+{#- A select of entries that add up to a certificate: each row of `source` has `_digest`, `_diff`. -#}
+{% macro certify_rows(source, also=none) -%}
+select
+    {% if also %}{{ also }},
+    {% endif -%}
+    _digest.bucket,
+    cast(_diff as bigint) as diff_sum,
+    _digest.length * _diff as len_sum,
+    (_digest.checksum & 4294967295) * _diff as checksum_low_sum,
+    shiftright(_digest.checksum, 32) * _diff as checksum_high_sum,
+    _digest.mark as value_xor
+from {{ source }}
+{%- endmacro %}
+
+
+{#- A select of the certificate, by bucket, that entries add up to; no row for an empty bucket. -#}
+{% macro add_up_certificates(entries) -%}
+    {%- set zeros = [] -%}
+select
+    bucket,
+    {% for name in trueup._certificate_sums() -%}
+    sum({{ name }}) as {{ name }},
+    {%- do zeros.append('sum(' ~ name ~ ') <> 0') %}
+    {% endfor -%}
+    bit_xor(value_xor) as value_xor
+from {{ entries }}
+group by bucket
+having {{ zeros | join(' or ') }} or bit_xor(value_xor) <> 0
+{%- endmacro %}
+
+
+{#-
+    CTEs of the certificate after the batch: that of the batch before, and the updates. They read
+    `updates` and end with `certificate`, one row.
+-#}
+{% macro certify_batch(changelog, last_seq) -%}
+certificate_entries as (
+
+    {{ trueup.select_certificate(changelog, last_seq) | indent }}
+    union all
+    {{ trueup.certify_rows('updates') | indent }}
+
+),
+
+certified_buckets as (
+
+    {{ trueup.add_up_certificates('certificate_entries') | indent }}
+
+),
+
+certificate as (
+
+    select sort_array(collect_list(struct(*))) as _certificate from certified_buckets
+
+)
+{%- endmacro %}
+
+
+{#- The certificate of the batch `seq`, as a select of its entries. -#}
+{% macro select_certificate(changelog, seq) -%}
+select inline(_certificate)
+from {{ changelog }}
+where _kind = 'progress' and _seq = {{ seq }}
+{%- endmacro %}
+
+
+{#- The sums of a whole certificate, all buckets together, as select items. -#}
+{% macro _total_list(certificate) -%}
+    {%- set items = [] -%}
+    {%- for name in trueup._certificate_sums() -%}
+        {%- do items.append(
+            'aggregate(' ~ certificate ~ ', 0L, (total, entry) -> total + entry.' ~ name ~ ') as '
+            ~ name
+        ) -%}
+    {%- endfor -%}
+    {{ return((items + [
+        'aggregate(' ~ certificate ~ ', 0L, (total, entry) -> total ^ entry.value_xor) as value_xor'
+    ]) | join(',\n        ')) }}
+{%- endmacro %}
+
+
+{#- Whether two aliases have the same sums, as a condition; null where one of them is not there. -#}
+{% macro _same_sums_expr(left, right) -%}
+    {%- set terms = [] -%}
+    {%- for name in trueup._certificate_sums() + ['value_xor'] -%}
+        {%- do terms.append(left ~ '.' ~ name ~ ' <=> ' ~ right ~ '.' ~ name) -%}
+    {%- endfor -%}
+    {{ return(terms | join(' and ')) }}
+{%- endmacro %}

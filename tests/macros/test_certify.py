@@ -1,0 +1,109 @@
+"""When a state is verified, when it is lost, and what the certificate test asks for."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from tests.macros.package import QueriedError, in_model, refused
+
+COLUMNS = [{"name": "path", "type": "string"}, {"name": "size", "type": "int"}]
+STATE_COLUMNS = {"path": "string", "size": "int", "_error": "string", "_kind": "string"}
+TYPES = {0: "string", 1: "int"}
+CHANGELOG_COLUMNS = STATE_COLUMNS | {"_certificate": "array<struct<bucket:int>>"}
+
+
+@pytest.mark.parametrize(
+    ("verify", "batches"),
+    [("always", [1, 2, 3, 4, 5, 6]), ("never", []), (1, [1, 2, 3, 4, 5, 6]), (3, [3, 6])],
+)
+def test_a_state_is_verified_after_the_batches_that_the_option_says(
+    verify: object, batches: list[int]
+) -> None:
+    trueup = in_model("files_corrections")
+
+    assert [seq for seq in range(7) if trueup._is_verification_due(verify, seq)] == batches
+
+
+@pytest.mark.parametrize(
+    ("found", "applied_seq", "last_seq", "expected"),
+    [
+        ("there", 3, 3, "kept"),
+        ("there", 2, 3, "kept"),
+        ("there", 1, 3, "lost"),
+        ("there", None, 3, "lost"),
+        ("missing", 0, 1, "lost"),
+        ("missing", 0, 0, "kept"),
+        ("there", 0, 1, "kept"),
+        ("there", 9, 3, "kept"),
+    ],
+)
+def test_a_state_is_lost_that_no_run_leaves(
+    found: str, applied_seq: int | None, last_seq: int, expected: str
+) -> None:
+    position = SimpleNamespace(applied_seq=applied_seq, last_seq=last_seq)
+    is_lost = in_model("files_corrections")._is_state_lost(found == "there", position)
+
+    assert is_lost == (expected == "lost")
+
+
+def test_the_certificate_test_asks_for_the_changelog_of_a_state() -> None:
+    trueup = in_model("files_state", columns=STATE_COLUMNS)
+
+    must, got = refused(trueup.test_matches_certificate, "lake.files_state", ["path"])
+
+    assert must.startswith("`trueup.matches_certificate` argument `changelog` must be ")
+    assert must.endswith("the changelog of the collection, such as ref('files_changelog').")
+    assert got == "Got: None"
+
+
+@pytest.mark.parametrize("unique_key", ["path", [], [" "], ["path", "PATH"]])
+def test_the_certificate_test_asks_for_a_key(unique_key: object) -> None:
+    trueup = in_model("files_state", columns=STATE_COLUMNS)
+
+    assert "argument `unique_key`" in refused(trueup.test_matches_certificate, "t", unique_key)[0]
+
+
+def test_the_certificate_test_sees_from_the_columns_what_it_looks_at() -> None:
+    trueup = in_model("files_state", columns=CHANGELOG_COLUMNS, row=TYPES)
+
+    assert "progress_count" in str(trueup.test_matches_certificate("lake.c", ["path"]))
+    for columns, is_state in ((STATE_COLUMNS, True), ({"path": "string", "size": "int"}, False)):
+        trueup = in_model("files", columns=columns, row=TYPES)
+        sql = str(trueup.test_matches_certificate("lake.t", ["path"], changelog="lake.c"))
+        assert ("where not (_kind <=> 'progress')" in sql) == is_state
+
+
+def test_the_certificate_test_asks_the_warehouse_for_nothing_while_dbt_parses() -> None:
+    trueup = in_model("files_state", execute=False)
+
+    assert not str(trueup.test_matches_certificate("lake.files_state", ["path"])).strip()
+    with pytest.raises(QueriedError):
+        in_model("files_state").test_matches_certificate("lake.files_state", ["path"])
+
+
+def test_how_often_to_verify_is_a_word_or_a_number() -> None:
+    must, _ = refused(in_model("files_batch", options={"verify": "often"})._options)
+
+    assert must.endswith("must be always, never, or a positive integer.")
+
+
+def test_the_digest_is_the_same_in_whatever_sequence_the_columns_come() -> None:
+    trueup = in_model("files_state")
+
+    assert trueup.digest_expr(["path"], COLUMNS) == trueup.digest_expr(["path"], COLUMNS[::-1])
+
+
+def test_a_type_without_bytes_is_refused() -> None:
+    columns = [*COLUMNS, {"name": "more", "type": "map<string,int>"}]
+
+    assert "Got: map<string,int>" in refused(in_model("files_state").digest_expr, ["path"], columns)
+
+
+def test_a_heal_writes_columns_by_name() -> None:
+    trueup = in_model("files_corrections")
+    sql = str(trueup.heal_sql("lake.s", "lake.c", ["path"], COLUMNS, 3, [1, 2]))
+
+    assert "insert *" not in sql
+    assert "insert (`path`, `size`, `_error`" in sql
