@@ -130,6 +130,8 @@ left join {{ steps }} as steps
     and (
         steps._step < 2
         or struct(steps._ts, steps._order) < struct(carriers._ts, carriers._order)
+        -- A truncate of the same order is older; the delete that it makes has no content.
+        or steps._hash is null and steps._ts = carriers._ts and steps._order = carriers._order
     )
 group by all
 {%- endmacro %}

@@ -20,6 +20,9 @@
     {%- set ignored = trueup.find_schema_changes(command_columns, columns).added -%}
     {%- set keys = columns | selectattr('name', 'in', unique_key) | list -%}
     {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}
+    {%- set is_partial = '_unchanged' in extras -%}
+    {%- set marks = ['_unchanged'] if is_partial else [] -%}
+    {%- set marks = marks + (['_old_key'] if trueup._carries_values(extras) else []) -%}
 with
 
 bounded as (
@@ -39,6 +42,25 @@ bounded as (
 
 ),
 
+{% if is_partial -%}
+-- What a command leaves unchanged is no part of its content; the old key is, where it counts.
+marked as (
+
+    select
+        * except ({{ trueup._column_list(extras | select('in', ['_unchanged', '_old_key'])) }}),
+        case when _is_row then {{ trueup._known_names_expr(values + ignored) }} end as _unchanged
+        {%- if '_old_key' in marks %},
+        case when _is_row and size(_unchanged) > 0 then cast(_old_key as struct<
+            {%- for column in keys %}
+            {{- trueup._quote(column.name) }}: {{ trueup._type_sql(column.type) }}
+            {{- ', ' if not loop.last }}
+            {%- endfor %}>) end as _old_key
+        {%- endif %}
+    from bounded
+
+),
+
+{% endif -%}
 contents as (
 
     select
@@ -48,26 +70,22 @@ contents as (
         {% endfor -%}
         {% for column in values -%}
         {% if column.name | lower in known -%}
-        case when _is_row then {{ trueup._one_form_expr(column) }} end
+        case when _is_row {%- if is_partial %} and not array_contains(
+            coalesce(_unchanged, array()), {{ trueup._literal(column.name | lower) }}
+        ) {%- endif %} then {{ trueup._one_form_expr(column) }} end
         {%- else -%}
         cast(null as {{ trueup._type_sql(column.type) }})
         {%- endif %} as {{ trueup._quote(column.name) }},
         {% endfor -%}
         case when _op = 'upsert' then {{ trueup._error_text_expr() }} end as _error,
-        {% if '_unchanged' in extras -%}
-        case when _is_row then {{ trueup._known_names_expr(values + ignored) }} end as _unchanged,
-        {% endif -%}
-        {% if '_old_key' in extras -%}
-        cast(_old_key as struct<{% for column in keys %}
-            {{- trueup._quote(column.name) }}: {{ trueup._type_sql(column.type) }}
-            {{- ', ' if not loop.last }}
-            {%- endfor %}>) as _old_key,
-        {% endif -%}
+        {% for name in marks -%}
+        {{ name }},
+        {% endfor -%}
         _error_key,
         _ts,
         _order,
         _op
-    from bounded
+    from {{ 'marked' if is_partial else 'bounded' }}
 
 )
 
@@ -76,7 +94,7 @@ select
     _error_key,
     _ts,
     _order,
-    {% for name in extras if name in ['_unchanged', '_old_key'] -%}
+    {% for name in marks -%}
     {{ name }},
     {% endfor -%}
     {% if options.ties in ['prefer_delete', 'prefer_upsert'] -%}
@@ -91,7 +109,7 @@ select
     ) end as _value,
     xxhash64(
         _op, _error
-        {%- for name in extras if name in ['_unchanged', '_old_key'] %}, {{ name }}{% endfor %}
+        {%- for name in marks %}, {{ name }}{% endfor %}
         {%- for column in values %},
         {{ trueup._quote(column.name) }} is null, {{ trueup._quote(column.name) }}
         {%- endfor %}
@@ -127,11 +145,11 @@ case
     {%- for column in values -%}
         {%- do names.append(trueup._literal(column.name | lower)) -%}
     {%- endfor -%}
-transform(_unchanged, name -> case
+array_sort(array_distinct(transform(_unchanged, name -> case
             when lower(name) in ({{ names | join(', ') }}) then lower(name)
             else raise_error(concat(
                 {{ trueup._literal(trueup._argument('commands', 'unchanged')) }},
                 ' must be names of value columns.\nGot: ', coalesce(name, 'null')
             ))
-        end)
+        end)))
 {%- endmacro %}

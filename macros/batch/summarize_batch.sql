@@ -13,7 +13,7 @@ transitions as (
         _prior is not null and _prior._error is null as _was_row,
         _prior._error is not null as _was_error,
         case
-            when _is_tie then to_json(struct({{ trueup._column_list(identity) }}, _ts))
+            when _is_tie then {{ trueup._sample_expr(identity) }}
         end as _tie
     from steps_taken
     {%- if options.eager %}
@@ -41,8 +41,7 @@ counts as (
         {% if options.errors == 'fail' -%}
         min(
             case
-                when _is_error and _is_change
-                    then to_json(struct({{ trueup._column_list(identity) }}, _ts))
+                when _is_error and _is_change then {{ trueup._sample_expr(identity) }}
             end
         ) as error_sample,
         collect_set(
@@ -137,6 +136,12 @@ progress as (
     {%- endif %}
 
 )
+{%- endmacro %}
+
+
+{#- A key and its tick for a message: at most 200 characters, however long the key is. -#}
+{% macro _sample_expr(identity) -%}
+    {{ return('left(to_json(struct(' ~ trueup._column_list(identity) ~ ', _ts)), 200)') }}
 {%- endmacro %}
 
 

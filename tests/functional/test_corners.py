@@ -90,14 +90,12 @@ def check(project: Project, name: str, log: list[Command] | None = None) -> None
     assert multiset(project.errors(name)) == multiset(oracle.errors)
 
 
-@pytest.mark.xfail(reason="the old key is found as it was before the truncate")
 def test_a_key_change_at_the_order_of_a_truncate_finds_the_old_key_truncated(
     project: Project,
 ) -> None:
     check(project, "truncated")
 
 
-@pytest.mark.xfail(reason="it is taken for a truncate where the log has others")
 def test_a_broken_key_of_the_bytes_truncate_truncates_nothing(project: Project) -> None:
     check(project, "named_truncate")
 
@@ -106,7 +104,6 @@ def test_a_key_may_be_renamed_any_number_of_times_in_a_batch(project: Project) -
     check(project, "renamed")
 
 
-@pytest.mark.xfail(reason="the hash of the content has the values and the old key in it")
 def test_what_has_no_effect_makes_no_tie(project: Project) -> None:
     check(project, "no_ties")
     (progress,) = project.progress("no_ties")
@@ -119,7 +116,6 @@ def test_only_the_marker_itself_in_a_text_or_in_bytes_is_the_marker(project: Pro
     check(project, "marked", read)
 
 
-@pytest.mark.xfail(reason="the sample of the message is the whole key")
 def test_a_message_is_short_however_long_the_key_is_that_it_shows(project: Project) -> None:
     (said,) = [line for line in project.messages if line.startswith("long_tie_batch")]
     assert "nothing is staged" in said

@@ -95,7 +95,7 @@ def test_a_key_column_that_the_log_does_not_have_is_refused_with_those_that_it_h
         (SHARD[:1], {"dropped": ["size"]}),
         ([*SHARD, column("mode", "string")], {"added": ["mode"]}),
         ([SHARD[0], column("SIZE", "double")], {}),
-        ([SHARD[0], column("size", "float")], {"changed": ["size: double, float"]}),
+        ([SHARD[0], column("size", "float")], {"changed": ["size"]}),
         ([SHARD[0], column("length", "double")], {"added": ["length"], "dropped": ["size"]}),
     ],
 )
@@ -105,8 +105,7 @@ def test_columns_are_compared_by_name_whatever_their_order_and_case(
     found = in_model("files_batch").find_schema_changes(came, SHARD)
 
     for kind, columns in found.items():
-        names = columns if kind == "changed" else [one["name"] for one in columns]
-        assert names == changed.get(kind, []), kind
+        assert [one["name"] for one in columns] == changed.get(kind, []), kind
 
 
 @pytest.mark.parametrize(
@@ -134,7 +133,7 @@ def test_a_type_is_wider_if_it_holds_all_values_of_the_other_exactly(
 def evolvable(came: list[dict[str, str]], on_schema_change: str = "append_new_columns") -> None:
     trueup = in_model("files_batch", options={"on_schema_change": on_schema_change})
     changes = trueup.find_schema_changes(came, SHARD)
-    trueup._require_evolvable(RELATIONS[1], changes, came, ["path"], trueup._options())
+    trueup._require_evolvable(RELATIONS[1], changes, ["path"], trueup._options())
 
 
 @pytest.mark.parametrize("on_schema_change", ["append_new_columns", "fail", "ignore"])
@@ -147,9 +146,11 @@ def test_a_type_that_is_not_wider_is_refused_with_both_types(
     must, got, next_step = refused(evolvable, came, on_schema_change)
 
     assert must.startswith(
-        "The columns of the commands of lake.files_changelog must be of the types"
+        "Each key and value column of the commands must be of the type that it has in"
+        " lake.files_changelog"
     )
-    assert got.startswith(f"Got: {name}: ")
+    assert got.startswith(f"Got: {name}, which was ")
+    assert got.endswith(" and is int")
     assert "trueup_rebase: true" in next_step
 
 
@@ -163,7 +164,7 @@ def test_other_columns_are_refused_only_where_that_is_the_policy(
     must, got, _ = refused(evolvable, came, "fail")
 
     assert must.startswith("With option `on_schema_change: fail` the columns of the commands must")
-    assert got in ("Got: size, which only one of them has", "Got: mode, which only one of them has")
+    assert got in ("Got: size, which is missing", "Got: mode, which is new")
 
 
 def test_a_date_is_widened_through_a_helper_column_from_wherever_a_run_was_killed() -> None:
@@ -173,7 +174,8 @@ def test_a_date_is_widened_through_a_helper_column_from_wherever_a_run_was_kille
 
     assert statements == [
         "alter table t add column `_widening_d``` timestamp",
-        "update t set `_widening_d``` = cast(`d``` as timestamp) where `d``` is not null",
+        "update t set `_widening_d``` = cast(`d``` as timestamp) where `d``` is not null"
+        " or _kind = 'progress'",
         "alter table t drop column `d```",
         "alter table t rename column `_widening_d``` to `d```",
     ]

@@ -44,7 +44,8 @@ def test_an_input_takes_the_ticks_from_the_lower_to_before_the_upper() -> None:
 
 def test_an_input_of_partitions_takes_what_the_progress_row_will_know_of() -> None:
     assert (
-        "_ts < up and _offset < try_element_at(map_from_entries(seen), _partition) )"
+        "_ts < up and _offset < try_element_at(map_from_entries(transform(seen, each ->"
+        " struct(each._partition, each.next_offset))), _partition)"
     ) in select_input(extras=("_partition", "_offset"))
 
 
@@ -116,7 +117,7 @@ def test_an_old_key_has_the_types_of_the_key() -> None:
     columns = [column("a", "string"), column("b`", "double"), column("size")]
     sql = select_input(columns, ("a", "b`"), extras=EXTRAS)
 
-    assert "cast(_old_key as struct<`a`: string, `b```: double>) as _old_key" in sql
+    assert "cast(_old_key as struct<`a`: string, `b```: double>) end as _old_key" in sql
 
 
 def select_steps(
