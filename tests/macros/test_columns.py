@@ -174,8 +174,10 @@ def test_a_date_is_widened_through_a_helper_column_from_wherever_a_run_was_kille
 
     assert statements == [
         "alter table t add column `_widening_d``` timestamp",
-        "update t set `_widening_d``` = cast(`d``` as timestamp) where `d``` is not null"
-        " or _kind = 'progress'",
+        (
+            "update t set `_widening_d``` = cast(`d``` as timestamp)"
+            " where `d``` is not null or _kind = 'progress'"
+        ),
         "alter table t drop column `d```",
         "alter table t rename column `_widening_d``` to `d```",
     ]
