@@ -7,11 +7,11 @@
     {%- set options = trueup._options() -%}
     {%- set collection = trueup._collection_of('batch') -%}
     {%- set target_relation = this.incorporate(type='table') -%}
-    {%- set corrections = trueup._corrections_of(collection, options) -%}
     {%- set is_rebase = should_full_refresh() and trueup._var('trueup_rebase') -%}
     {%- if is_rebase -%}
         {%- do trueup._require_whole_rebase(collection) -%}
     {%- endif -%}
+    {%- set corrections = trueup._corrections_of(collection, options) if not is_rebase else none -%}
     {#- Bad settings are refused before anything is touched. -#}
     {%- do trueup._file_format() -%}
     {%- do trueup._var('trueup_until') -%}
@@ -19,6 +19,9 @@
 
     {{ run_hooks(pre_hooks) }}
 
+    {%- if corrections -%}
+        {%- do trueup._require_made(collection, corrections, by='corrections') -%}
+    {%- endif -%}
     {%- set shard = trueup.prepare_shard(collection, 'batch', options, corrections, is_rebase) -%}
     {%- set frontier = shard.frontier -%}
 
@@ -65,7 +68,9 @@
 
 {#- The corrections that the batch takes in, or none where the collection has none. -#}
 {% macro _corrections_of(collection, options) -%}
-    {{ return(trueup._sibling(collection, 'corrections') if options.late == 'correct') }}
+    {{ return(
+        trueup._sibling(collection, 'corrections') if options.late == 'correct' else none
+    ) }}
 {%- endmacro %}
 
 

@@ -5,17 +5,10 @@
 {% macro catch_up(collection, changelog, state, unique_key, position) -%}
     {%- do trueup._require_changelog_ahead(collection, position) -%}
     {%- if position.applied_seq < position.last_seq -%}
-        {%- do run_query(trueup.declare_applied_sql(collection, position.applied_seq)) -%}
-        {%- do run_query(trueup.apply_updates_sql(
-            state,
-            trueup.consolidate_tail(
-                changelog=changelog,
-                applied=trueup._session_name(collection, 'applied'),
-                identity=unique_key + ['_error_key'],
-                eager_state=trueup._eager_state(collection)
-            ),
-            unique_key
-        )) -%}
+        {%- set net_updates = trueup.get_net_updates(
+            collection, changelog, unique_key, position.applied_seq
+        ) -%}
+        {%- do run_query(trueup.apply_updates_sql(state, net_updates, unique_key)) -%}
     {%- endif -%}
 {%- endmacro %}
 

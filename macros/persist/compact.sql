@@ -6,7 +6,9 @@
     An operation: `dbt run-operation trueup.compact --args '{collection: files, since: 340}'`.
 -#}
 {% macro compact(collection, since) -%}
-    {%- set changelog = trueup._changelog_of(collection) -%}
+    {%- set changelog = trueup._relation_of(collection, 'changelog') -%}
+    {%- set state = trueup._relation_of(collection, 'state') -%}
+    {%- do trueup._require_applied(collection, trueup.get_position(changelog, state)) -%}
     {%- set row = run_query(trueup.readable_ticks_sql(changelog)).rows[0].dict() -%}
     {%- if since is not integer or row.upper is none or since > row.upper -%}
         {%- do trueup._refuse(
@@ -22,6 +24,22 @@
     {%- set columns = trueup.get_columns('select * from ' ~ changelog) | map(attribute='name') -%}
     {%- do run_query(trueup.compact_sql(changelog, columns | list, since, row.last_seq)) -%}
     {%- do log('Compacted ' ~ changelog ~ ' up to tick ' ~ since ~ '.', info=true) -%}
+{%- endmacro %}
+
+
+{#-
+    Raises unless the state has applied every batch: a retraction that is compacted away would
+    never reach it.
+-#}
+{% macro _require_applied(collection, position) -%}
+    {%- if position.applied_seq != position.last_seq -%}
+        {%- do trueup._refuse(
+            'The state of `' ~ collection ~ '`',
+            'at batch ' ~ position.last_seq ~ ', the last of its changelog',
+            'batch ' ~ trueup._number_or_null(position.applied_seq),
+            'Apply it first: dbt run -s ' ~ collection ~ '_state.'
+        ) -%}
+    {%- endif -%}
 {%- endmacro %}
 
 
@@ -119,18 +137,25 @@ when not matched and compacted._match = 'insert' then insert ({{ trueup._column_
 {%- endmacro %}
 
 
-{#- The changelog of a collection, for an operation, which belongs to no model. -#}
-{% macro _changelog_of(collection) -%}
+{#- The table of a role of a collection, for an operation, which belongs to no model. -#}
+{% macro _relation_of(collection, role) -%}
+    {%- set name = collection ~ '_' ~ role -%}
+    {%- set subject = trueup._argument('compact', 'collection') -%}
     {%- set found = graph.nodes.values()
-        | selectattr('resource_type', 'eq', 'model')
-        | selectattr('name', 'eq', collection ~ '_changelog') | list -%}
+        | selectattr('resource_type', 'eq', 'model') | selectattr('name', 'eq', name) | list -%}
     {%- if found | length != 1 -%}
         {%- do trueup._refuse(
-            trueup._argument('compact', 'collection'), 'the name of one collection',
-            collection ~ ', whose changelog ' ~ (found | length) ~ ' enabled models are'
+            subject, 'the name of one collection',
+            collection ~ ': ' ~ (found | length) ~ ' enabled models are named ' ~ name
         ) -%}
     {%- endif -%}
-    {{ return(api.Relation.create(
+    {%- set relation = api.Relation.create(
         database=found[0].database, schema=found[0].schema, identifier=found[0].alias
-    )) }}
+    ) -%}
+    {%- if load_relation(relation) is none -%}
+        {%- do trueup._refuse(
+            subject, 'the name of a collection that has run', collection ~ ', without ' ~ relation
+        ) -%}
+    {%- endif -%}
+    {{ return(relation) }}
 {%- endmacro %}

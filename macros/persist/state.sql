@@ -11,30 +11,20 @@
 {{ trueup.consolidate_tail(
     changelog=ref(collection ~ '_changelog'),
     applied=trueup._session_name(collection, 'applied'),
-    identity=trueup._unique_key('state') + ['_error_key'],
-    eager_state=trueup._eager_state(collection)
+    identity=trueup._unique_key('state') + ['_error_key']
 ) }}
 {%- endmacro %}
 
 
 {#-
-    The state of an eager collection, else none: what `consolidate_tail` has to start from where
-    updates of a tick may be taken back by later ones.
--#}
-{% macro _eager_state(collection) -%}
-    {{ return(trueup._sibling(collection, 'state') if trueup._options().eager) }}
-{%- endmacro %}
-
-
-{#-
     A select of the net effect of the batches after `applied`: the columns of the state, `_diff`
-    (1 the row is there, -1 it is gone) and `_applied`. Within a batch and a tick the retraction
+    (1 the row is there, else it is gone) and `_applied`. Within a batch and a tick the retraction
     of a key comes before its addition, so that the last update says what became of it.
 
-    With `eager_state` the tail may take back what an earlier batch wrote for a tick that was open
-    then. The last update of a key says nothing any more: the tail is consolidated with the state.
+    Not so where the tail `takes_back` what an eager batch wrote for a tick that was open then: the
+    last update is then the last one that is left of all that the key ever had.
 -#}
-{% macro consolidate_tail(changelog, applied, identity, eager_state=none) -%}
+{% macro consolidate_tail(changelog, applied, identity, takes_back=false) -%}
     {%- set columns = trueup._column_list(identity) -%}
     {%- set value = 'struct(' ~ trueup._all_but(identity + trueup._update_columns()) ~ ')' -%}
     {#- A correction has a cause, and comes before the commands of its tick. -#}
@@ -47,8 +37,8 @@ tail as (
 
 ),
 
-{% if eager_state -%}
-{{ trueup.consolidate_with_state(eager_state, identity) }},
+{% if takes_back -%}
+{{ trueup.consolidate_history(changelog, identity, value) }},
 {%- else -%}
 last_updates as (
 
@@ -106,70 +96,26 @@ from last_progress
 
 
 {#-
-    CTEs that consolidate the tail with what the state has of its keys; they end with
-    `last_updates`. The tick of a value's last change is the last one at which it was added and not
-    taken back.
+    CTEs that consolidate the whole history of the keys of the tail; they end with `last_updates`.
+    Where nothing is left of a key its `_diff` is 0.
 -#}
-{% macro consolidate_with_state(state, identity) -%}
+{% macro consolidate_history(changelog, identity, value) -%}
     {%- set columns = trueup._column_list(identity) -%}
-    {%- set position = ['_ts', '_diff', '_seq'] -%}
-tail_updates as (
+history as (
 
-    select {{ trueup._all_but(trueup._update_columns() | reject('in', position)) }}
-    from tail
+    select {{ columns }}, {{ value }} as _value, _ts, _diff, _seq
+    from {{ changelog }} as shard
+    left semi join tail on tail._kind = 'update' and {{ trueup._same_key(identity, 'shard', 'tail') }}
     where _kind = 'update'
 
 ),
 
-persisted as (
-
-    select {{ trueup._all_but(trueup._state_columns() | reject('in', position)) }}, 1 as _diff
-    from {{ state }} as state_rows
-    left semi join tail_updates
-        on {{ trueup._same_key(identity, 'state_rows', 'tail_updates') }}
-    where _kind <> 'progress'
-
-),
-
--- By name: somebody may have put the columns of the state in another sequence.
-both_sides as (
-
-    select * from tail_updates
-    union all by name
-    select * from persisted
-
-),
-
-state_and_tail as (
-
-    select
-        {{ columns }},
-        struct({{ trueup._all_but(identity + position) }}) as _value,
-        _ts,
-        _diff,
-        _seq
-    from both_sides
-
-),
-
-value_ticks as (
+-- What was taken back leaves no update at its tick.
+ticks as (
 
     select {{ columns }}, _value, _ts, sum(_diff) as _diff, max(_seq) as _seq
-    from state_and_tail
+    from history
     group by {{ columns }}, _value, _ts
-
-),
-
-key_values as (
-
-    select
-        {{ columns }},
-        _value,
-        max(_ts) filter (where _diff > 0) as _ts,
-        max(_seq) as _seq,
-        sum(_diff) as _diff
-    from value_ticks
-    group by {{ columns }}, _value
 
 ),
 
@@ -177,11 +123,9 @@ last_updates as (
 
     select
         {{ columns }},
-        max_by(_value, _diff) as _value,
-        named_struct(
-            '_seq', max(_seq), '_ts', max_by(_ts, _diff), '_diff', if(max(_diff) > 0, 1, -1)
-        ) as _last
-    from key_values
+        max_by(_value, struct(_diff <> 0, _ts, _diff)) as _value,
+        max_by(struct(_seq, _ts, _diff), struct(_diff <> 0, _ts, _diff)) as _last
+    from ticks
     group by {{ columns }}
 
 )

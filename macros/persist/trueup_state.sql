@@ -26,9 +26,11 @@
         {%- if position.applied_seq == position.last_seq -%}
             {%- do trueup._no_op('up to date at batch ' ~ position.applied_seq) -%}
         {%- else -%}
-            {%- do run_query(trueup.declare_applied_sql(collection, position.applied_seq)) -%}
+            {%- set net_updates = trueup.get_net_updates(
+                collection, changelog, unique_key, position.applied_seq, compiled_code
+            ) -%}
             {%- call statement('main') -%}
-                {{ trueup.apply_updates_sql(target_relation, compiled_code, unique_key) }}
+                {{ trueup.apply_updates_sql(target_relation, net_updates, unique_key) }}
             {%- endcall -%}
             {%- do trueup._report('applied batch ' ~ position.last_seq) -%}
         {%- endif -%}
@@ -69,4 +71,30 @@ select
     last_seq
 from state_progress
 cross join changelog_progress
+{%- endmacro %}
+
+
+{#-
+    The select of what the batches after `applied_seq` make of the state: `in_sequence`, the
+    model's own, unless they take back what was written before for ticks that were open then.
+    Declares the variable `applied`.
+-#}
+{% macro get_net_updates(collection, changelog, unique_key, applied_seq, in_sequence=none) -%}
+    {%- do run_query(trueup.declare_applied_sql(collection, applied_seq)) -%}
+    {%- set takes_back = run_query(trueup.takes_back_sql(changelog, applied_seq)).rows[0][0] -%}
+    {{ return(in_sequence if in_sequence and not takes_back else trueup.consolidate_tail(
+        changelog=changelog,
+        applied=trueup._session_name(collection, 'applied'),
+        identity=unique_key + ['_error_key'],
+        takes_back=takes_back
+    )) }}
+{%- endmacro %}
+
+
+{#- Whether one of the batches before the last left ticks open: the next one takes them back. -#}
+{% macro takes_back_sql(changelog, applied_seq) -%}
+select
+    coalesce(min(_seq) filter (where _statistics.open_upper > _upper) < max(_seq), false)
+from {{ changelog }}
+where _kind = 'progress' and _seq >= {{ applied_seq }}
 {%- endmacro %}

@@ -18,7 +18,9 @@
 -#}
 {% macro look_ahead(commands, state, changelog, unique_key, columns, command_columns, extras, options) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
-    {%- set upper = "(select max(_upper) from " ~ state ~ " where _kind = 'progress')" -%}
+    {%- set upper -%}
+(select coalesce(max(_upper), {{ options.as_of }}) from {{ state }} where _kind = 'progress')
+    {%- endset -%}
     {%- set sequence = trueup._sequence_terms(options) -%}
     {%- set position = ['_step', '_ts'] + sequence[:-1] -%}
     {%- set key = trueup._column_list(unique_key) -%}

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-CASES = [case for case in acceptance.load() if case.late == "drop"]
+CASES = acceptance.load()
+SHARD = ("corrections", "batch", "changelog", "state")
 
 
 class Outcome(NamedTuple):
@@ -31,7 +32,7 @@ def outcomes(new_project: Callable[[str], Project]) -> dict[str, list[Outcome]]:
     """The outcomes of all runs of each case. Runs with the same cap share a dbt run."""
     project = new_project("acceptance")
     for case in CASES:
-        project.add_collection(case.name, case.key, case.value)
+        project.add_collection(case.name, case.key, case.value, {"late": case.late})
     outcomes: dict[str, list[Outcome]] = {case.name: [] for case in CASES}
     for run_no in range(max(len(case.runs) for case in CASES)):
         together: dict[int | None, list[str]] = defaultdict(list)
@@ -41,7 +42,7 @@ def outcomes(new_project: Callable[[str], Project]) -> dict[str, list[Outcome]]:
                 project.append(case.name, case.runs[run_no].commands)
         for until, names in together.items():
             # The views of a collection stay as its first run has made them.
-            shard = [f"{name}_{role}" for name in names for role in ("batch", "changelog", "state")]
+            shard = [f"{name}_{role}" for name in names for role in SHARD]
             before = {name: len(project.progress(name)) if run_no else 0 for name in names}
             project.run(*(shard if run_no else [f"models/{name}" for name in names]), until=until)
             for name in names:

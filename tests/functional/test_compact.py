@@ -1,0 +1,190 @@
+"""The operation `trueup.compact`: what can still be read is as it was, and the rest is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from dbt.cli.main import dbtRunner
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+from tests.acceptance import Column, multiset
+from tests.oracle import Collection, Command, check_laws, consolidate
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
+SHARD = ("corrections", "batch", "changelog", "state")
+TICKS = range(8)
+
+
+def put(ts: int, key: str, value: str, order: int = 1) -> Command:
+    return Command(ts, (order,), (key,), (value,))
+
+
+def delete(ts: int, key: str) -> Command:
+    return Command(ts, (1,), (key,), None)
+
+
+def bad(ts: int, key: str) -> Command:
+    return Command(ts, (1,), (key,), None, "no number")
+
+
+FIRST = [
+    *(put(ts, "often", f"v{ts}") for ts in range(6)),
+    put(1, "early", "v1"),
+    put(0, "gone", "v0"),
+    delete(2, "gone"),
+    put(0, "back", "same"),
+    delete(1, "back"),
+    put(2, "back", "same"),
+    put(0, "twice", "a"),
+    put(1, "twice", "b"),
+    put(3, "twice", "a"),
+    bad(1, "bad"),
+    bad(0, "mended"),
+    put(2, "mended", "good"),
+    put(5, "late", "v5"),
+]
+THEN = [put(2, "corrected", "late"), put(6, "often", "v6"), delete(6, "early"), put(7, "gone", "v7")]
+"""A late one for tick 2 comes at tick 6; tick 7 is open."""
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    """Two collections over the same log, one of them eager, with a tick that is still open."""
+    project = new_project("compact")
+    for name, eager in {"c": False, "e": True}.items():
+        options = {"late": "correct", "eager": eager, "input_upper": "log_upper - 1"}
+        project.add_collection(name, KEY, VALUE, options)
+        for ts in TICKS:
+            project.write(f"models/{name}/{name}_at_{ts}.sql", f"{{{{ trueup.as_of('{name}', {ts}) }}}}")
+        for first, last in ((0, 6), (3, 6), (4, 4)):
+            project.write(
+                f"models/{name}/{name}_from_{first}_to_{last}.sql",
+                f"{{{{ trueup.changes_between('{name}', {first}, {last}) }}}}",
+            )
+        project.append(name, [*FIRST, put(6, "open", "v6")])
+    project.run()
+    for name in "ce":
+        project.append(name, THEN)
+    project.run(*(f"{name}_{role}" for name in "ce" for role in SHARD))
+    return project
+
+
+def compact(project: Project, collection: object, since: object) -> str:
+    """Run the operation; what it failed with, or nothing."""
+    said: list[str] = []
+    runner = dbtRunner(callbacks=[lambda event: said.append(event.info.msg)])
+    arguments = json.dumps({"collection": collection, "since": since})
+    flags = ["--project-dir", str(project.folder), "--no-use-colors"]
+    result = runner.invoke(["run-operation", "trueup.compact", "--args", arguments, *flags])
+    return "" if result.success else "\n".join(said)
+
+
+def read(project: Project, name: str) -> dict[str, Counter[Any]]:
+    """All that an analyst can read of a collection, its state, and the changelog by row."""
+    found = {}
+    for view in project.sql("show views in {}"):
+        if view["viewName"].startswith(f"{name}_"):
+            try:
+                found[view["viewName"]] = multiset(project.rows(view["viewName"]))
+            except Py4JJavaError as error:
+                found[view["viewName"]] = multiset([[str(error)]])
+    return found
+
+
+def state(project: Project, name: str) -> Counter[Any]:
+    return multiset(project.sql(f"select * from {{}}.{name}_state"))
+
+
+@pytest.mark.parametrize("name", ["c", "e"])
+def test_what_is_since_then_stays_and_what_was_before_is_refused(
+    project: Project, name: str
+) -> None:
+    before, rows = read(project, name), state(project, name)
+    progress = project.progress(name)
+    assert progress[-1]["_upper"] == 7
+    for since in (3, 5, 7):
+        assert compact(project, name, since) == ""
+        after = read(project, name)
+        assert set(after) == set(before)
+        for ts in TICKS:
+            view = f"{name}_at_{ts}"
+            if ts < since:
+                (message,) = list(after[view])[0]
+                assert f"tick {ts} can no longer be read: {name} was compacted up to {since}" in message
+            else:
+                assert after[view] == before[view], view
+        for first, last in ((0, 6), (3, 6), (4, 4)):
+            view = f"{name}_from_{first}_to_{last}"
+            if first < since:
+                (message,) = list(after[view])[0]
+                assert f"tick {first} can no longer be read" in message
+            else:
+                assert after[view] == before[view], view
+        assert state(project, name) == rows
+        # A row that was there is one addition; nothing else is left of the past.
+        past = [update for update in project.updates(name) if update.ts < since]
+        assert all(update.diff == 1 for update in past)
+        assert len({update.identity for update in past}) == len(past)
+    project.run(f"{name}_state", "--full-refresh")
+    assert state(project, name) == rows
+    assert [row["_seq"] for row in project.progress(name)] == [row["_seq"] for row in progress]
+
+
+@pytest.mark.parametrize("name", ["c", "e"])
+def test_the_runs_after_it_go_on_and_remember_it(project: Project, name: str) -> None:
+    later = [put(3, "late", "too late"), put(4, "even later", "v4"), put(8, "often", "v8"), put(9, "x", "")]
+    project.append(name, later)
+    project.run(*(f"{name}_{role}" for role in SHARD))
+    oracle = Collection("correct")
+    oracle.run([*FIRST, put(6, "open", "v6")], until=6)
+    oracle.run([*FIRST, put(6, "open", "v6"), *THEN], until=7)
+    oracle.run([*FIRST, put(6, "open", "v6"), *THEN, *later], until=9)
+    if name == "e":
+        oracle.run([*FIRST, put(6, "open", "v6"), *THEN, *later])
+    assert multiset(project.rows(name)) == multiset(oracle.rows)
+    updates = project.updates(name)
+    check_laws(updates)
+    recent = [update for update in oracle.changelog if update.ts >= 7]
+    assert consolidate(one for one in updates if one.ts >= 7) == consolidate(recent)
+    assert project.progress(name)[-1]["_statistics"]["since"] == 7
+    with pytest.raises(Py4JJavaError, match="compacted up to 7"):
+        project.rows(f"{name}_at_6")
+    assert "argument `since` must be after 7, up to which" in compact(project, name, 7)
+    assert compact(project, name, 9) == ""
+    assert project.progress(name)[-1]["_statistics"]["since"] == 9
+
+
+def test_what_cannot_be_compacted_is_refused(project: Project) -> None:
+    project.add_collection("r", KEY, VALUE)
+    assert "the name of a collection that has run" in compact(project, "r", 1)
+    project.append("r", [put(1, "a", "x"), put(2, "a", "y")])
+    project.run("models/r")
+    content = multiset(project.sql("select * from {}.r_changelog"))
+    for since in (4, "2", 1.5, True, None):
+        message = compact(project, "r", since)
+        assert "`trueup.compact` argument `since` must be a settled tick, at most the upper 3" in message
+    for collection in ("nothing", None, ["r"]):
+        message = compact(project, collection, 1)
+        assert "`trueup.compact` argument `collection` must be the name of one collection" in message
+    # A batch that is appended and not applied: the state would never learn of what it deletes.
+    project.append("r", [delete(3, "a"), put(4, "b", "z")])
+    project.run("r_batch", "r_changelog")
+    message = compact(project, "r", 4)
+    assert "The state of `r` must be at batch 2, the last of its changelog." in message
+    project.run("r_state")
+    # Somebody has added a row that is there already.
+    project.sql(
+        "insert into {}.r_changelog select * from {}.r_changelog where k = 'b' and _kind = 'update'"
+    )
+    message = compact(project, "r", 5)
+    assert "the history of a row is unbalanced, its diffs sum to 2; nothing is compacted" in message
+    assert len(project.sql("select * from {}.r_changelog")) == len(content) + 4
+    assert project.progress("r")[-1]["_statistics"]["since"] is None

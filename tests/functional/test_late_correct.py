@@ -1,0 +1,264 @@
+"""The option `late: correct`: what came late is put right at the frontier, never in the past."""
+
+from __future__ import annotations
+
+import os
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests import strategies
+from tests.acceptance import Column, multiset
+from tests.functional.test_random_options import own_keys
+from tests.oracle import Collection, Command, check_laws, consolidate
+from tests.strategies import Kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+EXAMPLES = int(os.environ.get("TRUEUP_EXAMPLES", "1"))
+"""Each example is some forty dbt models; a long run sets more."""
+FAMILIES = 40
+KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
+SHARD = ("corrections", "batch", "changelog", "state")
+
+
+def put(ts: int, order: int, key: str, value: str) -> Command:
+    return Command(ts, (order,), (key,), (value,))
+
+
+def delete(ts: int, order: int, key: str) -> Command:
+    return Command(ts, (order,), (key,), None)
+
+
+FIRST = [put(1, 1, "a", "a1"), put(2, 1, "b", "b2"), put(5, 1, "c", "c5")]
+"""What every collection has settled before anything comes late: the lower is 6."""
+
+LATE: dict[str, list[Command]] = {
+    "alone": [put(3, 1, "a", "a3"), delete(4, 1, "b"), put(4, 1, "d", "d4"), put(1, 0, "a", "a0")],
+    "at_once": [put(3, 1, "a", "a3"), put(6, 1, "a", "a6"), put(3, 1, "b", "b3"), delete(7, 1, "b")],
+    "capped": [put(3, 1, "a", "a3"), put(7, 1, "a", "a7")],
+    "dry": [put(3, 1, "a", "a3"), put(6, 1, "b", "b6")],
+    "unmade": [put(3, 1, "a", "a3")],
+    "coded": [],
+    "mended": [],
+    "lossy": [put(3, 1, "a", "a3"), put(1, 1, "b", "b1"), put(4, 1, "d", "d4")],
+}
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    """The collections of LATE, which have settled FIRST, and have met what came late."""
+    project = new_project("late_correct")
+    for name in LATE:
+        options = {"late": "correct"} | ({"log": "partial"} if name == "lossy" else {})
+        project.add_collection(name, KEY, VALUE, options)
+        project.append(name, FIRST)
+    project.append("mended", [put(5, 1, "e", "bad"), put(5, 1, "f", "bad"), put(5, 2, "f", "f5")])
+    edit(project, "mended", '"log_error"', "\"case when v = 'bad' then v end\"")
+    project.run(*(f"models/{name}" for name in LATE))
+    # The log loses the commands of c, and the one that made b what it is.
+    project.sql("delete from {}.lossy_log where k in ('b', 'c')")
+    for name, commands in LATE.items():
+        project.append(name, commands)
+    return project
+
+
+def edit(project: Project, name: str, old: str, new: str) -> None:
+    """Change the text of a model of commands."""
+    path = f"models/{name}/{name}_commands.sql"
+    text = (project.folder / path).read_text()
+    assert old in text
+    project.write(path, text.replace(old, new))
+
+
+def run(project: Project, name: str, *flags: str, **variables: Any) -> None:
+    project.run(*(f"{name}_{role}" for role in SHARD), *flags, **variables)
+
+
+def updates(project: Project, name: str, after: int = 1) -> list[tuple[Any, ...]]:
+    """The updates of the batches after the first, each with its cause."""
+    rows = project.sql(
+        "select _ts, k, v, _diff, _cause from {}." + f"{name}_changelog"
+        f" where _kind = 'update' and _seq > {after} order by _seq, _ts, k, _cause is null, _diff"
+    )
+    return [tuple(row) for row in rows]
+
+
+def test_what_came_late_is_put_right_at_the_frontier_which_stays_open(project: Project) -> None:
+    run(project, "alone")
+    assert "alone_corrections: corrections: 3 late_command" in project.messages
+    assert "alone_batch: batch 2 [6, 6)" in project.messages
+    assert updates(project, "alone") == [
+        (6, "a", "a1", -1, "late_command"),
+        (6, "a", "a3", 1, "late_command"),
+        (6, "b", "b2", -1, "late_command"),
+        (6, "d", "d4", 1, "late_command"),
+    ]
+    run(project, "alone")
+    assert "alone_corrections: corrections: none" in project.messages
+    assert "alone_batch: up to date at 6" in project.messages
+    # The tick that the corrections were written to is still open: its commands are not late.
+    project.append("alone", [put(6, 1, "a", "a6")])
+    run(project, "alone")
+    assert updates(project, "alone", after=2) == [(6, "a", "a3", -1, None), (6, "a", "a6", 1, None)]
+    check_laws(project.updates("alone"))
+    statistics = [row["_statistics"] for row in project.progress("alone")]
+    assert [(row["corrections"], row["late_dropped"]) for row in statistics] == [
+        (0, 0),
+        (3, 4),
+        (0, 0),
+    ]
+
+
+def test_a_correction_comes_before_the_commands_of_its_key_in_the_batch(project: Project) -> None:
+    run(project, "at_once")
+    assert "at_once_batch: batch 2 [6, 8)" in project.messages
+    assert updates(project, "at_once") == [
+        (6, "a", "a1", -1, "late_command"),
+        (6, "a", "a3", 1, "late_command"),
+        (6, "a", "a3", -1, None),
+        (6, "a", "a6", 1, None),
+        (6, "b", "b2", -1, "late_command"),
+        (6, "b", "b3", 1, "late_command"),
+        (7, "b", "b3", -1, None),
+    ]
+    check_laws(project.updates("at_once"))
+    assert multiset(project.rows("at_once")) == multiset([("a", "a6"), ("c", "c5")])
+
+
+def test_until_caps_ticks_and_never_corrections(project: Project) -> None:
+    run(project, "capped", until=4)
+    assert "capped_batch: batch 2 [6, 6)" in project.messages
+    assert [one[:4] for one in updates(project, "capped")] == [(6, "a", "a1", -1), (6, "a", "a3", 1)]
+    run(project, "capped")
+    assert "capped_batch: batch 3 [6, 8)" in project.messages
+    assert updates(project, "capped", after=2) == [(7, "a", "a3", -1, None), (7, "a", "a7", 1, None)]
+
+
+def test_a_dry_run_stages_corrections_and_corrections_of_another_position_are_ignored(
+    project: Project,
+) -> None:
+    run(project, "dry", until=6, read_only=True)
+    assert len(project.progress("dry")) == 1
+    staged = project.sql("select _cause from {}.dry_batch where _kind = 'update'")
+    assert [row[0] for row in staged] == ["late_command"] * 2
+    run(project, "dry", until=6)
+    assert [one[:4] for one in updates(project, "dry")] == [(6, "a", "a1", -1), (6, "a", "a3", 1)]
+    # The table still has the correction that batch 2 has taken in.
+    assert [tuple(row) for row in project.sql("select k, _seq from {}.dry_corrections")] == [("a", 2)]
+    project.run("dry_batch", "dry_changelog", "dry_state")
+    assert updates(project, "dry", after=2) == [(6, "b", "b2", -1, None), (6, "b", "b6", 1, None)]
+
+
+def test_a_batch_without_its_corrections_says_what_to_run(project: Project) -> None:
+    project.sql("drop table {}.unmade_corrections")
+    project.run("unmade_batch", fails=True)
+    assert "run after unmade_corrections has made late_correct.unmade_corrections" in str(
+        project.messages
+    )
+    # A rebase has nothing to put right, and needs no table of corrections.
+    flags = ("--full-refresh", "unmade_commands")
+    run(project, "unmade", *flags, rebase=True)
+    assert [row["_upper"] for row in project.progress("unmade")] == [6]
+    assert ("a", "a3") in project.rows("unmade")
+
+
+def test_other_code_of_the_commands_writes_exactly_the_difference(project: Project) -> None:
+    edit(project, "coded", '"log_delete"', "\"log_delete or v = 'b2'\"")
+    project.run("coded_commands", *(f"coded_{role}" for role in SHARD))
+    assert "coded_corrections: corrections: 1 code_change" in project.messages
+    assert updates(project, "coded") == [(6, "b", "b2", -1, "code_change")]
+    run(project, "coded")
+    assert "coded_corrections: corrections: none" in project.messages
+    assert len(project.progress("coded")) == 2
+
+
+def test_an_error_that_is_mended_becomes_the_row_that_it_should_have_been(
+    project: Project,
+) -> None:
+    assert [error.key for error in project.errors("mended")] == [("e",)]
+    edit(project, "mended", "case when v = 'bad' then v end", "log_error")
+    project.run("mended_commands", *(f"mended_{role}" for role in SHARD))
+    assert "mended_corrections: corrections: 1 error_fixed" in project.messages
+    assert updates(project, "mended") == [
+        (6, "e", None, -1, "error_fixed"),
+        (6, "e", "bad", 1, "error_fixed"),
+    ]
+    assert project.errors("mended") == []
+    assert ("e", "bad") in project.rows("mended")
+
+
+def test_a_partial_log_corrects_only_where_its_winner_is_as_new_as_what_is_persisted(
+    project: Project,
+) -> None:
+    run(project, "lossy")
+    assert "lossy_corrections: corrections: 2 late_command" in project.messages
+    assert [one[:4] for one in updates(project, "lossy")] == [
+        (6, "a", "a1", -1),
+        (6, "a", "a3", 1),
+        (6, "d", "d4", 1),
+    ]
+    rows = [("a", "a3"), ("b", "b2"), ("c", "c5"), ("d", "d4")]
+    assert multiset(project.rows("lossy")) == multiset(rows)
+    run(project, "lossy")
+    assert "lossy_batch: up to date at 6" in project.messages
+
+
+def test_what_came_late_to_a_log_without_ticks_cannot_be_put_right(
+    new_project: Callable[[str], Project],
+) -> None:
+    project = new_project("late_offsets")
+    project.sql("create table {}.log (k string, v string, p int, o bigint) using iceberg")
+    for role in SHARD:
+        project.write(f"models/c/c_{role}.sql", f"{{{{ trueup.{role}('c') }}}}")
+    call = "relation='late_offsets.log', reclock=['p', 'o'], columns=['v']"
+    project.write("models/c/c_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
+    project.configure(c={"+unique_key": ["k"], "+meta": {"trueup": {"late": "correct"}}})
+    project.run(fails=True)
+    said = "\n".join(project.messages)
+    assert "must be drop or fail where the log has no ticks (`reclock`)" in said
+
+
+@pytest.mark.parametrize("seed", range(EXAMPLES))
+def test_random_late_logs_equal_the_oracle_after_every_run(project: Project, seed: int) -> None:
+    rng = Random(seed)  # noqa: S311 - no secret
+    name = f"random_{seed}"
+    value = [Column(*column) for column in strategies.VALUE_COLUMNS]
+    options = {"late": "correct"}
+    project.add_collection(name, KEY, value, options, ["unchanged"])
+    drawn = strategies.sample(
+        strategies.logs(1, Kinds(partial=True), min_size=5, max_size=20),
+        FAMILIES,
+        rng.randrange(2**32),
+    )
+    log = [own_keys(each, number) for number, family in enumerate(drawn) for each in family]
+    split = strategies.sample(strategies.late_splits(log), 20, rng.randrange(2**32))
+    steps = max(split, key=len)
+    oracle, arrived = Collection("correct"), list[Command]()
+    for number, step in enumerate(steps):
+        arrived += step.commands
+        project.append(name, step.commands)
+        project.run(
+            *([f"{name}_{role}" for role in SHARD] if number else [f"models/{name}"]),
+            until=step.until,
+        )
+        oracle.run(arrived, step.until)
+        assert multiset(project.rows(name)) == multiset(oracle.rows)
+        assert multiset(project.errors(name)) == multiset(oracle.errors)
+    written = project.updates(name)
+    assert consolidate(written) == consolidate(oracle.changelog)
+    assert len(written) == len(oracle.changelog)
+    check_laws(written)
+    causes = project.sql(
+        "select _cause, count(*) as count, count_if(_ts <> _lower) as elsewhere from {}."
+        f"{name}_changelog where _kind = 'update' group by _cause"
+    )
+    assert {row["_cause"] for row in causes} == {None, "late_command", "error_fixed"}
+    assert all(row["elsewhere"] == 0 for row in causes if row["_cause"])
+    run(project, name)
+    assert f"{name}_corrections: corrections: none" in project.messages
+    assert f"{name}_batch: up to date at {oracle.upper}" in project.messages
