@@ -51,7 +51,12 @@ FIRST = [
     put(2, "mended", "good"),
     put(5, "late", "v5"),
 ]
-THEN = [put(2, "corrected", "late"), put(6, "often", "v6"), delete(6, "early"), put(7, "gone", "v7")]
+THEN = [
+    put(2, "corrected", "late"),
+    put(6, "often", "v6"),
+    delete(6, "early"),
+    put(7, "gone", "v7"),
+]
 """A late one for tick 2 comes at tick 6; tick 7 is open."""
 
 
@@ -63,7 +68,9 @@ def project(new_project: Callable[[str], Project]) -> Project:
         options = {"late": "correct", "eager": eager, "input_upper": "log_upper - 1"}
         project.add_collection(name, KEY, VALUE, options)
         for ts in TICKS:
-            project.write(f"models/{name}/{name}_at_{ts}.sql", f"{{{{ trueup.as_of('{name}', {ts}) }}}}")
+            project.write(
+                f"models/{name}/{name}_at_{ts}.sql", f"{{{{ trueup.as_of('{name}', {ts}) }}}}"
+            )
         for first, last in ((0, 6), (3, 6), (4, 4)):
             project.write(
                 f"models/{name}/{name}_from_{first}_to_{last}.sql",
@@ -80,7 +87,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
 def compact(project: Project, collection: object, since: object) -> str:
     """Run the operation; what it failed with, or nothing."""
     said: list[str] = []
-    runner = dbtRunner(callbacks=[lambda event: said.append(event.info.msg)])
+    runner = dbtRunner(callbacks=[lambda event: said.append(str(event.info.msg))]  # type: ignore[attr-defined])
     arguments = json.dumps({"collection": collection, "since": since})
     flags = ["--project-dir", str(project.folder), "--no-use-colors"]
     result = runner.invoke(["run-operation", "trueup.compact", "--args", arguments, *flags])
@@ -117,14 +124,17 @@ def test_what_is_since_then_stays_and_what_was_before_is_refused(
         for ts in TICKS:
             view = f"{name}_at_{ts}"
             if ts < since:
-                (message,) = list(after[view])[0]
-                assert f"tick {ts} can no longer be read: {name} was compacted up to {since}" in message
+                (message,) = next(iter(after[view]))
+                assert (
+                    f"tick {ts} can no longer be read: {name} was compacted up to {since}"
+                    in message
+                )
             else:
                 assert after[view] == before[view], view
         for first, last in ((0, 6), (3, 6), (4, 4)):
             view = f"{name}_from_{first}_to_{last}"
             if first < since:
-                (message,) = list(after[view])[0]
+                (message,) = next(iter(after[view]))
                 assert f"tick {first} can no longer be read" in message
             else:
                 assert after[view] == before[view], view
@@ -140,7 +150,12 @@ def test_what_is_since_then_stays_and_what_was_before_is_refused(
 
 @pytest.mark.parametrize("name", ["c", "e"])
 def test_the_runs_after_it_go_on_and_remember_it(project: Project, name: str) -> None:
-    later = [put(3, "late", "too late"), put(4, "even later", "v4"), put(8, "often", "v8"), put(9, "x", "")]
+    later = [
+        put(3, "late", "too late"),
+        put(4, "even later", "v4"),
+        put(8, "often", "v8"),
+        put(9, "x", ""),
+    ]
     project.append(name, later)
     project.run(*(f"{name}_{role}" for role in SHARD))
     oracle = Collection("correct")
@@ -170,10 +185,15 @@ def test_what_cannot_be_compacted_is_refused(project: Project) -> None:
     content = multiset(project.sql("select * from {}.r_changelog"))
     for since in (4, "2", 1.5, True, None):
         message = compact(project, "r", since)
-        assert "`trueup.compact` argument `since` must be a settled tick, at most the upper 3" in message
+        assert (
+            "`trueup.compact` argument `since` must be a settled tick, at most the upper 3"
+            in message
+        )
     for collection in ("nothing", None, ["r"]):
         message = compact(project, collection, 1)
-        assert "`trueup.compact` argument `collection` must be the name of one collection" in message
+        assert (
+            "`trueup.compact` argument `collection` must be the name of one collection" in message
+        )
     # A batch that is appended and not applied: the state would never learn of what it deletes.
     project.append("r", [delete(3, "a"), put(4, "b", "z")])
     project.run("r_batch", "r_changelog")

@@ -12,7 +12,7 @@ import pytest
 from tests import strategies
 from tests.acceptance import Column, multiset
 from tests.functional.test_random_options import own_keys
-from tests.oracle import Collection, Command, canonical, check_laws, consolidate
+from tests.oracle import Collection, Command, Identity, canonical, check_laws, consolidate
 from tests.strategies import MAX_TS, Kinds
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def check(project: Project, name: str, oracle: Collection) -> None:
     assert consolidate(updates) == consolidate(oracle.changelog)
     ticks = {update.identity: update.ts for update in oracle.changelog}
     contents = {update.identity: update.content for update in oracle.changelog if update.diff == 1}
-    live = {(row[:1], None) for row in oracle.rows}
+    live: set[Identity] = {(row[:1], None) for row in oracle.rows}
     live |= {(error.key, error.error_key) for error in oracle.errors}
     assert state(project, name) == {each: (*contents[each], ticks[each]) for each in live}
     statistics = [row["_statistics"] for row in project.progress(name)]
@@ -190,7 +190,7 @@ TAKING_BACK = [
 @pytest.fixture
 def opened(project: Project, request: pytest.FixtureRequest) -> str:
     """A collection of the test's own that has written OPENED."""
-    name = request.function.__name__
+    name: str = request.function.__name__
     add(project, name)
     settle(project, 2)
     project.append(name, OPENED)

@@ -39,7 +39,12 @@ FIRST = [put(1, 1, "a", "a1"), put(2, 1, "b", "b2"), put(5, 1, "c", "c5")]
 
 LATE: dict[str, list[Command]] = {
     "alone": [put(3, 1, "a", "a3"), delete(4, 1, "b"), put(4, 1, "d", "d4"), put(1, 0, "a", "a0")],
-    "at_once": [put(3, 1, "a", "a3"), put(6, 1, "a", "a6"), put(3, 1, "b", "b3"), delete(7, 1, "b")],
+    "at_once": [
+        put(3, 1, "a", "a3"),
+        put(6, 1, "a", "a6"),
+        put(3, 1, "b", "b3"),
+        delete(7, 1, "b"),
+    ],
     "capped": [put(3, 1, "a", "a3"), put(7, 1, "a", "a7")],
     "dry": [put(3, 1, "a", "a3"), put(6, 1, "b", "b6")],
     "unmade": [put(3, 1, "a", "a3")],
@@ -133,10 +138,16 @@ def test_a_correction_comes_before_the_commands_of_its_key_in_the_batch(project:
 def test_until_caps_ticks_and_never_corrections(project: Project) -> None:
     run(project, "capped", until=4)
     assert "capped_batch: batch 2 [6, 6)" in project.messages
-    assert [one[:4] for one in updates(project, "capped")] == [(6, "a", "a1", -1), (6, "a", "a3", 1)]
+    assert [one[:4] for one in updates(project, "capped")] == [
+        (6, "a", "a1", -1),
+        (6, "a", "a3", 1),
+    ]
     run(project, "capped")
     assert "capped_batch: batch 3 [6, 8)" in project.messages
-    assert updates(project, "capped", after=2) == [(7, "a", "a3", -1, None), (7, "a", "a7", 1, None)]
+    assert updates(project, "capped", after=2) == [
+        (7, "a", "a3", -1, None),
+        (7, "a", "a7", 1, None),
+    ]
 
 
 def test_a_dry_run_stages_corrections_and_corrections_of_another_position_are_ignored(
@@ -149,7 +160,9 @@ def test_a_dry_run_stages_corrections_and_corrections_of_another_position_are_ig
     run(project, "dry", until=6)
     assert [one[:4] for one in updates(project, "dry")] == [(6, "a", "a1", -1), (6, "a", "a3", 1)]
     # The table still has the correction that batch 2 has taken in.
-    assert [tuple(row) for row in project.sql("select k, _seq from {}.dry_corrections")] == [("a", 2)]
+    assert [tuple(row) for row in project.sql("select k, _seq from {}.dry_corrections")] == [
+        ("a", 2)
+    ]
     project.run("dry_batch", "dry_changelog", "dry_state")
     assert updates(project, "dry", after=2) == [(6, "b", "b2", -1, None), (6, "b", "b6", 1, None)]
 
