@@ -7,7 +7,10 @@
     {%- do trueup._require_list(
         trueup._argument('matches_certificate', 'unique_key'), unique_key
     ) -%}
-    {%- if execute -%}
+    {%- if execute and load_relation(model) is none -%}
+{#- Nothing has run yet: this compiles, and fails where it is run. -#}
+select * from {{ model }}
+    {%- elif execute -%}
         {%- set names = trueup.get_columns('select * from ' ~ model) | map(attribute='name') | list -%}
         {%- if '_certificate' in names -%}
 {{ trueup.damaged_batches_sql(model, unique_key, trueup.get_shard_columns(model)) }}

@@ -87,7 +87,9 @@ def project(new_project: Callable[[str], Project]) -> Project:
 def compact(project: Project, collection: object, since: object) -> str:
     """Run the operation; what it failed with, or nothing."""
     said: list[str] = []
-    runner = dbtRunner(callbacks=[lambda event: said.append(str(event.info.msg))]  # type: ignore[attr-defined])
+    runner = dbtRunner(
+        callbacks=[lambda event: said.append(str(event.info.msg))]  # type: ignore[attr-defined]
+    )
     arguments = json.dumps({"collection": collection, "since": since})
     flags = ["--project-dir", str(project.folder), "--no-use-colors"]
     result = runner.invoke(["run-operation", "trueup.compact", "--args", arguments, *flags])
