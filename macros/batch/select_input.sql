@@ -48,13 +48,16 @@ marked as (
 
     select
         * except ({{ trueup._column_list(extras | select('in', ['_unchanged', '_old_key'])) }}),
-        case when _is_row then {{ trueup._known_names_expr(values + ignored) }} end as _unchanged
+        case when _is_row then array_sort(array_distinct(concat(
+            {{ trueup._known_names_expr(values + ignored) }},
+            {{ trueup._marked_names_expr(values, known) if '_unchanged_value' in extras else 'array()' }}
+        ))) end as _unchanged
         {%- if '_old_key' in marks %},
-        case when _is_row and size(_unchanged) > 0 then cast(_old_key as struct<
+        cast(_old_key as struct<
             {%- for column in keys %}
             {{- trueup._quote(column.name) }}: {{ trueup._type_sql(column.type) }}
             {{- ', ' if not loop.last }}
-            {%- endfor %}>) end as _old_key
+            {%- endfor %}>) as _old_key
         {%- endif %}
     from bounded
 
@@ -78,9 +81,12 @@ contents as (
         {%- endif %} as {{ trueup._quote(column.name) }},
         {% endfor -%}
         case when _op = 'upsert' then {{ trueup._error_text_expr() }} end as _error,
-        {% for name in marks -%}
-        {{ name }},
-        {% endfor -%}
+        {% if is_partial -%}
+        _unchanged,
+        {% endif -%}
+        {% if '_old_key' in marks -%}
+        case when size(_unchanged) > 0 then _old_key end as _old_key,
+        {% endif -%}
         _error_key,
         _ts,
         _order,
@@ -145,11 +151,27 @@ case
     {%- for column in values -%}
         {%- do names.append(trueup._literal(column.name | lower)) -%}
     {%- endfor -%}
-array_sort(array_distinct(transform(_unchanged, name -> case
+transform(coalesce(_unchanged, array()), name -> case
             when lower(name) in ({{ names | join(', ') }}) then lower(name)
             else raise_error(concat(
                 {{ trueup._literal(trueup._argument('commands', 'unchanged')) }},
                 ' must be names of value columns.\nGot: ', coalesce(name, 'null')
             ))
-        end)))
+        end)
+{%- endmacro %}
+
+
+{#- The texts and bytes that are the marker of the source, by column in lower case. -#}
+{% macro _marked_names_expr(values, known) -%}
+    {%- set markers = {
+        'string': '_unchanged_value', 'binary': 'cast(_unchanged_value as binary)'
+    } -%}
+    {%- set names = [] -%}
+    {%- for column in values if column.type in markers and column.name | lower in known -%}
+        {%- do names.append(
+            'case when ' ~ trueup._quote(column.name) ~ ' = ' ~ markers[column.type] ~ ' then '
+            ~ trueup._literal(column.name | lower) ~ ' end'
+        ) -%}
+    {%- endfor -%}
+    {{ return('array_compact(array(' ~ (names | join(', ')) ~ '))') }}
 {%- endmacro %}

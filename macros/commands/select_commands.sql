@@ -7,7 +7,7 @@
     {%- set options = trueup._options() -%}
     {%- set null_key_is_error = key | length == 1 and options.null_keys == 'error' -%}
     {%- set values = trueup._values_list(given, key) -%}
-    {%- set unchanged = trueup._unchanged_expr(given, key, values) -%}
+    {%- set unchanged = trueup._unchanged_expr(given, key) -%}
 with log as (
     select * from {{ given.relation }}
 )
@@ -38,6 +38,9 @@ select
     {%- endif %}
     {%- if unchanged -%},
     {{ unchanged }} as _unchanged
+    {%- endif %}
+    {%- if given.unchanged_value is not none -%},
+    {{ trueup._literal(given.unchanged_value) }} as _unchanged_value
     {%- endif %}
     {%- if given.old_key -%},
     {{ given.old_key }} as _old_key
@@ -120,19 +123,17 @@ case
 
 {#-
     The names of the value columns that a command leaves as they are: those that the source names
-    (`unchanged`), those with its marker (`unchanged_value`, also in base64, as binary columns are
-    in JSON), and those with a null where nulls are ignored. None where no command leaves any.
+    (`unchanged`), and those with a null where nulls are ignored. Those with its marker
+    (`unchanged_value`) are found where types are known, in the batch. None where no command leaves
+    any.
 -#}
-{% macro _unchanged_expr(given, key, values) -%}
+{% macro _unchanged_expr(given, key) -%}
     {%- set lists = [] -%}
     {%- if given.unchanged -%}
         {%- do lists.append('coalesce(cast(' ~ given.unchanged ~ ' as array<string>), array())') -%}
     {%- endif -%}
     {%- if given.unchanged_value is not none -%}
-        {%- set marker = trueup._literal(given.unchanged_value) -%}
-        {%- do lists.append(trueup._names_where_expr(
-            values, 'coalesce(value in (' ~ marker ~ ', base64(' ~ marker ~ ')), false)'
-        )) -%}
+        {%- do lists.append('cast(array() as array<string>)') -%}
     {%- endif -%}
     {%- if given.ignored_nulls -%}
         {%- set names = given.ignored_nulls.names -%}

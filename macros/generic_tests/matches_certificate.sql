@@ -7,8 +7,8 @@
     {%- do trueup._require_list(
         trueup._argument('matches_certificate', 'unique_key'), unique_key
     ) -%}
-    {%- if execute and load_relation(model) is none -%}
-{#- Nothing has run yet: this compiles, and fails where it is run. -#}
+    {%- if execute and flags.WHICH in ['compile', 'generate'] -%}
+{#- Who only compiles need not have run anything yet. -#}
 select * from {{ model }}
     {%- elif execute -%}
         {%- set names = trueup.get_columns('select * from ' ~ model) | map(attribute='name') | list -%}

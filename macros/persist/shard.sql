@@ -17,7 +17,9 @@
 
 {#- Of the columns of the commands those that only some logs have, by name. -#}
 {% macro _extras(columns) -%}
-    {%- set extras = ['_unchanged', '_old_key', '_partition', '_offset'] -%}
+    {%- set extras = [
+        '_unchanged', '_unchanged_value', '_old_key', '_partition', '_offset'
+    ] -%}
     {{ return(columns | map(attribute='name') | select('in', extras) | list) }}
 {%- endmacro %}
 

@@ -177,6 +177,7 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
     tables: Collection[str] | None = None,
     full_refresh: bool = False,
     selected: Collection[str] | None = None,
+    command: str = "run",
     **config: object,
 ) -> Package:
     """Give the macros as the model `name` sees them.
@@ -194,6 +195,7 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
         tables: The tables that are there; None where they may not be asked for.
         full_refresh: Whether dbt runs with `--full-refresh`.
         selected: Names of the models that dbt runs; None for all that it knows.
+        command: What dbt was asked to do.
         config: Other configs of the model.
     """
     if unique_key is not None:
@@ -213,6 +215,7 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
             "config": Config(config, execute=execute),
             "exceptions": SimpleNamespace(raise_compiler_error=_refuse),
             "execute": execute,
+            "flags": SimpleNamespace(WHICH=command),
             "graph": {"nodes": known},
             "invocation_id": "1b5f",
             "load_relation": _query if tables is None else _Tables(tables),

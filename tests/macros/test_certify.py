@@ -49,7 +49,7 @@ def test_a_state_is_lost_that_no_run_leaves(
 
 
 def test_the_certificate_test_asks_for_the_changelog_of_a_state() -> None:
-    trueup = in_model("files_state", columns=STATE_COLUMNS, tables=["lake.files_state"])
+    trueup = in_model("files_state", columns=STATE_COLUMNS)
 
     must, got = refused(trueup.test_matches_certificate, "lake.files_state", ["path"])
 
@@ -66,17 +66,17 @@ def test_the_certificate_test_asks_for_a_key(unique_key: object) -> None:
 
 
 def test_the_certificate_test_sees_from_the_columns_what_it_looks_at() -> None:
-    trueup = in_model("files_state", columns=CHANGELOG_COLUMNS, row=TYPES, tables=["lake.c"])
+    trueup = in_model("files_state", columns=CHANGELOG_COLUMNS, row=TYPES)
 
     assert "progress_count" in str(trueup.test_matches_certificate("lake.c", ["path"]))
     for columns, is_state in ((STATE_COLUMNS, True), ({"path": "string", "size": "int"}, False)):
-        trueup = in_model("files", columns=columns, row=TYPES, tables=["lake.t"])
+        trueup = in_model("files", columns=columns, row=TYPES)
         sql = str(trueup.test_matches_certificate("lake.t", ["path"], changelog="lake.c"))
         assert ("where not (_kind <=> 'progress')" in sql) == is_state
 
 
 def test_the_certificate_test_compiles_before_anything_has_run() -> None:
-    trueup = in_model("files_state", tables=[])
+    trueup = in_model("files_state", command="compile")
 
     sql = str(trueup.test_matches_certificate("lake.files_state", ["path"])).strip()
     assert sql == "select * from lake.files_state"

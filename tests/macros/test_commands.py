@@ -294,13 +294,11 @@ def test_the_source_may_name_the_columns_that_are_unchanged() -> None:
 
 
 @pytest.mark.parametrize("marker", ["__unavailable__", "", "it's"])
-def test_a_marker_is_found_as_a_text_and_in_base64(marker: str) -> None:
+def test_a_marker_stands_beside_the_values_for_the_batch_to_compare(marker: str) -> None:
     literal = in_model("files_commands")._literal(marker)
-    expression = unchanged(unchanged_value=marker)
 
-    assert VALUES_AS_JSON.format("* except (`path`)") in expression
-    assert (
-        f"(name, value) -> coalesce(value in ({literal}, base64({literal})), false)" in expression
+    assert f"as _unchanged, {literal} as _unchanged_value" in one_line(
+        render(unchanged_value=marker)
     )
 
 
@@ -337,9 +335,9 @@ def test_all_that_says_unchanged_counts_together() -> None:
     expression = unchanged(unchanged="missing", unchanged_value="?", ignore_null_updates=["a"])
 
     assert expression.startswith(
-        "concat(coalesce(cast(missing as array<string>), array()), map_keys("
+        "concat(coalesce(cast(missing as array<string>), array()),"
+        " cast(array() as array<string>), map_keys("
     )
-    assert expression.count("map_keys(") == 2
 
 
 @pytest.mark.parametrize(

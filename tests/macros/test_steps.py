@@ -108,7 +108,7 @@ def test_names_of_unchanged_columns_are_those_of_value_columns_whatever_their_ca
 
     assert "when lower(name) in ('size', 'it\\'s') then lower(name)" in expression
     assert "raise_error(" in expression
-    assert f"case when _is_row then {one_line(expression)}" in select_input(
+    assert one_line(expression) in select_input(
         [SHARD[0], column("Size"), column("it's")], extras=EXTRAS
     )
 
@@ -117,7 +117,7 @@ def test_an_old_key_has_the_types_of_the_key() -> None:
     columns = [column("a", "string"), column("b`", "double"), column("size")]
     sql = select_input(columns, ("a", "b`"), extras=EXTRAS)
 
-    assert "cast(_old_key as struct<`a`: string, `b```: double>) end as _old_key" in sql
+    assert "cast(_old_key as struct<`a`: string, `b```: double>) as _old_key" in sql
 
 
 def select_steps(
@@ -164,6 +164,16 @@ def test_steps_take_only_what_the_log_asks_for(source: str, given: dict[str, Any
         f"select `path`, `_error_key`, _step, _ts, _cause, _order, _hash, _value{marks}"
         f" from {source}"
     )
+
+
+def test_a_marker_is_one_in_a_text_and_in_bytes_alone() -> None:
+    columns = [column("path", "string"), column("t", "string"), column("b", "binary"), column("n")]
+    sql = select_input(columns, extras=("_unchanged", "_unchanged_value"))
+
+    assert "case when `t` = _unchanged_value then 't' end" in sql
+    assert "case when `b` = cast(_unchanged_value as binary) then 'b' end" in sql
+    assert "`n` = " not in sql
+    assert "`path` = " not in sql
 
 
 def test_an_old_key_without_an_unchanged_column_asks_for_nothing() -> None:
