@@ -10,7 +10,7 @@
 {#- The select of the rehydrated state; with the option `rehydrate: udaf` it asks for sizes. -#}
 {% macro rehydrate_sql(changelog, unique_key) -%}
     {%- set options = trueup._options() -%}
-    {%- set columns = trueup.get_exact_columns(changelog) -%}
+    {%- set columns = trueup.get_shard_columns(changelog) -%}
     {%- set error_key = {'name': '_error_key', 'type': 'string'} -%}
     {%- set keys = columns | selectattr('name', 'in', unique_key) | list + [error_key] -%}
     {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}
@@ -32,29 +32,6 @@
 {#- Whether the session has the aggregates of the Python module. -#}
 {% macro _has_aggregates() -%}
     {{ return(run_query("show functions like 'trueup_consolidate'").rows | length > 0) }}
-{%- endmacro %}
-
-
-{#- The key and value columns of the shard, as `get_shard_columns`, with types that are not cut. -#}
-{% macro get_exact_columns(changelog) -%}
-    {%- set columns = trueup.get_shard_columns(changelog) -%}
-    {%- set types = run_query(trueup.exact_types_sql(changelog, columns)).rows[0] -%}
-    {%- set exact = [] -%}
-    {%- for column in columns -%}
-        {%- do exact.append({'name': column.name, 'type': types[loop.index0]}) -%}
-    {%- endfor -%}
-    {{ return(exact) }}
-{%- endmacro %}
-
-
-{#- The types of columns in one row. `describe` cuts a struct of many fields short. -#}
-{% macro exact_types_sql(changelog, columns) -%}
-select
-    {%- for column in columns %}
-    typeof({{ trueup._quote(column.name) }}) as type_{{ loop.index0 }}{{ ',' if not loop.last }}
-    {%- endfor %}
-from (values (0)) as one_row
-left join {{ changelog }} on false
 {%- endmacro %}
 
 
