@@ -63,7 +63,7 @@ class Topic:
         """Begin with this log, of which nothing is settled."""
         self.waiting = log
         self.settled: dict[str | None, int] = {}
-        self.oracle = Collection()
+        self.oracle = Collection(tie_breaker=lambda tied: tied[0])
         self.log: list[Command] = []
 
     def land(self, *messages: Message) -> None:

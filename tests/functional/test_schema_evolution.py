@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from tests.oracle import Value
     from tests.project import Project
 
 WIDE = "struct<" + ", ".join(f"`field {i}`: int" for i in range(30)) + ">"
@@ -65,7 +66,7 @@ class Evolving:
         call = ", ".join(f"{argument}={json.dumps(item)}" for argument, item in given.items())
         call = call.replace("=true", "=True")
         project.write(f"models/{name}/{name}_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
-        self.oracle = Collection()
+        self.oracle = Collection((options or {}).get("late", "drop"))
         self.log: list[Command] = []
 
     def show(self, types: dict[str, str], renamed: dict[str, str] | None = None) -> None:
@@ -83,12 +84,10 @@ class Evolving:
         )
 
     def append(self, ts: int, key: str, **value: Any) -> None:
-        """Append a command, a delete without a value; what the log does not show is null."""
+        """Append a command, a delete without a value."""
         values = tuple(value.get(name) for name in self.columns)
-        command = Command(ts, (1,), (key,), values if value else None)
-        self.project.append(self.name, [command])
-        known = tuple(value.get(name) if name in self.types else None for name in self.columns)
-        self.log.append(replace(command, value=known if value else None))
+        self.log.append(Command(ts, (1,), (key,), values if value else None))
+        self.project.append(self.name, self.log[-1:])
 
     def select(self, relation: str, condition: str) -> Iterator[tuple[Any, ...]]:
         """Tick, diff, key and values of the rows of a table, null for what it does not have."""
@@ -114,8 +113,18 @@ class Evolving:
         assert consolidate(updates) == consolidate(self.oracle.changelog)
 
     def run_oracle(self) -> None:
-        """Settle what the log holds."""
-        self.oracle.run(self.log)
+        """Settle what the log holds: the columns that it does not have now are null."""
+        self.oracle.run(
+            [
+                replace(command, value=command.value and self.visible(command.value))
+                for command in self.log
+            ]
+        )
+
+    def visible(self, value: Value) -> Value:
+        """A value as the log has it now."""
+        names = zip(self.columns, value, strict=True)
+        return tuple(item if name in self.types else None for name, item in names)
 
     def types_of(self, role: str) -> dict[str, str]:
         """The columns of a table of the collection, and their types."""
@@ -177,6 +186,10 @@ def steps(new_project: Callable[[str], Project]) -> dict[str, Any]:
         {"on_schema_change": "ignore"},
         ignore_null_updates=True,
     )
+    correcting = Evolving(
+        project, "correcting", {"v": "int", "w": "int", "x": "int"}, {"late": "correct"}
+    )
+    project.write("models/c/c_live.sql", "{{ trueup.live('c') }}")
     project.write(
         "models/c_as_of.sql", "{{ config(materialized='view') }} {{ trueup.as_of('c', 1) }}"
     )
@@ -190,8 +203,11 @@ def steps(new_project: Callable[[str], Project]) -> dict[str, Any]:
 
     def build(step: str) -> None:
         project.run(command="build")
-        c.run_oracle()
-        c.check()
+        for collection in (c, correcting):
+            collection.run_oracle()
+            collection.check()
+        live = project.spark.table("evolving.c_live").drop("_is_final")
+        assert multiset(live.collect()) == multiset(project.rows("c"))
         seen[step] = {role: c.types_of(role) for role in TABLES}
         seen[step]["as of"] = [row[2:] for row in c.select("c_as_of", "true")]
 
@@ -201,6 +217,8 @@ def steps(new_project: Callable[[str], Project]) -> dict[str, Any]:
         c.append(1, key, **first_values(key))
     c.append(1, "lost", **first_values("lost", gone="something"))
     ignoring.append(1, "a", v=1, w=2)
+    correcting.show({"v": "int", "w": "int"})
+    correcting.append(1, "a", v=1, w=2, x=3)
     build("before")
 
     c.show(AFTER)
@@ -223,8 +241,11 @@ def steps(new_project: Callable[[str], Project]) -> dict[str, Any]:
     c.append(2, "deleted")
     ignoring.append(2, "a", v=3, x=4)
     ignoring.append(2, "b", x=4)
+    correcting.show({"v": "int", "x": "int"})
+    correcting.append(2, "b", v=4, w=5, x=6)
     build("after")
     seen["ignored"] = multiset(project.rows("ignoring"))
+    seen["corrected"] = multiset(project.rows("correcting"))
 
     c.show(AGAIN, renamed={"kept": "KEPT"})
     for key in ("changed", "same"):
@@ -300,6 +321,12 @@ def test_with_the_option_ignore_a_new_column_is_left_out_and_a_dropped_one_null(
     steps: dict[str, Any],
 ) -> None:
     assert steps["ignored"] == multiset([("a", 3, None), ("b", None, None)])
+
+
+def test_with_late_correct_the_rows_of_before_follow_the_columns_too(
+    steps: dict[str, Any],
+) -> None:
+    assert steps["corrected"] == multiset([("a", 1, None, 3), ("b", 4, None, 6)])
 
 
 # ------------------------------------------------------------------ a run that was killed

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from tests.acceptance import Column, multiset
+from tests.conftest import ROOT
 from tests.oracle import Collection, Command, check_laws, consolidate
 
 if TYPE_CHECKING:
@@ -120,3 +121,10 @@ def test_each_source_is_a_partition_where_their_numbers_cannot_be_compared_in_ti
         log += [command(change, tick) for change in arrived]
         oracle.run(log)
     check(project, "by_source", oracle)
+
+
+def test_the_page_shows_what_is_tested() -> None:
+    page = " ".join((ROOT / "docs/options.md").read_text().split())
+    for arguments in COMMANDS.values():
+        assert arguments in page
+    assert LEAST_UPPER.replace("sources.both", "sales.customer_changes") in page

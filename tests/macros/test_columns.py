@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.macros.package import RELATIONS, SHARD, column, in_model, refused
+from tests.macros.package import RELATIONS, SHARD, QueriedError, column, in_model, refused
 
 TRUEUP = in_model("files_commands")
 OWN = TRUEUP._own_columns()
@@ -95,7 +97,7 @@ def test_a_key_column_that_the_log_does_not_have_is_refused_with_those_that_it_h
         (SHARD[:1], {"dropped": ["size"]}),
         ([*SHARD, column("mode", "string")], {"added": ["mode"]}),
         ([SHARD[0], column("SIZE", "double")], {}),
-        ([SHARD[0], column("size", "float")], {"changed": ["size"]}),
+        ([SHARD[0], column("Size", "float")], {"changed": ["size"]}),
         ([SHARD[0], column("length", "double")], {"added": ["length"], "dropped": ["size"]}),
     ],
 )
@@ -104,8 +106,31 @@ def test_columns_are_compared_by_name_whatever_their_order_and_case(
 ) -> None:
     found = in_model("files_batch").find_schema_changes(came, SHARD)
 
-    for kind, columns in found.items():
-        assert [one["name"] for one in columns] == changed.get(kind, []), kind
+    assert {kind: [one["name"] for one in columns] for kind, columns in found.items()} == {
+        kind: changed.get(kind, [])
+        for kind in ("added", "dropped", "widened", "changed", "helpers")
+    }
+
+
+def test_a_column_of_another_type_is_named_and_typed_as_the_table_has_it() -> None:
+    old = [column("A", "int"), column("b", "int"), column("c", "smallint"), column("d", "date")]
+    new = [column("a", "bigint"), column("B", "string"), column("c", "int"), column("d", "date")]
+    found = in_model("files_batch").find_schema_changes(new, old)
+
+    assert found["widened"] == [{"name": "A", "type": "bigint", "old_type": "int"}]
+    assert found["changed"] == [{"name": "b", "type": "string", "old_type": "int"}]
+
+
+def test_a_helper_column_is_no_column_that_was_dropped() -> None:
+    helper = column("_widening_size", "timestamp")
+
+    assert in_model("files_batch").find_schema_changes(SHARD, [*SHARD, helper]) == {
+        "added": [],
+        "dropped": [],
+        "widened": [],
+        "changed": [],
+        "helpers": [helper],
+    }
 
 
 @pytest.mark.parametrize(
@@ -130,47 +155,69 @@ def test_a_type_is_wider_if_it_holds_all_values_of_the_other_exactly(
     assert in_model("files_batch")._is_wider(new, old) is is_wider
 
 
+POLICIES = ("append_new_columns", "fail", "ignore")
+TABLE = [*SHARD, column("count", "int")]
+
+
 def evolvable(came: list[dict[str, str]], on_schema_change: str = "append_new_columns") -> None:
     trueup = in_model("files_batch", options={"on_schema_change": on_schema_change})
-    changes = trueup.find_schema_changes(came, SHARD)
-    trueup._require_evolvable(RELATIONS[1], changes, ["path"], trueup._options())
+    changes = trueup.find_schema_changes(came, TABLE)
+    trueup._require_evolvable(RELATIONS[1], changes, ["PATH"], trueup._options())
 
 
-@pytest.mark.parametrize("on_schema_change", ["append_new_columns", "fail", "ignore"])
-@pytest.mark.parametrize("name", ["size", "path"])
+def typed(**types: str) -> list[dict[str, str]]:
+    return [column(one["name"], types.get(one["name"], one["type"])) for one in TABLE]
+
+
+@pytest.mark.parametrize("on_schema_change", POLICIES)
+@pytest.mark.parametrize("name", ["size", "path", "count"])
 def test_a_type_that_is_not_wider_is_refused_with_both_types(
     on_schema_change: str, name: str
 ) -> None:
-    came = [column(one["name"], "int" if one["name"] == name else one["type"]) for one in SHARD]
-
-    must, got, next_step = refused(evolvable, came, on_schema_change)
+    must, got, next_step = refused(evolvable, typed(**{name: "binary"}), on_schema_change)
 
     assert must.startswith(
         "Each key and value column of the commands must be of the type that it has in"
         " lake.files_changelog"
     )
-    assert got.startswith(f"Got: {name}, which was ")
-    assert got.endswith(" and is int")
+    assert ("or of a wider one" in must) == (on_schema_change == "append_new_columns")
+    old = {one["name"]: one["type"] for one in TABLE}
+    assert got == f"Got: {name}, which was {old[name]} and is binary"
     assert "trueup_rebase: true" in next_step
 
 
-@pytest.mark.parametrize("came", [SHARD[:1], [*SHARD, column("mode", "string")]])
-def test_other_columns_are_refused_only_where_that_is_the_policy(
-    came: list[dict[str, str]],
-) -> None:
+def test_a_wider_type_is_taken_over_where_columns_are_appended_and_not_in_the_key() -> None:
+    evolvable(typed(count="bigint"))
+    for on_schema_change in POLICIES[1:]:
+        _, got, _ = refused(evolvable, typed(count="bigint"), on_schema_change)
+        assert got == "Got: count, which was int and is bigint"
+
+    trueup = in_model("files_batch")
+    changes = trueup.find_schema_changes(typed(count="bigint"), TABLE)
+    _, got, _ = refused(
+        trueup._require_evolvable, RELATIONS[1], changes, ["Count"], trueup._options()
+    )
+    assert got == "Got: count, which was int and is bigint"
+
+
+def test_other_columns_are_refused_only_where_that_is_the_policy() -> None:
+    came = [*TABLE[:2], column("mode", "string")]
     evolvable(came)
     evolvable(came, "ignore")
 
     must, got, _ = refused(evolvable, came, "fail")
 
-    assert must.startswith("With option `on_schema_change: fail` the columns of the commands must")
-    assert got in ("Got: size, which is missing", "Got: mode, which is new")
+    assert must == (
+        "With option `on_schema_change: fail` the columns of the commands must be those of"
+        " lake.files_changelog."
+    )
+    assert got == "Got: mode, which is new; count, which is missing"
 
 
 def test_a_date_is_widened_through_a_helper_column_from_wherever_a_run_was_killed() -> None:
     made = {"name": "d`", "type": "timestamp", "old_type": "date"}
     widen = in_model("files_batch").widen_column_sqls
-    statements = widen("t", made, is_begun=False)
+    statements = widen("t", made)
 
     assert statements == [
         "alter table t add column `_widening_d``` timestamp",
@@ -182,6 +229,93 @@ def test_a_date_is_widened_through_a_helper_column_from_wherever_a_run_was_kille
         "alter table t rename column `_widening_d``` to `d```",
     ]
     assert widen("t", made, is_begun=True) == statements[1:]
+
+
+@pytest.mark.parametrize(("old", "new"), [("int", "bigint"), ("decimal(5,2)", "decimal(9,2)")])
+def test_any_other_type_is_widened_in_place(old: str, new: str) -> None:
+    made = {"name": "d`", "type": new, "old_type": old}
+
+    assert in_model("files_batch").widen_column_sqls("t", made) == [
+        f"alter table t alter column `d``` type {new}"
+    ]
+
+
+def asked(macro: str, *arguments: object, **given: Any) -> str:
+    """The first statement that a macro asks the warehouse to run."""
+    with pytest.raises(QueriedError) as stopped:
+        getattr(in_model("files_batch", **given), macro)(*arguments)
+    return str(stopped.value)
+
+
+def test_a_table_whose_widening_lacks_a_name_gets_it_and_one_whose_widening_does_not_is_left() -> (
+    None
+):
+    assert asked("_name_widened", "t", columns={"_widening_A`": "timestamp"}) == (
+        "alter table t rename column `_widening_A``` to `A```"
+    )
+    columns = {"A": "date", "_widening_A": "timestamp"}
+    assert [one["name"] for one in in_model("f_batch", columns=columns)._name_widened("t")] == [
+        *columns
+    ]
+
+
+def changes(**found: object) -> dict[str, object]:
+    return {"added": [], "widened": [], "helpers": []} | found
+
+
+def test_a_column_is_added_with_its_type_in_sql() -> None:
+    added = [column("a`b", "array<struct<x y:int,z:decimal(5,2)>>")]
+
+    assert asked("_evolve_table", "t", changes(added=added)) == (
+        "alter table t add column `a``b` array<struct<`x y`:int,`z`:decimal(5,2)>>"
+    )
+
+
+def test_a_widening_that_is_begun_goes_on_with_the_helper_that_it_has() -> None:
+    widened = [{"name": "d", "type": "timestamp", "old_type": "date"}]
+    helpers = [column("_widening_d", "timestamp")]
+
+    statement = asked("_evolve_table", "t", changes(widened=widened, helpers=helpers))
+    assert statement.startswith("update t set `_widening_d` = ")
+
+
+def test_a_helper_of_a_widening_that_nobody_asks_for_is_refused_with_how_to_drop_it() -> None:
+    helpers = [column("_widening_d`", "timestamp")]
+    must, got, next_step = refused(
+        in_model("files_batch")._evolve_table, "t", changes(helpers=helpers)
+    )
+
+    assert must.startswith("t must be without the helper of a widening")
+    assert got == "Got: _widening_d`"
+    assert next_step.endswith("alter table t drop column `_widening_d```.")
+
+
+@pytest.mark.parametrize(
+    ("described", "written"),
+    [
+        ("int", "int"),
+        ("decimal(5,2)", "decimal(5,2)"),
+        ("array<array<string>>", "array<array<string>>"),
+        ("struct<a:int,b:string>", "struct<`a`:int,`b`:string>"),
+        (
+            "struct<a b:struct<c-d.e:decimal(5,2),f(g):date>,h`i:array<struct<j:int>>>",
+            "struct<`a b`:struct<`c-d.e`:decimal(5,2),`f(g)`:date>,`h``i`:array<struct<`j`:int>>>",
+        ),
+    ],
+)
+def test_the_fields_of_a_type_are_quoted(described: str, written: str) -> None:
+    assert in_model("files_batch")._type_sql(described) == written
+
+
+def test_a_type_that_spark_cuts_short_is_asked_for_in_full() -> None:
+    cut = {"a": "int", "w`": "struct<f0:int,... 5 more fields>"}
+    row: Any = {0: "struct<f0:int>"}
+
+    assert in_model("files_batch", columns=cut, row=row).get_columns("select 1") == [
+        column("a", "int"),
+        column("w`", "struct<f0:int>"),
+    ]
+    assert "select typeof(described.`w```)" in asked("get_columns", "select 1", columns=cut)
 
 
 def test_another_order_than_that_of_the_changelog_is_refused() -> None:

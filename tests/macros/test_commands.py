@@ -198,8 +198,11 @@ def test_with_reclock_the_commands_have_no_tick_but_a_place_in_the_log() -> None
     sql = one_line(render(ts=None, sequence_by=None, reclock=["p`", "o"]))
 
     assert "cast(null as bigint) as _ts, named_struct( '_1', `o`, '_2', `p``` ) as _order" in sql
-    assert "cast(`p``` as string) as _partition, case when typeof(`o`) in (" in sql
-    assert sql.endswith("end as _offset from log")
+    assert "cast(`p``` as string) as _partition, case when typeof(`o`) in ('tinyint'," in sql
+    assert sql.endswith(
+        "must end with a column of integers, the offset.\\nGot: ', 'o', ' of type ', typeof(`o`) ))"
+        " end as _offset from log"
+    )
 
 
 @pytest.mark.parametrize(("alias", "argument"), ALIASES.items())

@@ -44,8 +44,8 @@ def test_an_input_takes_the_ticks_from_the_lower_to_before_the_upper() -> None:
 
 def test_an_input_of_partitions_takes_what_the_progress_row_will_know_of() -> None:
     assert (
-        "_ts < up and _offset < try_element_at(map_from_entries(transform(seen, each ->"
-        " struct(each._partition, each.next_offset))), _partition)"
+        "_ts < up and _offset < try_element_at(map_from_entries(transform(seen,"
+        " each -> struct(each._partition, each.next_offset))), _partition) )"
     ) in select_input(extras=("_partition", "_offset"))
 
 

@@ -1,0 +1,70 @@
+"""Logs without ticks, and the two tests of what is open or missing, without Spark."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.macros.package import RELATIONS, in_model, one_line, refused
+
+OPTIONS = {"as_of": 7}
+
+
+def test_before_the_first_batch_every_command_has_the_tick_that_the_collection_begins_at() -> None:
+    sql = one_line(in_model("files_batch").reclock_commands(*RELATIONS[:2], OPTIONS))
+
+    assert "select coalesce(max_by(_upper, _seq), 7) as _lower" in sql
+    assert "else _lower end as _ts" in sql
+
+
+def test_a_command_that_was_seen_is_below_the_lower_and_one_without_a_place_has_no_tick() -> None:
+    sql = one_line(in_model("files_batch").reclock_commands(*RELATIONS[:2], OPTIONS))
+
+    assert (
+        "case when _partition is null or _offset is null then null"
+        " when _offset < try_element_at(_next_offsets, _partition) then _lower - 1"
+    ) in sql
+
+
+def test_what_is_kept_of_a_partition_never_goes_back() -> None:
+    sql = one_line(in_model("files_batch").collect_partitions(*RELATIONS[:2]))
+
+    assert "union all select _partition, null as first_offset, next_offset" in sql
+    assert "min(first_offset) as first_offset, max(next_offset) as next_offset" in sql
+
+
+def test_what_is_kept_is_read_as_it_is_written() -> None:
+    trueup = in_model("files_batch")
+    fields = re.findall(r"(\w+): \w+", trueup._partitions_type())
+
+    assert f"struct({', '.join(fields)})" in trueup.collect_partitions(*RELATIONS[:2])
+    assert trueup._partitions_type() in trueup._statistics_type()
+
+
+def test_completeness_compares_the_log_with_what_was_settled_of_it() -> None:
+    sql = in_model("files_completeness").completeness("files")
+
+    assert "from lake.files_commands" in sql
+    assert "from lake.files_changelog" in sql
+    refused(in_model("files_gaps").completeness, "files")
+
+
+@pytest.mark.parametrize(
+    ("test", "argument", "column", "kinds"),
+    [
+        ("no_open_errors", "kinds", "_error_kind", ["value", "key", "null_key"]),
+        ("is_complete", "findings", "_finding", ["gap", "regression", "recreated"]),
+    ],
+)
+def test_a_data_test_looks_for_every_kind_or_those_that_it_is_told(
+    test: str, argument: str, column: str, kinds: list[str]
+) -> None:
+    call = getattr(in_model("t"), f"test_{test}")
+
+    every = ", ".join(f"'{kind}'" for kind in kinds)
+    assert one_line(call("m")) == f"select * from m where {column} in ({every})"
+    assert one_line(call("m", **{argument: kinds[:1]})).endswith(f"{column} in ('{kinds[0]}')")
+    must, got = refused(call, "m", **{argument: [kinds[0], "other"]})
+    assert must == f"`trueup.{test}` argument `{argument}` must be a list of {', '.join(kinds)}."
+    assert got == "Got: other"
