@@ -1,0 +1,267 @@
+"""What came late, what is open and what is forgotten, without a warehouse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.macros.package import RELATIONS, SHARD, Package, in_model, node, one_line, refused
+
+CHANGELOG, STATE = RELATIONS[1], RELATIONS[3]
+CONTENT = ["path", "size", "_error", "_error_key"]
+POSITION = {"applied_seq": 7, "last_seq": 7}
+TICKS = {"last_seq": 7, "upper": 9, "since": 4}
+EAGER = {"eager": True, "late": "correct"}
+GRAPH = {name: node(name, resource_type="model") for name in ("files_changelog", "files_state")}
+TABLES = ("lake.files_changelog", "lake.files_state")
+OFFSETS = dict.fromkeys(("path", "size", "_ts", "_order", "_partition", "_offset"), "bigint")
+
+
+def test_a_frontier_with_open_ticks_asks_for_an_eager_collection() -> None:
+    row = {"lower": 5, "null_ticks": 0, "late_dropped": 0, "has_provisional": True}
+    for options, is_refused in ((None, True), ({"eager": True}, False)):
+        trueup = in_model("files_batch", options=options, row=row)
+        call = (*RELATIONS, False, trueup._options())
+        if not is_refused:
+            assert trueup.get_frontier(*call) == row
+            continue
+        must, got, next_step = refused(trueup.get_frontier, *call)
+        assert must == (
+            "Option `eager` of files_batch must be true as long as the changelog has updates of"
+            " open ticks."
+        )
+        assert got == "Got: false"
+        assert "`eager: true` and --vars '{trueup_until: 5}'" in next_step
+
+
+@pytest.mark.parametrize(
+    ("options", "open_upper"),
+    [
+        ({}, "upper as open_upper"),
+        ({"eager": True}, "greatest(upper, read_upper) as open_upper"),
+        (
+            {"eager": True, "max_commands_per_batch": 9},
+            "coalesce((select cut_upper from cut), greatest(upper, read_upper)) as open_upper",
+        ),
+    ],
+)
+def test_an_eager_batch_goes_as_far_as_the_log_unless_it_is_cut(
+    options: dict[str, Any], open_upper: str
+) -> None:
+    trueup = in_model("files_batch", options=options, variables={"trueup_until": 340})
+    sql = one_line(trueup.frontier_sql(*RELATIONS, is_reclocked=False, options=trueup._options()))
+
+    assert f" {open_upper}," in sql
+    assert "least(log_upper, 340) as read_upper" in sql
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_idle"),
+    [
+        ({}, True),
+        ({"upper": 6}, False),
+        ({"correction_count": 1}, False),
+        ({"open_upper": 6}, False),
+        ({"has_provisional": True}, False),
+    ],
+)
+def test_a_batch_is_minted_for_ticks_corrections_and_what_is_open(
+    changed: dict[str, object], *, is_idle: bool
+) -> None:
+    idle = {"lower": 5, "upper": 5, "open_upper": 5, "correction_count": 0}
+    frontier = {**idle, "has_provisional": False, **changed}
+
+    assert in_model("files_batch")._has_nothing_to_write(frontier) is is_idle
+
+
+def persisted(**options: object) -> str:
+    trueup = in_model("files_batch", options=options)
+    given = (STATE, CHANGELOG, ["path"], ["size"], "low", trueup._options())
+    return one_line(trueup.select_persisted(*given))
+
+
+def test_what_is_persisted_is_the_state_without_what_an_eager_batch_wrote_to_open_ticks() -> None:
+    assert CHANGELOG not in persisted()
+    sql = persisted(eager=True)
+    assert "-_diff from lake.files_changelog" in sql
+    assert "where _kind = 'update' and _cause is null and _ts >= low and _seq <= (select" in sql
+
+
+def test_only_an_eager_batch_takes_away_what_was_written_before() -> None:
+    for options, is_there in (({}, False), ({"eager": True}, True)):
+        sql = one_line(in_model("files_batch", options=options).batch("files"))
+        for part in ("new_and_negated as (", "staged_updates as (", "where _step = 1 or _ts <"):
+            assert (part in sql) is is_there
+
+
+def test_a_batch_takes_in_the_corrections_of_its_own_position() -> None:
+    sql = one_line(in_model("files_batch").select_waiting("made", "front", ["path"], ["size"]))
+
+    assert "front.lower as _ts, _cause, " in sql
+    assert "from made where _after_batch_id <=> front.last_batch_id" in sql
+
+
+def test_a_batch_without_its_table_of_corrections_is_refused() -> None:
+    trueup = in_model("files_batch", options={"late": "correct"}, tables=TABLES)
+
+    assert refused(trueup.materialization_trueup_batch_spark) == [
+        "files_batch must be run after files_corrections has made lake.files_corrections.",
+        "Got: no such table",
+        "Run: dbt run -s files_corrections+",
+    ]
+
+
+def test_a_correction_has_the_first_cause_that_holds() -> None:
+    sql = one_line(in_model("files_corrections").corrections("files"))
+    causes = ["error_fixed", "late_command", "code_change", "unknown"]
+    places = [sql.index(f"'{cause}'") for cause in causes]
+
+    assert places == sorted(places)
+
+
+def test_only_a_partial_log_is_asked_how_new_its_winner_is() -> None:
+    for log, is_asked in (("complete", False), ("partial", True)):
+        sql = one_line(in_model("files_corrections", options={"log": log}).corrections("files"))
+        assert ("desired._ts >= coalesce(persisted._ts, desired._ts)" in sql) is is_asked
+
+
+def test_late_commands_of_a_log_without_ticks_cannot_be_put_right() -> None:
+    trueup = in_model("files_batch", options={"late": "correct"})
+    must, got, _ = refused(trueup._require_no_correction_of_offsets, trueup._options())
+
+    assert must.endswith("must be drop or fail where the log has no ticks (`reclock`).")
+    assert got == "Got: correct"
+    trueup._require_no_correction_of_offsets(in_model("files_batch")._options())
+
+
+@pytest.mark.parametrize("takes_back", [False, True])
+def test_a_tail_that_takes_back_is_applied_from_the_history_of_its_keys(
+    takes_back: bool,  # noqa: FBT001 - the answer of a query
+) -> None:
+    trueup = in_model("files_state", row={"takes_back": takes_back})
+    given = ("files", CHANGELOG, ["path"], 3)
+    sql = one_line(trueup.get_net_updates(*given, in_sequence="select 1"))
+    caught_up = one_line(trueup.get_net_updates(*given))
+
+    assert sql == (caught_up if takes_back else "select 1")
+    assert ("history as (" in caught_up) is takes_back
+
+
+def test_a_tail_takes_back_where_a_batch_before_its_last_left_ticks_open() -> None:
+    assert one_line(in_model("files_state").takes_back_sql(CHANGELOG, 3)) == (
+        "select coalesce(min(_seq) filter (where _statistics.open_upper > _upper) < max(_seq),"
+        " false) from lake.files_changelog where _kind = 'progress' and _seq >= 3"
+    )
+
+
+def look_ahead(extras: tuple[str, ...] = (), **options: object) -> str:
+    trueup = in_model("files_live", options=options)
+    return one_line(
+        trueup.look_ahead(
+            RELATIONS[0], STATE, CHANGELOG, ["path"], SHARD, SHARD, extras, trueup._options()
+        )
+    )
+
+
+def test_looking_ahead_begins_where_the_state_ends_or_at_as_of() -> None:
+    sql = look_ahead(as_of=-7)
+
+    upper = "(select coalesce(max(_upper), -7) from lake.files_state where _kind = 'progress')"
+    assert f"where _ts >= {upper} and _ts < cast(9223372036854775807 as bigint)" in sql
+
+
+def test_looking_ahead_is_final_where_nothing_is_ahead_and_shows_no_error() -> None:
+    sql = look_ahead()
+
+    assert "max(_step) = 0 as _is_final" in sql
+    assert "select `path`, _value.`size`, _is_final from looked_ahead where" in sql
+    assert "_value is not null and _value._error is null and _error_key is null" in sql
+
+
+def test_looking_ahead_takes_what_an_eager_batch_wrote_for_ahead() -> None:
+    assert CHANGELOG not in look_ahead()
+    assert f"-_diff from {CHANGELOG}" in look_ahead(eager=True)
+
+
+def live(**given: Any) -> Package:
+    graph = {f"model.shop.{one}": node(one) for one in ("files_commands", *GRAPH)}
+    return in_model("files_live", graph=graph, **given)
+
+
+def test_there_is_nothing_to_look_ahead_of_before_a_batch_and_without_ticks() -> None:
+    must, _, next_step = refused(live(tables=()).materialization_trueup_live_spark)
+    assert must.startswith("files_live must be run after files_batch has made")
+    assert next_step == "Run: dbt run -s files_batch+"
+
+    trueup = live(tables=TABLES, columns=OFFSETS)
+    must, got, _ = refused(trueup.materialization_trueup_live_spark)
+    assert must == "files_live must be of a collection whose log has ticks."
+    assert got == "Got: a log that is reclocked"
+
+
+def compacting(row: dict[str, object] | None = None, **given: Any) -> Package:
+    """Give the macros as an operation sees them; every query is answered with the same row."""
+    given = {"graph": GRAPH, "tables": TABLES, **given}
+    trueup = in_model("no model", row={**POSITION, **TICKS, **(row or {})}, **given)
+    del trueup.context["model"]
+    return trueup
+
+
+@pytest.mark.parametrize("since", [10, "5", 5.0, True, None, [5]])
+def test_only_a_settled_tick_is_compacted_up_to(since: object) -> None:
+    must, got = refused(compacting().compact, "files", since)
+
+    assert must == (
+        "`trueup.compact` argument `since` must be a settled tick, at most the upper 9 of"
+        " lake.files_changelog."
+    )
+    assert got == f"Got: {since}"
+
+
+@pytest.mark.parametrize("since", [4, 0, -1])
+def test_what_is_compacted_is_not_compacted_again(since: int) -> None:
+    assert refused(compacting().compact, "files", since)[0] == (
+        "`trueup.compact` argument `since` must be after 4, up to which lake.files_changelog is"
+        " compacted already."
+    )
+
+
+@pytest.mark.parametrize(("applied_seq", "got"), [(6, "Got: batch 6"), (None, "Got: batch null")])
+def test_a_changelog_is_not_compacted_before_its_state_has_applied_it(
+    applied_seq: int | None, got: str
+) -> None:
+    trueup = compacting({"applied_seq": applied_seq})
+
+    assert refused(trueup.compact, "files", 9) == [
+        "The state of `files` must be at batch 7, the last of its changelog.",
+        got,
+        "Apply it first: dbt run -s files_state.",
+    ]
+
+
+def test_a_collection_is_compacted_by_its_name_once_it_has_run() -> None:
+    subject = "`trueup.compact` argument `collection` must be"
+    must, got = refused(compacting().compact, "orders", 5)
+    assert must == f"{subject} the name of one collection."
+    assert got == "Got: orders: 0 enabled models are named orders_changelog"
+
+    twice = GRAPH | {"other": GRAPH["files_changelog"]}
+    assert "2 enabled models" in refused(compacting(graph=twice).compact, "files", 5)[1]
+
+    must, got = refused(compacting(tables=()).compact, "files", 5)
+    assert must == f"{subject} the name of a collection that has run."
+    assert got == "Got: files, without lake.files_changelog"
+
+
+def test_a_compaction_touches_what_is_below_and_the_last_progress_row() -> None:
+    columns = [*CONTENT, *in_model("files_state")._update_columns()]
+    sql = one_line(in_model("files_state").compact_sql(CHANGELOG, columns, 5, 7))
+
+    assert "when shard._kind = 'update' and shard._ts < 5 then 'purge'" in sql
+    assert "when shard._kind = 'progress' and shard._seq = 7 then 'progress'" in sql
+    assert "update set _statistics.since = cast(5 as bigint) when matched then delete" in sql
+    row = "`path`, `size`, `_error`, `_error_key`"
+    assert f"from past group by {row}, _ts" in sql
+    assert f"from ticks group by {row} having sum(_diff) <> 0" in sql
+    assert "when snapshot._diff = 1 then 1 else raise_error(" in sql
