@@ -96,7 +96,9 @@ changelog_progress as (
         coalesce(max(_seq), 0) as last_seq,
         coalesce(max_by(_upper, _seq), {{ options.as_of }}) as lower,
         max_by(_batch_id, _seq) as last_batch_id,
-        max_by(_statistics, _seq) as _statistics
+        max_by(_statistics, _seq) as _statistics,
+        -- Not the last one's: its batch may have been staged before a compaction.
+        max(_statistics.since) as since
     from {{ changelog }}
     where _kind = 'progress'
 
@@ -195,7 +197,7 @@ select
     coalesce(_statistics.open_upper > lower, false) as has_provisional,
     {{ 'correction_count' if corrections else '0 as correction_count' }},
     {{ 'partitions' if is_reclocked else 'null as partitions' }},
-    _statistics.since,
+    since,
     _statistics.definition as settled_definition
 from capped
 {%- endmacro %}
