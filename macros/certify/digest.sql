@@ -1,8 +1,8 @@
 {#-
-    The digest of a row: what a certificate adds up. A row is written as text, its columns by name
-    and in the sequence of their names, without those that are null: so the digest stays the same
-    when a column is added, moved or widened. Equal rows (`<=>`) have equal digests on every engine
-    and with every setting of a session.
+    The digest of a row: what a certificate adds up. It hashes the columns by name and in the
+    sequence of their names, without those that are null: so the digest stays the same when a column
+    is added, moved or widened. Equal rows (`<=>`) have equal digests on every engine and with every
+    setting of a session. See docs/decisions/0009.
 -#}
 
 {#- How many buckets the keys of a collection are in. -#}
@@ -20,48 +20,89 @@
 -#}
 {% macro digest_expr(unique_key, columns, alias=none, in_value=false) -%}
     {%- set prefix = alias ~ '.' if alias else '' -%}
-    {%- set keys = columns | selectattr('name', 'in', unique_key) | list -%}
     {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}
-    {%- set key_text = trueup._named_text_expr(
-        keys + [{'name': '_error_key', 'type': 'string'}], prefix
+    {%- set of_key = trueup._hash_terms(
+        trueup._identity_columns(unique_key, columns), prefix
     ) -%}
-    {%- set value_text = trueup._named_text_expr(
+    {%- set of_value = trueup._hash_terms(
         values + [{'name': '_error', 'type': 'string'}], prefix ~ ('_value.' if in_value else '')
     ) -%}
-transform(
-            array(struct({{ key_text }} as key_text, {{ value_text }} as value_text)),
-            row -> named_struct(
-                'bucket', cast(pmod(xxhash64(row.key_text), {{ trueup._bucket_count() }}) as int),
-                'length', cast(octet_length(row.key_text) + octet_length(row.value_text) as bigint),
-                'checksum', xxhash64(row.key_text, row.value_text),
-                'mark', xxhash64('mark', row.key_text, row.value_text)
-            )
-        )[0]
+    {%- set terms = (of_key.hashed + of_value.hashed) | join(', ') -%}
+named_struct(
+            'bucket', {{ trueup.bucket_expr(unique_key, columns, alias) }},
+            'length', cast({{ (of_key.lengths + of_value.lengths) | join(' + ') }} as bigint),
+            'checksum', xxhash64({{ terms }}),
+            'mark', xxhash64('mark', {{ terms }})
+        )
 {%- endmacro %}
 
 
-{#- The columns that are not null as text, each with its name, in the sequence of their names. -#}
-{% macro _named_text_expr(columns, prefix) -%}
-    {%- set texts = [] -%}
-    {%- for column in columns | sort(attribute='name') -%}
-        {%- set value = prefix ~ trueup._quote(column.name) -%}
-        {%- set text = trueup._widest_text_expr(value, column.type) -%}
-        {%- do texts.append(
-            'case when ' ~ value ~ ' is not null then concat('
-            ~ trueup._literal(column.name | lower) ~ ', char(2), ' ~ text ~ ') end'
-        ) -%}
-    {%- endfor -%}
-concat_ws(char(2), {{ texts | join(', ') }})
+{#- The bucket of a key, as an SQL expression; the key columns are columns of `alias`. -#}
+{% macro bucket_expr(unique_key, columns, alias=none) -%}
+    {%- set terms = trueup._hash_terms(
+        trueup._identity_columns(unique_key, columns), alias ~ '.' if alias else ''
+    ).hashed -%}
+cast(pmod(xxhash64({{ terms | join(', ') }}), {{ trueup._bucket_count() }}) as int)
+{%- endmacro %}
+
+
+{% macro _in_buckets_expr(unique_key, columns, buckets) -%}
+    {{ return(
+        trueup.bucket_expr(unique_key, columns) ~ ' in (' ~ (buckets | join(', ')) ~ ')'
+    ) }}
+{%- endmacro %}
+
+
+{% macro _identity_columns(unique_key, columns) -%}
+    {{ return(
+        columns | selectattr('name', 'in', unique_key) | list
+        + [{'name': '_error_key', 'type': 'string'}]
+    ) }}
 {%- endmacro %}
 
 
 {#-
-    The text of a value, which stays the same when its column is widened: numbers have one text in
-    all widths; a date is written as the timestamp that it would become, in UTC.
+    What is hashed of columns, and their lengths in bytes: lists of SQL expressions. A hash passes
+    over nulls, so each value that is there comes after the name of its column.
 -#}
-{% macro _widest_text_expr(value, type) -%}
-    {%- if type == 'date' -%}
-        {{ return('cast(unix_date(' ~ value ~ ') * 86400000000 as string)') }}
+{% macro _hash_terms(columns, prefix) -%}
+    {%- set terms = {'hashed': [], 'lengths': []} -%}
+    {%- for column in columns | sort(attribute='name') -%}
+        {%- set value = prefix ~ trueup._quote(column.name) -%}
+        {%- set widest = trueup._widest_expr(value, column.type) -%}
+        {%- do terms.hashed.append(
+            'if(' ~ value ~ ' is null, null, ' ~ trueup._literal(column.name | lower) ~ '), '
+            ~ widest.value
+        ) -%}
+        {%- set length = 'octet_length(' ~ widest.value ~ ')' if widest.is_text else '8' -%}
+        {%- do terms.lengths.append('if(' ~ value ~ ' is null, 0, ' ~ length ~ ')') -%}
+    {%- endfor -%}
+    {{ return(terms) }}
+{%- endmacro %}
+
+
+{#-
+    A value in the form that it has in the widest column: an integer as a bigint, a date as the
+    microseconds of the timestamp that it would become in UTC, null as null. What has parts is
+    written as text, because a hash passes over nulls within it, too.
+-#}
+{% macro _widest_expr(value, type) -%}
+    {%- set name = trueup._parse_type(type).name -%}
+    {%- if name in ['string', 'binary'] -%}
+        {{ return({'value': value, 'is_text': true}) }}
+    {%- elif name in ['array', 'struct'] -%}
+        {%- set text = trueup._encode_expr(value, trueup._parse_type(type)) -%}
+        {{ return({
+            'value': 'if(' ~ value ~ ' is null, null, ' ~ text ~ ')', 'is_text': true
+        }) }}
     {%- endif -%}
-    {{ return(trueup._encode_expr(value, trueup._parse_type(type))) }}
+    {%- set scale = modules.re.sub('.*,|\\)', '', type) -%}
+    {%- set forms = {
+        'tinyint': 'cast({0} as bigint)', 'smallint': 'cast({0} as bigint)',
+        'int': 'cast({0} as bigint)',
+        'float': 'cast({0} as double) + 0D', 'double': '{0} + 0D',
+        'decimal': 'cast({0} as decimal(38, ' ~ scale ~ '))',
+        'date': 'unix_date({0}) * 86400000000', 'timestamp': 'unix_micros({0})',
+    } -%}
+    {{ return({'value': forms.get(name, '{0}').format(value), 'is_text': false}) }}
 {%- endmacro %}

@@ -93,7 +93,7 @@ using (
 ) as healed
     on healed._purged = case
         when not (state._kind <=> 'progress')
-            then {{ trueup.digest_expr(unique_key, columns, alias='state') }}.bucket
+            then {{ trueup.bucket_expr(unique_key, columns, alias='state') }}
     end
 when matched then delete
 when not matched and healed._purged is null then insert ({{ trueup._column_list(all) }})
@@ -156,13 +156,6 @@ where
     not (truth._value <=> counted._value)
     or counted._row_count > 1
     or not counted._is_of_its_kind
-{%- endmacro %}
-
-
-{% macro _in_buckets_expr(unique_key, columns, buckets) -%}
-    {{ return(
-        trueup.digest_expr(unique_key, columns) ~ '.bucket in (' ~ (buckets | join(', ')) ~ ')'
-    ) }}
 {%- endmacro %}
 
 

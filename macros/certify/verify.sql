@@ -21,12 +21,6 @@
 {% macro differences_sql(state, changelog, unique_key, columns, seq, upper) -%}
 with
 
-expected as (
-
-    {{ trueup.select_certificate(changelog, seq) | indent }}
-
-),
-
 state_rows as (
 
     select
@@ -38,32 +32,7 @@ state_rows as (
 
 ),
 
-entries as (
-
-    {{ trueup.certify_rows('state_rows') | indent }}
-
-),
-
-held as (
-
-    {{ trueup.add_up_certificates('entries') | indent }}
-
-),
-
-wrong as (
-
-    select coalesce(expected.bucket, held.bucket) as bucket
-    from expected
-    full outer join held on expected.bucket = held.bucket
-    where not ({{ trueup._same_sums_expr('expected', 'held') }})
-
-),
-
-wrong_buckets as (
-
-    select to_json(sort_array(collect_list(bucket))) as buckets from wrong
-
-),
+{{ trueup.find_wrong_buckets('state_rows', changelog, seq) }},
 
 state_progress as (
 
