@@ -168,6 +168,21 @@ AFTER = {name: kind for name, kind in COLUMNS.items() if name != "gone"} | {
 }
 AGAIN = {name: AFTER.get(name, "string") for name in ("i", "kept", "gone", *ODD)}
 
+KEY = {"unique_key": ["k"]}
+CERTIFIED = {"trueup.matches_certificate": KEY | {"changelog": "ref('c_changelog')"}}
+TESTS: list[dict[str, Any]] = [
+    {
+        "name": "c_changelog",
+        "data_tests": [
+            {"trueup.one_live_row_per_key": KEY},
+            {"trueup.consolidates_to_state": {"state": "ref('c_state')"}},
+            {"trueup.matches_certificate": KEY},
+        ],
+    },
+    {"name": "c_state", "data_tests": [CERTIFIED]},
+    {"name": "c", "data_tests": [CERTIFIED]},
+]
+
 
 def first_values(key: str, **other: Any) -> dict[str, Any]:
     day = dict.fromkeys(("d", "d`e.f g"), "2024-02-03 00:00:00")
@@ -193,12 +208,7 @@ def steps(new_project: Callable[[str], Project]) -> dict[str, Any]:
     project.write(
         "models/c_as_of.sql", "{{ config(materialized='view') }} {{ trueup.as_of('c', 1) }}"
     )
-    tests = [
-        {"trueup.one_live_row_per_key": {"unique_key": ["k"]}},
-        {"trueup.consolidates_to_state": {"state": "ref('c_state')"}},
-    ]
-    page = {"version": 2, "models": [{"name": "c_changelog", "data_tests": tests}]}
-    project.write("models/c/_c.yml", yaml.safe_dump(page))
+    project.write("models/c/_c.yml", yaml.safe_dump({"version": 2, "models": TESTS}))
     seen: dict[str, Any] = {"c": c, "ignoring": ignoring}
 
     def build(step: str) -> None:
