@@ -8,13 +8,15 @@
     {%- set columns = trueup.follow_columns(shard, options) -%}
     {%- set frontier = trueup._session_name(collection, 'frontier') -%}
     {%- set values = trueup._value_names(columns, shard.unique_key) -%}
-    {%- set input = trueup._session_name(collection, 'input') -%}
+    {%- set input = none if shard.is_by_select else trueup._session_name(collection, 'input') -%}
     {%- set persisted = trueup._session_name(collection, 'persisted') -%}
-    {%- do trueup.create_session_view(input, trueup.select_input(
-        shard.commands, frontier ~ '.lower', frontier ~ '.open_upper', shard.unique_key, columns,
-        shard.columns, shard.extras, options,
-        partitions=frontier ~ '.partitions' if '_offset' in shard.extras
-    )) -%}
+    {%- if input -%}
+        {%- do trueup.create_session_view(input, trueup.select_input(
+            shard.commands, frontier ~ '.lower', frontier ~ '.open_upper', shard.unique_key,
+            columns, shard.columns, shard.extras, options,
+            partitions=frontier ~ '.partitions' if '_offset' in shard.extras
+        )) -%}
+    {%- endif -%}
     {%- do trueup.create_persisted_view(collection, shard, values, options) -%}
     {%- if corrections -%}
         {%- set waiting = trueup._session_name(collection, 'waiting') -%}
@@ -111,7 +113,7 @@ from {{ steps }}
 {% macro select_waiting(corrections, frontier, unique_key, values) -%}
 select
     {{ trueup._column_list(unique_key + ['_error_key']) }},
-    {{ frontier }}.lower as _ts,
+    _ts,
     _cause,
     case when _desired is not null then named_struct(
         {%- for name in values %}
@@ -120,7 +122,7 @@ select
         '_error', _desired._error
     ) end as _value
 from {{ corrections }}
-where _after_batch_id <=> {{ frontier }}.last_batch_id and _cause <> 'external_edit'
+where _after_batch_id <=> {{ frontier }}.last_batch_id and not (_cause <=> 'external_edit')
 {%- endmacro %}
 
 

@@ -1,7 +1,8 @@
 {#- The variable `frontier` of the Spark session: what the staged select has to know of the run. -#}
 {% macro declare_frontier_sql(collection, frontier) -%}
 declare or replace variable {{ trueup._session_name(collection, 'frontier') }} struct<
-    seq: bigint, lower: bigint, upper: bigint, open_upper: bigint, batch_id: string, commands_settled: bigint,
+    seq: bigint, lower: bigint, upper: bigint, open_upper: bigint, tick: bigint, batch_id: string,
+    commands_settled: bigint,
     late_dropped: bigint, records_indexed: bigint, minted_at: timestamp,
     partitions: {{ trueup._partitions_type() }}, since: bigint, definition: string,
     settled_definition: string, last_batch_id: string
@@ -10,6 +11,7 @@ declare or replace variable {{ trueup._session_name(collection, 'frontier') }} s
     'lower', cast({{ frontier.lower }} as bigint),
     'upper', cast({{ frontier.upper }} as bigint),
     'open_upper', cast({{ frontier.open_upper }} as bigint),
+    'tick', cast({{ frontier.tick }} as bigint),
     'batch_id', '{{ invocation_id }}',
     'commands_settled', cast({{ frontier.commands_settled }} as bigint),
     'late_dropped', cast({{ trueup._number_or_null(frontier.late_dropped) }} as bigint),

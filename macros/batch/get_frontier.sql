@@ -9,7 +9,7 @@
     `late_dropped`             of these, those that came after their tick was settled; null where
                                the log has lost commands since
     `records_indexed`          rows and errors that the state holds
-    `has_leftover`             whether a batch is staged that was never appended
+    `leftover_batch_id`        of a batch that is staged and was never appended, else none
     `last_batch_id`            of the last batch in the changelog
     `has_truncates`            whether the log has truncates that are not settled
     `has_settled_truncates`    whether it has others
@@ -21,13 +21,14 @@
     `since`                    the first tick that can be read; none where nothing was compacted
     `settled_definition`       of the commands that the last batch was made of
 
-    Null ticks are refused here: a command without a tick would never be settled, nor missed.
+    Null ticks are refused here: a command without a tick would never be settled, nor missed. A
+    collection by a select has no log (`commands` is none): `input_upper` says how far it goes.
 -#}
 {% macro get_frontier(
-    commands, changelog, batch, state, is_reclocked, options, corrections=none
+    commands, changelog, batch, state, is_reclocked, options, corrections=none, input_upper=none
 ) -%}
     {%- set query = trueup.frontier_sql(
-        commands, changelog, batch, state, is_reclocked, options, corrections
+        commands, changelog, batch, state, is_reclocked, options, corrections, input_upper
     ) -%}
     {%- set frontier = run_query(query).rows[0].dict() -%}
     {%- do trueup._require_no_null_ticks(commands, frontier.null_ticks) -%}
@@ -72,10 +73,10 @@
 
 {#- The select behind `get_frontier`: one row. -#}
 {% macro frontier_sql(
-    commands, changelog, batch, state, is_reclocked, options, corrections=none
+    commands, changelog, batch, state, is_reclocked, options, corrections=none, input_upper=none
 ) -%}
     {%- set until = trueup._var('trueup_until') -%}
-    {%- set input_upper = 'log_upper' -%}
+    {%- set input_upper = input_upper or 'log_upper' -%}
     {%- if options.input_upper -%}
         {%- set input_upper = trueup._tick_expr(
             '(' ~ options.input_upper ~ ')', 'Option `input_upper`'
@@ -104,21 +105,11 @@ changelog_progress as (
 
 ),
 
-log as (
-
-    select
-        max(_ts) + 1 as log_upper,
-        count_if(_ts < (select lower from changelog_progress)) as commands_settled,
-        count_if(_ts is null) as null_ticks,
-        max(_ts) filter (where _op = 'truncate') as last_truncate,
-        min(_ts) filter (where _op = 'truncate') as first_truncate
-    from {{ commands }}
-
-),
+{{ trueup.measure_log(commands) }},
 
 leftover as (
 
-    select count(*) > 0 as has_leftover
+    select max(staged._batch_id) as leftover_batch_id
     from {{ batch }} as staged
     left anti join {{ changelog }} as appended
         on appended._kind = 'progress' and appended._batch_id = staged._batch_id
@@ -137,7 +128,7 @@ waiting as (
     from {{ corrections }}
     where
         _after_batch_id <=> (select last_batch_id from changelog_progress)
-        and _cause <> 'external_edit'
+        and not (_cause <=> 'external_edit')
 
 ),
 
@@ -184,7 +175,7 @@ select
             then commands_settled - _statistics.commands_settled
     end as late_dropped,
     coalesce(_statistics.records_indexed, 0) as records_indexed,
-    has_leftover,
+    leftover_batch_id,
     coalesce(last_truncate >= lower, false) as has_truncates,
     coalesce(first_truncate < lower, false) as has_settled_truncates,
     last_batch_id,
@@ -200,6 +191,31 @@ select
     since,
     _statistics.definition as settled_definition
 from capped
+{%- endmacro %}
+
+
+{#- The CTE `log`, of one row: how far the commands go, and what is special about them. -#}
+{% macro measure_log(commands) -%}
+log as (
+
+    {% if commands is none -%}
+    select
+        cast(null as bigint) as log_upper,
+        0 as commands_settled,
+        0 as null_ticks,
+        cast(null as bigint) as last_truncate,
+        cast(null as bigint) as first_truncate
+    {%- else -%}
+    select
+        max(_ts) + 1 as log_upper,
+        count_if(_ts < (select lower from changelog_progress)) as commands_settled,
+        count_if(_ts is null) as null_ticks,
+        max(_ts) filter (where _op = 'truncate') as last_truncate,
+        min(_ts) filter (where _op = 'truncate') as first_truncate
+    from {{ commands }}
+    {%- endif %}
+
+)
 {%- endmacro %}
 
 

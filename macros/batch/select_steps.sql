@@ -6,7 +6,7 @@
     Steps of a key, in sequence: 0 what is persisted (no `_ts`), 1 a correction at the lower,
     2 the commands.
 
-    `input` has the commands, as `select_input` brings them into form, and `persisted` the values
+    `input` has the commands, as `select_input` brings them into form, or is none, and `persisted` the values
     that the collection had before them; with none the fold is one from nothing. `corrections` is
     a select of step 1, or none. `values` are the names of the value columns, `extras` the columns
     of the commands that only some logs have. Truncates touch every key: `has_truncates`.
@@ -74,6 +74,7 @@ from {{ source }}
     {%- set columns = trueup._column_list(identity) -%}
 given as (
 
+    {% if input -%}
     select
         {{ columns }},
         2 as _step,
@@ -81,17 +82,20 @@ given as (
         cast(null as string) as _cause,
         {{ (sequence + marks) | join(',\n        ') }}
     from {{ input }}
-    {%- if corrections %}
+    {%- endif %}
+    {%- if input and corrections %}
 
     union all
 
+    {% endif -%}
+    {%- if corrections -%}
     select
         {{ columns }},
         1 as _step,
         _ts,
         _cause,
         {% for name in sequence[:-1] -%}
-        null as {{ name }},
+        {{ 'null' if input else 'cast(null as bigint)' }} as {{ name }},
         {% endfor -%}
         _value
         {%- for name in marks %},

@@ -4,12 +4,14 @@
     and what a run before has staged without appending it is thrown away.
 -#}
 {% materialization trueup_batch, adapter='spark' %}
-    {%- set options = trueup._options() -%}
     {%- set collection = trueup._collection_of('batch') -%}
+    {%- set options = trueup._options(collection) -%}
     {%- set target_relation = this.incorporate(type='table') -%}
     {%- set is_rebase = should_full_refresh() and trueup._var('trueup_rebase') -%}
     {%- if is_rebase -%}
         {%- do trueup._require_whole_rebase(collection) -%}
+        {#- The corrections of a collection by a select have begun it, for the batch is theirs. -#}
+        {%- set is_rebase = not trueup._is_by_select(collection) -%}
     {%- endif -%}
     {%- set corrections = trueup._corrections_of(collection, options) if not is_rebase else none -%}
     {#- Bad settings are refused before anything is touched. -#}
@@ -25,8 +27,11 @@
     {%- set shard = trueup.prepare_shard(collection, 'batch', options, corrections, is_rebase) -%}
     {%- set frontier = shard.frontier -%}
 
-    {%- if trueup._has_nothing_to_write(frontier) -%}
-        {%- if frontier.has_leftover -%}
+    {%- set leftover = frontier.leftover_batch_id -%}
+    {%- if leftover is not none and leftover == trueup._var('trueup_approve') -%}
+        {%- do trueup._no_op('batch ' ~ leftover ~ ' was staged before, and is approved') -%}
+    {%- elif trueup._has_nothing_to_write(frontier) -%}
+        {%- if leftover is not none -%}
             {%- do run_query('delete from ' ~ target_relation ~ ' where true') -%}
         {%- endif -%}
         {%- do trueup._no_op('up to date at ' ~ frontier.lower) -%}

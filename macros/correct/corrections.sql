@@ -1,36 +1,42 @@
 {#-
     What the next batch will put right, as a select: one row for each key whose persisted value is
-    not the one that its commands below the frontier make. See the YAML beside this file.
+    not the one that it should have. See the YAML beside this file.
 
     Three objects of the Spark session carry what is known only at run time, all made by the
-    materialization `trueup_corrections`: the variable `frontier` and the views `persisted` and
-    `history`, the commands of all settled ticks as steps.
+    materialization `trueup_corrections`: the variable `frontier`, and the views `desired_in_doubt`
+    and `persisted_in_doubt`: what should be and what is, in the buckets that the certificate says
+    are not the same.
 -#}
 {% macro corrections(collection) -%}
     {{- config(materialized='trueup_corrections') -}}
     {%- do trueup._require_role('corrections', collection) -%}
     {%- set identity = trueup._unique_key('corrections') + ['_error_key'] -%}
     {%- set columns = trueup._column_list(identity) -%}
-    {%- set options = trueup._options() -%}
+    {%- set options = trueup._options(collection if execute else none) -%}
     {%- set frontier = trueup._session_name(collection, 'frontier') -%}
-    {%- set position = ['_ts'] + trueup._sequence_terms(options)[:-1] -%}
--- depends_on: {{ ref(collection ~ '_commands') }}
+-- depends_on: {{ ref(collection ~ '_' ~ trueup._source_role(collection)) }}
 with
 
 desired as (
 
+    {% set in_doubt = trueup._session_name(collection, 'desired_in_doubt') -%}
+    {% if trueup._is_by_select(collection) -%}
     select
         {{ columns }},
         max(_ts) as _ts,
-        max_by(_value, struct({{ position | join(', ') }})) as _value
-    from {{ trueup._session_name(collection, 'history') }}
+        if(count(*) > 1, {{ trueup.duplicate_key_expr(collection, identity) }}, any_value(_value))
+            as _value
+    from {{ in_doubt }}
     group by {{ columns }}
+    {%- else -%}
+    select * from {{ in_doubt }}
+    {%- endif %}
 
 ),
 
 persisted as (
 
-    select * from {{ trueup._session_name(collection, 'persisted') }}
+    select * from {{ trueup._session_name(collection, 'persisted_in_doubt') }}
 
 ),
 
@@ -62,10 +68,22 @@ select
         when _persisted._error is not null and _desired._error is null then 'error_fixed'
         when {{ frontier }}.late_dropped > 0 then 'late_command'
         when {{ frontier }}.definition <> {{ frontier }}.settled_definition then 'code_change'
+        {%- if not trueup._is_by_select(collection) %}
         else 'unknown'
+        {%- endif %}
     end as _cause,
     {{ frontier }}.seq as _seq,
-    {{ frontier }}.lower as _ts,
+    {{ frontier }}.tick as _ts,
     {{ frontier }}.last_batch_id as _after_batch_id
 from wrong
+{%- endmacro %}
+
+
+{#- Stops the comparison at a key that a select has more than once. -#}
+{% macro duplicate_key_expr(collection, identity) -%}
+raise_error(concat(
+            'duplicate key: {{ collection }}_desired has ', count(*), ' rows of the key ',
+            left(to_json(struct({{ trueup._column_list(identity[:-1]) }})), 200),
+            '; nothing is staged: a row must be the only one of its key'
+        ))
 {%- endmacro %}

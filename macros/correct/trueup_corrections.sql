@@ -1,44 +1,42 @@
 {#-
-    Compares what is persisted with what it should be, before the batch is minted. With another
-    option than `late: correct` there is nothing to compare with: the commands that came late are
+    Compares what is persisted with what it should be, before the batch is minted. With commands and
+    another option than `late: correct` there is nothing to compare with: those that came late are
     part of the log, but not of the collection.
 -#}
 {% materialization trueup_corrections, adapter='spark' %}
-    {%- set options = trueup._options() -%}
     {%- set target_relation = this.incorporate(type='table') -%}
     {%- set collection = trueup._collection_of('corrections') -%}
+    {%- set options = trueup._options(collection) -%}
+    {%- set is_by_select = trueup._is_by_select(collection) -%}
+    {%- set is_rebase = should_full_refresh() and trueup._var('trueup_rebase') -%}
+    {%- if is_rebase and is_by_select -%}
+        {%- do trueup._require_whole_rebase(collection) -%}
+    {%- endif -%}
 
     {{ run_hooks(pre_hooks) }}
 
-    {%- if should_full_refresh() and trueup._var('trueup_rebase') -%}
+    {%- if is_rebase and not is_by_select -%}
         {%- do trueup._no_op('a rebase begins again, nothing is corrected') -%}
     {%- elif options.late != 'correct' and options.verify == 'never' -%}
         {%- do trueup._no_op('late: ' ~ options.late ~ ', verify: never') -%}
     {%- else -%}
         {%- set shard = trueup.prepare_shard(
-            collection, 'corrections', options, heals=options.verify != 'never'
+            collection, 'corrections', options, is_rebase=is_rebase,
+            heals=options.verify != 'never'
         ) -%}
         {%- set columns = trueup.follow_columns(shard, options) -%}
         {%- set healed = trueup.verify_and_heal(shard, columns, target_relation, options) -%}
         {%- if options.late == 'correct' -%}
-            {%- do run_query(trueup.declare_frontier_sql(collection, shard.frontier)) -%}
-            {%- do trueup.create_persisted_view(
-                collection, shard, trueup._value_names(columns, shard.unique_key), options
+            {%- do trueup.compare(
+                collection, shard, columns, target_relation, options, keeps_edits=healed
             ) -%}
-            {%- do trueup.create_history_view(collection, shard, columns, options) -%}
-            {%- call statement('main') -%}
-                {%- if healed -%}
-insert into {{ target_relation }} by name {{ compiled_code }}
-                {%- else -%}
-{{ trueup.create_table_sql(target_relation, compiled_code, replace=true) }}
-                {%- endif -%}
-            {%- endcall -%}
-            {%- do trueup.drop_kept_steps(shard.extras) -%}
         {%- else -%}
             {%- do trueup._no_op('nothing to correct') -%}
         {%- endif -%}
         {%- if healed or options.late == 'correct' -%}
-            {%- do trueup._report(trueup.get_correction_report(target_relation, healed)) -%}
+            {%- do trueup._report(trueup.get_correction_report(
+                target_relation, [healed, shard.frontier.get('wait')]
+            )) -%}
             {%- do trueup._finish(target_relation) -%}
         {%- endif -%}
     {%- endif -%}
@@ -49,13 +47,53 @@ insert into {{ target_relation }} by name {{ compiled_code }}
 {% endmaterialization %}
 
 
-{#- How many corrections there are, by cause, and what was `healed`, for dbt's line of the model. -#}
-{% macro get_correction_report(corrections, healed=none) -%}
+{#-
+    Writes the corrections that the model selects; after the edits that a heal has found, where it
+    `keeps_edits`.
+-#}
+{% macro compare(collection, shard, columns, corrections, options, keeps_edits=none) -%}
+    {%- set frontier = shard.frontier -%}
+    {%- set properties = {} -%}
+    {%- if shard.is_by_select -%}
+        {%- do trueup.set_tick(frontier, options) -%}
+        {%- do properties.update(trueup._comparison_properties(frontier)) -%}
+    {%- endif -%}
+    {%- do run_query(trueup.declare_frontier_sql(collection, frontier)) -%}
+    {%- do trueup.create_persisted_view(
+        collection, shard, trueup._value_names(columns, shard.unique_key), options
+    ) -%}
+    {%- do trueup.create_desired_view(collection, shard, columns, options) -%}
+    {%- do trueup.create_views_in_doubt(
+        collection, shard.unique_key, columns,
+        [] if 'wait' in frontier
+            else trueup.get_buckets_in_doubt(collection, shard, columns, options)
+    ) -%}
+    {%- call statement('main') -%}
+        {%- if keeps_edits -%}
+insert into {{ corrections }} by name {{ compiled_code }}
+        {%- else -%}
+{{ trueup.create_table_sql(corrections, compiled_code, replace=true, own_properties=properties) }}
+        {%- endif -%}
+    {%- endcall -%}
+    {%- if keeps_edits and properties -%}
+        {%- do run_query(trueup.set_properties_sql(corrections, properties)) -%}
+    {%- endif -%}
+    {%- do trueup.drop_kept_steps(shard.extras) -%}
+{%- endmacro %}
+
+
+{#- How many corrections there are, by cause, and what else to say, for dbt's line of the model. -#}
+{% macro get_correction_report(corrections, notes=[]) -%}
     {%- set counts = [] -%}
-    {%- set query = 'select _cause, count(*) from ' ~ corrections ~ ' group by _cause order by _cause' -%}
+    {%- set query -%}
+select coalesce(_cause, 'changed') as cause, count(*)
+from {{ corrections }}
+group by _cause
+order by cause
+    {%- endset -%}
     {%- for row in run_query(query) -%}
         {%- do counts.append(row[1] ~ ' ' ~ row[0]) -%}
     {%- endfor -%}
     {%- set report = 'corrections: ' ~ (counts | join(', ') or 'none') -%}
-    {{ return(report ~ ('; ' ~ healed if healed else '')) }}
+    {{ return(([report] + notes | select | list) | join('; ')) }}
 {%- endmacro %}

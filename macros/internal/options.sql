@@ -3,33 +3,47 @@
     folder or the model says. The one place where options are read and checked.
 
     `allowed` is a list of values, or one of `boolean`, `integer`, `positive integer`,
-    `expression`, `name`, `always, never, or a positive integer`.
-    An option whose default is none may stay unset.
+    `expression`, `name`, `list`, `schedule`, `count or share`, `always, never, or a positive integer`.
+    An option whose default is none may stay unset. `of` says which collections have it, where not
+    all do: those by commands, or those by a select.
 -#}
 {% macro _option_rules() -%}
     {{ return({
         'as_of': {'default': 0, 'allowed': 'integer'},
-        'eager': {'default': false, 'allowed': 'boolean'},
-        'errors': {'default': 'keep', 'allowed': ['keep', 'fail']},
-        'inline_errors': {'default': none, 'allowed': 'name'},
-        'input_upper': {'default': none, 'allowed': 'expression'},
-        'late': {'default': 'drop', 'allowed': ['drop', 'correct', 'fail']},
-        'log': {'default': 'complete', 'allowed': ['complete', 'partial']},
-        'max_commands_per_batch': {'default': none, 'allowed': 'positive integer'},
+        'eager': {'default': false, 'allowed': 'boolean', 'of': 'commands'},
+        'errors': {'default': 'keep', 'allowed': ['keep', 'fail'], 'of': 'commands'},
+        'inline_errors': {'default': none, 'allowed': 'name', 'of': 'commands'},
+        'input_upper': {'default': none, 'allowed': 'expression', 'of': 'commands'},
+        'late': {'default': 'drop', 'allowed': ['drop', 'correct', 'fail'], 'of': 'commands'},
+        'log': {'default': 'complete', 'allowed': ['complete', 'partial'], 'of': 'commands'},
+        'max_commands_per_batch': {
+            'default': none, 'allowed': 'positive integer', 'of': 'commands'
+        },
         'max_group_bytes': {'default': 67108864, 'allowed': 'positive integer'},
-        'null_keys': {'default': 'error', 'allowed': ['error', 'value']},
+        'max_retractions': {'default': none, 'allowed': 'count or share'},
+        'null_keys': {'default': 'error', 'allowed': ['error', 'value'], 'of': 'commands'},
+        'of': {'default': none, 'allowed': 'list', 'of': 'select'},
+        'on_conflict': {'default': none, 'allowed': ['fail', 'skip']},
         'on_schema_change': {
             'default': 'append_new_columns', 'allowed': ['append_new_columns', 'fail', 'ignore']
         },
-        'ties': {'default': 'hash', 'allowed': ['hash', 'fail', 'prefer_delete', 'prefer_upsert']},
+        'refresh': {'default': none, 'allowed': 'schedule', 'of': 'select'},
         'rehydrate': {'default': 'udaf', 'allowed': ['udaf', 'native']},
+        'ties': {
+            'default': 'hash', 'allowed': ['hash', 'fail', 'prefer_delete', 'prefer_upsert'],
+            'of': 'commands'
+        },
         'verify': {'default': 'always', 'allowed': 'always, never, or a positive integer'},
     }) }}
 {%- endmacro %}
 
 
-{#- The options of the model that is being built, as a dict of every option's value. -#}
-{% macro _options() -%}
+{#-
+    The options of the model that is being built, as a dict of every option's value. With the name of
+    its `collection` those that it does not have are what they are where nobody sets them: one by a
+    select has no log, and always corrects itself.
+-#}
+{% macro _options(collection=none) -%}
     {%- set rules = trueup._option_rules() -%}
     {%- set given = (config.get('meta') or {}).get('trueup') or {} -%}
     {%- if given is not mapping -%}
@@ -45,9 +59,24 @@
         {%- endif -%}
         {%- do trueup._require_option(name, rules[name].allowed, value) -%}
     {%- endfor -%}
+    {%- set is_select = collection is not none and trueup._is_by_select(collection) -%}
     {%- for name, rule in rules.items() -%}
-        {%- do options.update({name: given.get(name, rule.default)}) -%}
+        {%- set is_unread = is_select and rule.get('of') == 'commands' -%}
+        {%- do options.update({name: rule.default if is_unread else given.get(name, rule.default)}) -%}
+        {%- if collection is not none and not is_select and rule.get('of') == 'select' and name in given -%}
+            {%- do trueup._refuse(
+                'Option `' ~ name ~ '` in `meta.trueup` of ' ~ model.name,
+                'of a collection by a select (with a model ' ~ collection ~ '_desired)',
+                given[name]
+            ) -%}
+        {%- endif -%}
     {%- endfor -%}
+    {%- if is_select -%}
+        {%- do options.update({'late': 'correct'}) -%}
+    {%- endif -%}
+    {%- if collection is not none and options.on_conflict is none -%}
+        {%- do options.update({'on_conflict': 'skip' if is_select else 'fail'}) -%}
+    {%- endif -%}
     {{ return(options) }}
 {%- endmacro %}
 
@@ -64,6 +93,16 @@
             {%- set must = {'expression': 'an SQL expression', 'name': 'the name of a column'} -%}
             {%- do trueup._refuse(subject, must[allowed], value) -%}
         {%- endif -%}
+    {%- elif allowed == 'list' -%}
+        {%- do trueup._require_list(subject, value) -%}
+    {%- elif allowed == 'count or share' -%}
+        {%- if not (value is integer and value >= 0 or value is float and 0 <= value <= 1) -%}
+            {%- do trueup._refuse(
+                subject, 'a count of rows, such as 1000, or a share of them, such as 0.1', value
+            ) -%}
+        {%- endif -%}
+    {%- elif allowed == 'schedule' -%}
+        {%- do trueup.get_schedule(value) -%}
     {%- elif allowed.startswith('always') -%}
         {%- if value not in ['always', 'never'] and not (value is integer and value > 0) -%}
             {%- do trueup._refuse(subject, allowed, value) -%}
@@ -80,12 +119,19 @@
 {%- endmacro %}
 
 
-{#- The value of a var of trueup, checked: the tick of `trueup_until`, or the switch of another. -#}
+{#-
+    The value of a var of trueup, checked: the tick of `trueup_until`, the batch of
+    `trueup_approve`, or the switch of another.
+-#}
 {% macro _var(name) -%}
-    {%- set value = var(name, none if name == 'trueup_until' else false) -%}
+    {%- set value = var(name, none if name in ['trueup_until', 'trueup_approve'] else false) -%}
     {%- if name == 'trueup_until' -%}
         {%- if value is not none and value is not integer -%}
             {%- do trueup._refuse('Var `' ~ name ~ '`', 'an integer, or null for no cap', value) -%}
+        {%- endif -%}
+    {%- elif name == 'trueup_approve' -%}
+        {%- if value is not none and value is not string -%}
+            {%- do trueup._refuse('Var `' ~ name ~ '`', 'the `_batch_id` of a staged batch', value) -%}
         {%- endif -%}
     {%- elif value is not boolean -%}
         {%- do trueup._refuse('Var `' ~ name ~ '`', 'true or false', value) -%}

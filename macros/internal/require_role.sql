@@ -9,7 +9,7 @@
         ) -%}
     {%- endif -%}
     {%- set expected = collection if role == 'collection' else collection ~ '_' ~ role -%}
-    {%- do trueup._options() -%}
+    {%- do trueup._options(collection if execute else none) -%}
     {%- if model.name != expected -%}
         {%- do trueup._refuse(
             '`trueup.' ~ role ~ "('" ~ collection ~ "')`",

@@ -25,6 +25,32 @@
 {%- endmacro %}
 
 
+{#-
+    Whether a collection is made by a select, its model `<collection>_desired`, and not by commands.
+    While dbt parses it has no graph yet, but the files of the project: which of the two models is
+    there says what to depend on. See docs/decisions/0010.
+-#}
+{% macro _is_by_select(collection) -%}
+    {%- set name = collection ~ '_desired' -%}
+    {%- if execute -%}
+        {{ return('model.' ~ model.package_name ~ '.' ~ name in graph.nodes) }}
+    {%- endif -%}
+    {%- for file in builtins.ref.manifest.files.values() -%}
+        {%- if file.path.relative_path.split('/')[-1] in [name ~ '.sql', name ~ '.py']
+                and file.project_name == model.package_name -%}
+            {{ return(true) }}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(false) }}
+{%- endmacro %}
+
+
+{#- The role of the model that says what the collection is: its commands, or what is desired. -#}
+{% macro _source_role(collection) -%}
+    {{ return('desired' if trueup._is_by_select(collection) else 'commands') }}
+{%- endmacro %}
+
+
 {#- The collection that a model belongs to: its name without the role. -#}
 {% macro _collection_of(role) -%}
     {{ return(model.name[: -(role | length + 1)]) }}

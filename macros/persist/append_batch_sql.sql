@@ -5,8 +5,11 @@
     An insert-only MERGE would not do: Iceberg plans it as a plain append, without a check for
     conflicts. The matched clause makes it a row-level write, which fails when a progress row was
     committed since the changelog was read. Only progress rows can match: data rows never do.
+
+    What is said of a conflict is up to the Python module, which reads the comment.
 -#}
-{% macro append_batch_sql(changelog, batch) -%}
+{% macro append_batch_sql(changelog, batch, on_conflict='fail') -%}
+/* on_conflict: {{ on_conflict }} */
 merge into {{ changelog }} as shard
 using (
     {{ batch | indent }}

@@ -13,13 +13,23 @@ using {{ file_format }}
 {% if partition_by -%}
 partitioned by ({{ partition_by }})
 {% endif -%}
-tblproperties (
-    {%- for name, value in properties.items() %}
-    {{ trueup._literal(name) }} = {{ trueup._literal(value) }}{{ ',' if not loop.last }}
-    {%- endfor %}
+tblproperties ({{ trueup._property_list(properties) }}
 )
 as
 {{ select }}
+{%- endmacro %}
+
+
+{% macro set_properties_sql(relation, properties) -%}
+alter table {{ relation }} set tblproperties ({{ trueup._property_list(properties) }}
+)
+{%- endmacro %}
+
+
+{% macro _property_list(properties) -%}
+    {%- for name, value in properties.items() %}
+    {{ trueup._literal(name) }} = {{ trueup._literal(value) }}{{ ',' if not loop.last }}
+    {%- endfor %}
 {%- endmacro %}
 
 

@@ -6,7 +6,8 @@
 
     `unique_key`                  the key columns
     `changelog`, `batch`, `state` the tables
-    `commands`                    the commands, with ticks
+    `is_by_select`                whether a select says what the rows are, and not commands
+    `commands`                    the commands, with ticks; the rows of a select in their form
     `columns`                     the key and value columns of the commands
     `extras`                      their columns that only some logs have
     `order_type`                  the type of their order
@@ -18,7 +19,15 @@
     collection, role, options, corrections=none, is_rebase=false, heals=false
 ) -%}
     {%- set unique_key = trueup._unique_key(role) -%}
-    {%- set commands = trueup._sibling(collection, 'commands') -%}
+    {%- set is_by_select = trueup._is_by_select(collection) -%}
+    {%- set input_upper = none -%}
+    {%- if is_by_select -%}
+        {%- set commands = trueup.create_desired_rows(collection, unique_key) -%}
+        {%- set input_upper = trueup.compared_upper_expr(corrections) if corrections
+            else trueup.desired_upper_expr(options) -%}
+    {%- else -%}
+        {%- set commands = trueup._sibling(collection, 'commands') -%}
+    {%- endif -%}
     {%- set changelog = trueup._sibling(collection, 'changelog') -%}
     {%- set batch = trueup._sibling(collection, 'batch') -%}
     {%- set state = trueup._sibling(collection, 'state') -%}
@@ -29,15 +38,19 @@
     {%- set is_reclocked = '_offset' in extras -%}
     {%- do trueup._require_free_name(options.inline_errors, columns) -%}
     {%- if is_rebase -%}
-        {%- do trueup.require_ticks(commands, is_reclocked) -%}
+        {%- if not is_by_select -%}
+            {%- do trueup.require_ticks(commands, is_reclocked) -%}
+        {%- endif -%}
         {%- do trueup.drop_shard(changelog, state) -%}
     {%- endif -%}
     {%- set was_there = load_relation(state) is not none -%}
     {%- if heals and not was_there and load_relation(changelog) is not none -%}
         {#- It is healed as one that has lost all its rows, so that they are reported. -#}
-        {%- do trueup._create_sibling(state, trueup.unapplied_state_sql(
-            changelog, unique_key, trueup.get_shard_columns(changelog)
-        )) -%}
+        {%- set shard_columns = trueup.get_shard_columns(changelog) -%}
+        {%- do trueup.require_sound_changelog(changelog, unique_key, shard_columns) -%}
+        {%- do trueup._create_sibling(
+            state, trueup.unapplied_state_sql(changelog, unique_key, shard_columns)
+        ) -%}
     {%- endif -%}
     {%- do trueup.create_shard(
         commands, changelog, batch, state, unique_key, columns, order_type
@@ -51,24 +64,28 @@
         {%- set commands = seen -%}
     {%- endif -%}
     {%- set frontier = trueup.get_frontier(
-        commands, changelog, batch, state, is_reclocked, options, corrections
+        none if is_by_select else commands, changelog, batch, state, is_reclocked, options, corrections,
+        input_upper
     ) -%}
-    {%- do frontier.update({'definition': trueup._definition(collection, options)}) -%}
+    {%- do frontier.update({
+        'definition': trueup._definition(collection, options), 'tick': frontier.lower
+    }) -%}
     {%- set is_state_lost = heals and trueup._is_state_lost(was_there, frontier) -%}
     {%- if not is_state_lost -%}
         {%- do trueup.catch_up(collection, changelog, state, unique_key, frontier) -%}
     {%- endif -%}
     {{ return({
         'unique_key': unique_key, 'changelog': changelog, 'batch': batch, 'state': state,
-        'commands': commands, 'columns': columns, 'extras': extras, 'order_type': order_type,
+        'is_by_select': is_by_select, 'commands': commands, 'columns': columns, 'extras': extras, 'order_type': order_type,
         'frontier': frontier, 'is_state_lost': is_state_lost,
     }) }}
 {%- endmacro %}
 
 
-{#- A mark of the code that makes the commands: it changes with the model's text and options. -#}
+{#- A mark of the code that says what is desired: it changes with the model's text and options. -#}
 {% macro _definition(collection, options) -%}
-    {%- set name = 'model.' ~ model.package_name ~ '.' ~ collection ~ '_commands' -%}
+    {%- set name = collection ~ '_' ~ trueup._source_role(collection) -%}
+    {%- set name = 'model.' ~ model.package_name ~ '.' ~ name -%}
     {%- set text = graph.nodes[name].raw_code ~ options.null_keys ~ options.ties -%}
     {{ return(local_md5(text)) }}
 {%- endmacro %}

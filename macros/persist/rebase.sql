@@ -27,11 +27,16 @@
             'Leave one of the two vars out.'
         ) -%}
     {%- endif -%}
-    {%- for role in ['commands', 'batch', 'changelog', 'state'] -%}
+    {%- set roles = [trueup._source_role(collection), 'batch', 'changelog', 'state'] -%}
+    {%- if trueup._is_by_select(collection) -%}
+        {%- do roles.insert(1, 'corrections') -%}
+    {%- endif -%}
+    {%- for role in roles -%}
         {%- set name = collection ~ '_' ~ role -%}
         {%- if 'model.' ~ model.package_name ~ '.' ~ name not in selected_resources -%}
             {%- do trueup._refuse(
-                'A rebase', 'a run of commands, batch, changelog and state', 'a selection without ' ~ name,
+                'A rebase', 'a run of ' ~ (roles[:-1] | join(', ')) ~ ' and state',
+                'a selection without ' ~ name,
                 'Run: ' ~ trueup._rebase_command(collection)
             ) -%}
         {%- endif -%}
@@ -41,6 +46,7 @@
 
 {% macro _rebase_command(collection) -%}
     {{ return(
-        'dbt run --full-refresh -s ' ~ collection ~ "_commands+ --vars '{trueup_rebase: true}'."
+        'dbt run --full-refresh -s ' ~ collection ~ '_' ~ trueup._source_role(collection)
+        ~ "+ --vars '{trueup_rebase: true}'."
     ) }}
 {%- endmacro %}

@@ -24,8 +24,17 @@
         {%- set consolidated = trueup.consolidate_natively(keys, values) -%}
     {%- endif -%}
     {{ return(trueup.rehydrated_state_sql(
-        changelog, unique_key, values, consolidated, options
+        changelog, unique_key, values, consolidated,
+        takes_back=run_query(trueup.has_taken_back_sql(changelog)).rows[0][0]
     )) }}
+{%- endmacro %}
+
+
+{#- Whether a batch has ever written updates of open ticks, which others may have taken back. -#}
+{% macro has_taken_back_sql(changelog) -%}
+select coalesce(max(_statistics.open_upper > _upper), false)
+from {{ changelog }}
+where _kind = 'progress'
 {%- endmacro %}
 
 
@@ -36,12 +45,14 @@
 
 
 {#- The state, of the CTEs `consolidated`: one row for each key with a value or a fault. -#}
-{% macro rehydrated_state_sql(changelog, unique_key, values, consolidated, options) -%}
+{% macro rehydrated_state_sql(
+    changelog, unique_key, values, consolidated, takes_back=false
+) -%}
 with
 
 history as (
 
-    {% if options.eager -%}
+    {% if takes_back -%}
     -- What was written for a tick when it was open, and taken back, is no change at that tick.
     select
         {{ trueup._column_list(unique_key + values | map(attribute='name') | list) }},

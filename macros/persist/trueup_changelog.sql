@@ -3,8 +3,8 @@
     begins; a batch that is there already is left alone, another one in its place is an error.
 -#}
 {% materialization trueup_changelog, adapter='spark' %}
-    {%- do trueup._options() -%}
     {%- set collection = trueup._collection_of('changelog') -%}
+    {%- set options = trueup._options(collection) -%}
     {%- set target_relation = this.incorporate(type='table') -%}
     {%- set batch = trueup._sibling(collection, 'batch') -%}
     {%- if should_full_refresh() -%}
@@ -21,16 +21,24 @@
         {%- do trueup._no_op('nothing to append') -%}
     {%- elif trueup._var('trueup_read_only') -%}
         {%- do trueup._no_op('read only: batch ' ~ staged.seq ~ ' is staged, not appended') -%}
+    {%- elif staged.mismatch and options.on_conflict == 'skip' -%}
+        {%- do trueup._no_op('skipped: ' ~ staged.mismatch) -%}
     {%- elif staged.mismatch -%}
         {%- do exceptions.raise_compiler_error(staged.mismatch) -%}
     {%- else -%}
+        {%- do trueup.require_few_retractions(collection, batch, staged, options) -%}
         {%- call statement('main') -%}
-            {{ trueup.append_batch_sql(target_relation, compiled_code) }}
+            {{ trueup.append_batch_sql(target_relation, compiled_code, options.on_conflict) }}
         {%- endcall -%}
-        {%- do trueup._report(
-            'batch ' ~ staged.seq ~ ': ' ~ staged.updates_staged ~ ' updates, upper '
-            ~ staged.upper
-        ) -%}
+        {%- if options.on_conflict == 'skip'
+                and not trueup.get_staged_batch(target_relation, batch).is_appended -%}
+            {%- do trueup._report('skipped: another run appended at the same moment') -%}
+        {%- else -%}
+            {%- do trueup._report(
+                'batch ' ~ staged.seq ~ ': ' ~ staged.updates_staged ~ ' updates, upper '
+                ~ staged.upper
+            ) -%}
+        {%- endif -%}
     {%- endif -%}
 
     {%- do trueup._finish(target_relation) -%}
@@ -42,9 +50,10 @@
 
 
 {#-
-    What is staged, against where the changelog ends. A dict: `seq`, `upper`, `updates_staged` of
-    the staged batch (none where nothing is staged), `is_appended`, and `mismatch`, the message of
-    a batch that does not continue the changelog, else none.
+    What is staged, against where the changelog ends. A dict: `seq`, `upper`, `batch_id`,
+    `updates_staged`, `retractions` of the staged batch (none where nothing is staged),
+    `is_appended`, `records_indexed` before it, and `mismatch`, the message of a batch that does not
+    continue the changelog, else none.
 -#}
 {% macro get_staged_batch(changelog, batch) -%}
     {{ return(run_query(trueup.staged_batch_sql(changelog, batch)).rows[0].dict()) }}
@@ -62,9 +71,9 @@ staged as (
         max(_lower) as lower,
         max(_upper) as upper,
         max(_batch_id) as batch_id,
-        max(_statistics.updates_staged) as updates_staged
+        max(_statistics.updates_staged) as updates_staged,
+        count_if(_diff < 0) as retractions
     from {{ batch }}
-    where _kind = 'progress'
 
 ),
 
@@ -73,6 +82,7 @@ appended as (
     select
         coalesce(max(_seq), 0) as seq,
         max_by(_upper, _seq) as upper,
+        max_by(_statistics.records_indexed, _seq) as records_indexed,
         coalesce(count_if(_batch_id = (select batch_id from staged)), 0) > 0 as is_appended
     from {{ changelog }}
     where _kind = 'progress'
@@ -82,8 +92,11 @@ appended as (
 select
     staged.seq,
     staged.upper,
+    staged.batch_id,
     staged.updates_staged,
+    staged.retractions,
     appended.is_appended,
+    coalesce(appended.records_indexed, 0) as records_indexed,
     case
         when staged.seq <> appended.seq + 1 or staged.lower <> appended.upper then
             {{ trueup.upper_mismatch_expr(

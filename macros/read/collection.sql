@@ -6,7 +6,7 @@
 {% macro collection(collection) -%}
     {{- config(materialized='view') -}}
     {%- do trueup._require_role('collection', collection) -%}
-    {%- set inline_errors = trueup._options().inline_errors -%}
+    {%- set inline_errors = trueup._options(collection if execute else none).inline_errors -%}
     {%- if inline_errors -%}
         {%- set key = trueup._unique_key('collection') -%}
 select

@@ -6,6 +6,7 @@ what dbt hands to a model. A query that a test gives no answer to raises `Querie
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import re
 from dataclasses import dataclass
@@ -206,10 +207,18 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
     known = models() if graph is None else graph
     nodes_selected = known if selected is None else [f"model.{package}.{one}" for one in selected]
     told = _Told([])
+    files = {
+        one: SimpleNamespace(
+            path=SimpleNamespace(relative_path=f"models/{one.split('.')[-1]}.sql"),
+            project_name=package,
+        )
+        for one in known
+    }
     return Package(
         {
             "adapter": _Warehouse(),
             "api": SimpleNamespace(Relation=Relation),
+            "builtins": {"ref": SimpleNamespace(manifest=SimpleNamespace(files=files))},
             "apply_grants": told.of("grants"),
             "compiled_code": "select 1",
             "config": Config(config, execute=execute),
@@ -221,12 +230,15 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
             "load_relation": _query if tables is None else _Tables(tables),
             "local_md5": lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
             "model": SimpleNamespace(name=name, package_name=package, columns=VALUES),
-            "modules": SimpleNamespace(re=re),
+            "modules": SimpleNamespace(
+                re=re, datetime=dt, pytz=SimpleNamespace(utc=dt.timezone.utc)
+            ),
             "noop_statement": told.of("no-op"),
             "persist_docs": told.of("docs"),
             "ref": lambda model: f"lake.{model}",
             "return": _return,
             "run_hooks": lambda _: "",
+            "run_started_at": dt.datetime(2026, 1, 31, tzinfo=dt.timezone.utc),
             "run_query": _query if columns is None and row is None else _Answer(columns, row),
             "selected_resources": list(nodes_selected),
             "should_full_refresh": lambda: full_refresh,

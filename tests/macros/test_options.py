@@ -17,6 +17,9 @@ BAD: dict[str, list[object]] = {
     "positive integer": [*NO_INTEGERS, 0, -1],
     "expression": ["", "  ", 7, None, ["max(ts)"]],
     "name": ["", "  ", 7, None, ["error"]],
+    "list": ["files", [], [""], ["a", "A"], None, 7],
+    "count or share": ["10", -1, -0.1, 1.5, True, None, [1]],
+    "schedule": ["1 hour", {}, {"each": 1}, None],
     "always, never, or a positive integer": [
         "sometimes",
         "",
@@ -35,6 +38,9 @@ GOOD: dict[str, object] = {
     "positive integer": 3,
     "expression": "log_upper - 1",
     "name": "error",
+    "list": ["files"],
+    "count or share": 0.1,
+    "schedule": {"every": "1 hour"},
     "always, never, or a positive integer": 7,
 }
 NO_CHOICES = ["never", "", None, True, ["drop"]]

@@ -1,0 +1,63 @@
+{#-
+    The view `desired` of the Spark session: what each key should be, as identity, `_ts` and
+    `_value`. Of a collection by a select these are its rows; else it is what all commands of
+    settled ticks make of the key, from nothing.
+-#}
+{% macro create_desired_view(collection, shard, columns, options) -%}
+    {%- set desired = trueup._session_name(collection, 'desired') -%}
+    {%- if shard.is_by_select -%}
+        {%- do trueup.create_session_view(desired, trueup.select_input(
+            shard.commands, 0, 1, shard.unique_key, columns, shard.columns, [], options
+        )) -%}
+    {%- else -%}
+        {%- do trueup._create_folded_view(collection, desired, shard, columns, options) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- What the commands of all settled ticks make of each key, as a session view. -#}
+{% macro _create_folded_view(collection, folded, shard, columns, options) -%}
+    {%- set frontier = trueup._session_name(collection, 'frontier') -%}
+    {%- set settled = trueup._session_name(collection, 'settled') -%}
+    {%- set history = trueup._session_name(collection, 'history') -%}
+    {%- set values = trueup._value_names(columns, shard.unique_key) -%}
+    {%- do trueup.create_session_view(settled, trueup.select_input(
+        shard.commands, options.as_of, frontier ~ '.lower', shard.unique_key, columns,
+        shard.columns, shard.extras, options
+    )) -%}
+    {%- do trueup.create_steps_view(collection, 'history',
+        trueup.select_steps(
+            settled, none, none, shard.unique_key, values, shard.extras,
+            shard.frontier.has_settled_truncates, options
+        ),
+        shard, values, options
+    ) -%}
+    {%- do trueup.create_session_view(
+        folded, trueup.select_last_values(history, shard.unique_key, options)
+    ) -%}
+{%- endmacro %}
+
+
+{#- The value that the steps of each key end with, as a select. -#}
+{% macro select_last_values(steps, unique_key, options) -%}
+    {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
+    {%- set position = ['_ts'] + trueup._sequence_terms(options)[:-1] -%}
+select
+    {{ identity }},
+    max(_ts) as _ts,
+    max_by(_value, struct({{ position | join(', ') }})) as _value
+from {{ steps }}
+group by {{ identity }}
+{%- endmacro %}
+
+
+{#- Raises where late commands of a log without ticks would have to be put right. -#}
+{% macro _require_no_correction_of_offsets(options) -%}
+    {%- if options.late == 'correct' -%}
+        {%- do trueup._refuse(
+            'Option `late` of ' ~ model.name, 'drop or fail where the log has no ticks (`reclock`)',
+            options.late,
+            'A command with an offset below what was settled was seen before: leave it out.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}

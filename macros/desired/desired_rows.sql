@@ -1,0 +1,46 @@
+{#-
+    A collection by a select: its model `<collection>_desired` says what the rows are now, and the
+    batch is the difference to what is persisted. From here on its rows go the way of commands of one
+    tick that was never settled.
+-#}
+
+{#- Makes the session view `desired_rows`, the rows of the select in the form of commands. -#}
+{% macro create_desired_rows(collection, unique_key) -%}
+    {%- set desired = trueup._sibling(collection, 'desired') -%}
+    {%- set columns = trueup.get_columns('select * from ' ~ desired) -%}
+    {%- do trueup._require_select_columns(collection, unique_key, columns) -%}
+    {%- set rows = trueup._session_name(collection, 'desired_rows') -%}
+    {%- do trueup.create_session_view(rows, trueup.select_desired_rows(desired)) -%}
+    {{ return(rows) }}
+{%- endmacro %}
+
+
+{% macro select_desired_rows(desired) -%}
+select
+    *,
+    cast(0 as bigint) as _ts,
+    null as _order,
+    'upsert' as _op,
+    cast(null as string) as _error,
+    cast(null as string) as _error_key
+from {{ desired }}
+{%- endmacro %}
+
+
+{#- Raises where the select lacks a column of the key, or has one that trueup cannot take. -#}
+{% macro _require_select_columns(collection, unique_key, columns) -%}
+    {%- set found = columns | map(attribute='name') | list -%}
+    {%- for name in unique_key if name | lower not in found | map('lower') -%}
+        {%- do trueup._refuse(
+            collection ~ '_desired: each column of config `unique_key`',
+            'a column of the select (' ~ (found | join(', ')) ~ ')', name
+        ) -%}
+    {%- endfor -%}
+    {%- if found | length == unique_key | length -%}
+        {%- do trueup._refuse(
+            collection ~ '_desired', 'a select with at least one column beside the key',
+            found | join(', ')
+        ) -%}
+    {%- endif -%}
+    {%- do trueup._require_user_columns(columns) -%}
+{%- endmacro %}

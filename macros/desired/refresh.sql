@@ -1,0 +1,156 @@
+{#-
+    Refresh schedules: the ticks at which a collection by a select changes. `every` fires at
+    `aligned_to` plus every multiple of an interval, before it and after; `at` fires at single ticks.
+    Both may be given, and `every` more than once.
+
+    A schedule is a dict: `every`, a list of `interval` and `aligned_to`, and `at`, a list of ticks.
+-#}
+
+{#- The option `refresh` as a schedule. -#}
+{% macro get_schedule(refresh) -%}
+    {%- do trueup._require_keys(refresh, ['every', 'aligned_to', 'at'], 'a schedule') -%}
+    {%- set given = refresh.get('every') -%}
+    {%- set given = [] if given is none else given -%}
+    {%- if given is string or given is not iterable -%}
+        {%- set given = [{'interval': given, 'aligned_to': refresh.get('aligned_to', 0)}] -%}
+    {%- elif 'aligned_to' in refresh -%}
+        {%- do trueup._refuse(
+            trueup._refresh_option(), 'a schedule whose `aligned_to` stands beside one interval',
+            refresh, 'Give each interval of a list its own `aligned_to`.'
+        ) -%}
+    {%- endif -%}
+    {%- set schedule = {'every': [], 'at': []} -%}
+    {%- for each in given -%}
+        {%- do trueup._require_keys(each, ['interval', 'aligned_to'], 'a schedule, each of `every`') -%}
+        {%- do schedule.every.append({
+            'interval': trueup._interval_ticks(each.get('interval')),
+            'aligned_to': trueup._point_tick(each.get('aligned_to', 0), '`aligned_to`'),
+        }) -%}
+    {%- endfor -%}
+    {%- for point in refresh.get('at') or [] -%}
+        {%- do schedule.at.append(trueup._point_tick(point, '`at`')) -%}
+    {%- endfor -%}
+    {%- if not (schedule.every or schedule.at) -%}
+        {%- do trueup._refuse(
+            trueup._refresh_option(), 'a schedule with `every` or `at`', refresh
+        ) -%}
+    {%- endif -%}
+    {{ return(schedule) }}
+{%- endmacro %}
+
+
+{#- The least refresh at or after a tick; none when there is none. Never beyond the `greatest` tick. -#}
+{% macro round_up(schedule, tick, greatest=9223372036854775807) -%}
+    {%- set points = schedule.at | select('>=', tick) | list -%}
+    {%- for each in schedule.every -%}
+        {%- set since = (tick - each.aligned_to) % each.interval -%}
+        {%- set point = tick if since == 0 else tick - since + each.interval -%}
+        {%- do points.append(point if point < greatest else greatest) -%}
+    {%- endfor -%}
+    {{ return((points | min) if points else none) }}
+{%- endmacro %}
+
+
+{#- The greatest refresh before a tick; none when there is none; of `every` never below 0. -#}
+{% macro round_down_m1(schedule, tick) -%}
+    {%- set points = schedule.at | select('<', tick) | list -%}
+    {%- for each in schedule.every -%}
+        {%- set point = tick - 1 - (tick - 1 - each.aligned_to) % each.interval -%}
+        {%- do points.append(point if point > 0 else 0) -%}
+    {%- endfor -%}
+    {{ return((points | max) if points else none) }}
+{%- endmacro %}
+
+
+{#- The last refresh there will ever be; none where there is always another one. -#}
+{% macro last_refresh(schedule) -%}
+    {{ return(none if schedule.every else schedule.at | max) }}
+{%- endmacro %}
+
+
+{#-
+    Moves the upper and the tick of a frontier to the schedule: what is compared now is written at the
+    last refresh before `upper`, and nothing changes until the next one. Where no refresh has come
+    since the lower nothing is due, and `wait` says until when. After the last refresh the collection
+    is final.
+-#}
+{% macro apply_schedule(frontier, schedule) -%}
+    {%- set tick = trueup.round_down_m1(schedule, frontier.upper) -%}
+    {%- set next = trueup.round_up(schedule, frontier.upper) -%}
+    {%- if tick is none or tick < frontier.lower or tick >= frontier.upper -%}
+        {%- do frontier.update({
+            'upper': frontier.lower,
+            'wait': 'final since ' ~ trueup.last_refresh(schedule) if next is none
+                else 'the next refresh is at ' ~ next,
+        }) -%}
+    {%- else -%}
+        {%- do frontier.update({'tick': tick, 'upper': tick + 1 if next is none else next}) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- How messages name the option. -#}
+{% macro _refresh_option() -%}
+    {{ return('Option `refresh` in `meta.trueup` of ' ~ model.name) }}
+{%- endmacro %}
+
+
+{#- Raises for anything but a mapping of these keys. -#}
+{% macro _require_keys(given, allowed, what) -%}
+    {%- if given is not mapping or given.keys() | reject('in', allowed) | list -%}
+        {%- do trueup._refuse(
+            trueup._refresh_option(), what ~ ' a mapping of ' ~ (allowed | join(', ')), given
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- An interval in ticks: an integer, or in milliseconds a text such as `1 hour` or `90 minutes`. -#}
+{% macro _interval_ticks(interval) -%}
+    {%- set units = {
+        'millisecond': 1, 'second': 1000, 'minute': 60000, 'hour': 3600000, 'day': 86400000,
+        'week': 604800000,
+    } -%}
+    {%- set ticks = namespace(count=interval if interval is integer else 0) -%}
+    {%- if interval is string -%}
+        {%- set found = modules.re.match(
+            '^\\s*(\\d+)\\s+(' ~ (units | join('|')) ~ ')s?\\s*$', interval | lower
+        ) -%}
+        {%- if found -%}
+            {%- set ticks.count = found.group(1) | int * units[found.group(2)] -%}
+        {%- endif -%}
+    {%- endif -%}
+    {%- if ticks.count < 1 -%}
+        {%- do trueup._refuse(
+            trueup._refresh_option(),
+            'a schedule whose interval is a positive number of ticks, or a text such as `1 hour` (in '
+            ~ (units | join(', ')) ~ 's)', interval
+        ) -%}
+    {%- endif -%}
+    {{ return(ticks.count) }}
+{%- endmacro %}
+
+
+{#- A tick: an integer, or in milliseconds a time in ISO 8601, in UTC where it has no zone. -#}
+{% macro _point_tick(point, what) -%}
+    {%- if point is integer -%}
+        {{ return(point) }}
+    {%- endif -%}
+    {#- YAML reads a time without quotes as one. -#}
+    {%- set text = (point | string).strip() -%}
+    {%- set zone = '(Z|[+-]\\d\\d:?\\d\\d)?' -%}
+    {%- set time = '([ T]\\d\\d:\\d\\d(:\\d\\d([.]\\d+)?)?)?' -%}
+    {%- if not modules.re.match('^\\d{4}-\\d\\d-\\d\\d' ~ time ~ zone ~ '$', text) -%}
+        {%- do trueup._refuse(
+            trueup._refresh_option(),
+            'a schedule whose ' ~ what ~ ' is an integer, or a time such as 2026-01-31 04:00:00',
+            point
+        ) -%}
+    {%- endif -%}
+    {%- set text = text.replace('Z', '+00:00') -%}
+    {%- set moment = modules.datetime.datetime.fromisoformat(text) -%}
+    {%- if moment.tzinfo is none -%}
+        {%- set moment = moment.replace(tzinfo=modules.pytz.utc) -%}
+    {%- endif -%}
+    {{ return(trueup._milliseconds(moment)) }}
+{%- endmacro %}

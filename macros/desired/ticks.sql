@@ -1,0 +1,66 @@
+{#-
+    The ticks of a collection by a select. What the select says now is written at the last tick
+    before the upper: the least upper of the collections in the option `of`, read before the select,
+    or else the start of the run in milliseconds.
+
+    The corrections are compared at one time and taken in by the batch at another, maybe in another
+    run. So the table of the corrections keeps the upper that they belong to.
+-#}
+
+{#- How far a comparison that is made now goes, as an SQL expression. -#}
+{% macro desired_upper_expr(options) -%}
+    {%- if not options.of -%}
+        {{ return(trueup._milliseconds(run_started_at)) }}
+    {%- endif -%}
+    {%- set uppers = [] -%}
+    {%- for collection in options.of -%}
+        {%- do uppers.append(
+            'select coalesce(max(_upper), 0) as upper from '
+            ~ trueup._sibling(collection, 'state') ~ " where _kind = 'progress'"
+        ) -%}
+    {%- endfor -%}
+(select min(upper) from ({{ uppers | join(' union all ') }}))
+{%- endmacro %}
+
+
+{#- How far the comparison goes that the corrections were made by; null where it is void. -#}
+{% macro compared_upper_expr(corrections) -%}
+    {%- set found = {} -%}
+    {%- for row in run_query('show tblproperties ' ~ corrections) -%}
+        {%- do found.update({row[0]: row[1]}) -%}
+    {%- endfor -%}
+    {%- if 'trueup.upper' not in found -%}
+        {{ return('cast(null as bigint)') }}
+    {%- endif -%}
+case
+            when coalesce(last_batch_id, '') = {{ trueup._literal(found['trueup.after_batch_id']) }}
+                then {{ found['trueup.upper'] }}
+        end
+{%- endmacro %}
+
+
+{#- What the table of the corrections keeps of the comparison that it was made by. -#}
+{% macro _comparison_properties(frontier) -%}
+    {{ return({
+        'trueup.after_batch_id': frontier.last_batch_id or '', 'trueup.upper': frontier.upper
+    }) }}
+{%- endmacro %}
+
+
+{#- The milliseconds since 1970 of a time that has a zone. -#}
+{% macro _milliseconds(time) -%}
+    {{ return((time.timestamp() * 1000) | int) }}
+{%- endmacro %}
+
+
+{#-
+    Where a comparison writes: `frontier.tick`. With no tick since the last batch it writes into the
+    open one, and settles nothing.
+-#}
+{% macro set_tick(frontier, options) -%}
+    {%- if options.refresh is not none -%}
+        {%- do trueup.apply_schedule(frontier, trueup.get_schedule(options.refresh)) -%}
+    {%- elif frontier.upper > frontier.lower -%}
+        {%- do frontier.update({'tick': frontier.upper - 1}) -%}
+    {%- endif -%}
+{%- endmacro %}

@@ -1,0 +1,302 @@
+"""Collections by a select: what is desired is compared with what is persisted, and written."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance import Column, multiset
+from tests.oracle import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+ROLES = ("corrections", "batch", "changelog", "state")
+COUNTED = "select v, count(*) as n from {{ ref('items') }} group by v"
+
+
+def put(ts: int, key: str, value: str) -> Command:
+    return Command(ts, (1,), (key,), (value,))
+
+
+def delete(ts: int, key: str) -> Command:
+    return Command(ts, (1,), (key,), None)
+
+
+def add(project: Project, name: str, select: str, unique_key: list[str], **options: Any) -> None:
+    """Write the models of a collection by a select."""
+    project.write(f"models/{name}/{name}_desired.sql", select)
+    project.write(f"models/{name}/{name}.sql", f"{{{{ trueup.collection('{name}') }}}}")
+    for role in ROLES:
+        project.write(f"models/{name}/{name}_{role}.sql", f"{{{{ trueup.{role}('{name}') }}}}")
+    project.configure(**{name: {"+unique_key": unique_key, "+meta": {"trueup": options}}})
+
+
+def query_of(project: Project, name: str, select: str) -> None:
+    """Let a collection be by another select."""
+    project.write(f"models/{name}/{name}_desired.sql", select)
+
+
+def shard(name: str) -> list[str]:
+    return [f"{name}_{role}" for role in ("desired", *ROLES)]
+
+
+def updates(project: Project, name: str, after: int = 0) -> list[tuple[Any, ...]]:
+    """All updates of the batches after one: tick, row, diff, cause."""
+    return [
+        tuple(row)
+        for row in project.sql(
+            "select _ts, * except (_error, _error_key, _ts, _diff, _cause, _kind, _seq, _lower,"
+            f" _upper, _batch_id, _statistics, _certificate), _diff, _cause"
+            f" from {{}}.{name}_changelog"
+            f" where _kind = 'update' and _seq > {after} order by all"
+        )
+    ]
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    """Items and how many there are of each value, which has run once."""
+    project = new_project("desired")
+    project.add_collection("items", [Column("k", "string")], [Column("v", "string")])
+    project.append("items", [put(1, "a", "x"), put(2, "b", "x"), put(4, "c", "y")])
+    add(project, "counts", COUNTED, ["v"], of=["items"])
+    project.run()
+    return project
+
+
+def test_the_first_run_writes_what_the_select_says_at_the_last_tick_below_the_upper(
+    project: Project,
+) -> None:
+    assert multiset(project.rows("counts")) == multiset([("x", 2), ("y", 1)])
+    assert updates(project, "counts") == [(4, "x", 2, 1, None), (4, "y", 1, 1, None)]
+    (progress,) = project.progress("counts")
+    assert (progress["_lower"], progress["_upper"]) == (0, 5)
+
+
+def test_a_run_with_nothing_new_writes_nothing(project: Project) -> None:
+    project.run()
+    assert "counts_corrections: corrections: none" in project.messages
+    assert "counts_batch: up to date at 5" in project.messages
+    assert len(project.progress("counts")) == 1
+
+
+def test_a_change_of_the_inputs_is_the_difference_alone(project: Project) -> None:
+    project.append("items", [put(5, "d", "x"), delete(6, "c"), put(7, "e", "z")])
+    project.run()
+    assert updates(project, "counts", after=1) == [
+        (7, "x", 2, -1, None),
+        (7, "x", 3, 1, None),
+        (7, "y", 1, -1, None),
+        (7, "z", 1, 1, None),
+    ]
+    assert multiset(project.rows("counts")) == multiset([("x", 3), ("z", 1)])
+
+
+def test_an_empty_difference_still_advances_the_upper(project: Project) -> None:
+    project.append("items", [put(9, "d", "x")])
+    project.run()
+    assert updates(project, "counts", after=2) == []
+    assert project.progress("counts")[-1]["_upper"] == 10
+
+
+def test_another_select_publishes_the_difference_and_says_why(project: Project) -> None:
+    seq = project.progress("counts")[-1]["_seq"]
+    query_of(project, "counts", COUNTED.replace("count(*)", "count(*) + 10"))
+    project.run(*shard("counts"))
+    assert "counts_corrections: corrections: 4 code_change" not in project.messages
+    assert "counts_corrections: corrections: 2 code_change" in project.messages
+    found = updates(project, "counts", after=seq)
+    # Nothing was settled since: the difference is in the tick that is still open.
+    assert found == [
+        (10, "x", 3, -1, "code_change"),
+        (10, "x", 13, 1, "code_change"),
+        (10, "z", 1, -1, "code_change"),
+        (10, "z", 11, 1, "code_change"),
+    ]
+    query_of(project, "counts", COUNTED)
+    project.run(*shard("counts"))
+    assert multiset(project.rows("counts")) == multiset([("x", 3), ("z", 1)])
+    project.run()
+    assert "counts_batch: up to date at 10" in project.messages
+
+
+def test_what_somebody_has_changed_is_healed_and_then_compared(project: Project) -> None:
+    project.sql("update {}.counts_state set n = 99 where v = 'x'")
+    project.sql("insert into {}.counts_state select * from {}.counts_state where v = 'z'")
+    project.append("items", [put(10, "f", "z")])
+    project.run()
+    assert any(
+        message.startswith("counts_corrections: corrections: 1 changed, ")
+        and "external_edit" in message
+        for message in project.messages
+    ), project.messages
+    assert multiset(project.rows("counts")) == multiset([("x", 3), ("z", 2)])
+    project.run()
+    assert "counts_batch: up to date at 11" in project.messages
+
+
+def test_a_state_that_is_dropped_is_made_anew(project: Project) -> None:
+    project.sql("drop table {}.counts_state")
+    project.run(*shard("counts"))
+    assert multiset(project.rows("counts")) == multiset([("x", 3), ("z", 2)])
+
+
+def test_a_plan_is_shown_and_not_carried_out_where_a_run_may_only_read(project: Project) -> None:
+    project.append("items", [put(11, "g", "new")])
+    project.run("models/items")
+    project.run(*shard("counts"), read_only=True)
+    rows = project.sql("select v, _persisted, _desired.n from {}.counts_corrections")
+    assert [tuple(row) for row in rows] == [("new", None, 1)]
+    planned = project.sql("select v, n, _diff from {}.counts_batch where _kind = 'update'")
+    assert [tuple(row) for row in planned] == [("new", 1, 1)]
+    assert ("new", 1) not in project.rows("counts")
+    # What was compared is taken in by the batch alone, in another run.
+    project.run("counts_batch", "counts_changelog", "counts_state")
+    assert ("new", 1) in project.rows("counts")
+    assert project.progress("counts")[-1]["_upper"] == 12
+
+
+def test_corrections_that_another_batch_came_before_are_void(project: Project) -> None:
+    last = project.progress("counts")[-1]["_seq"]
+    project.run("counts_batch", "counts_changelog")
+    assert project.progress("counts")[-1]["_seq"] == last
+
+
+def test_a_key_that_is_there_twice_is_refused_by_name(project: Project) -> None:
+    before = len(project.progress("counts"))
+    query_of(project, "counts", COUNTED + " union all select 'x', 7")
+    project.run(*shard("counts"), fails=True)
+    said = "\n".join(project.messages)
+    assert 'duplicate key: counts_desired has 2 rows of the key {"v":"x"}' in said
+    assert len(project.progress("counts")) == before
+    query_of(project, "counts", COUNTED)
+    project.run(*shard("counts"))
+    assert len(project.progress("counts")) == before
+
+
+def test_a_lost_race_is_no_error(project: Project) -> None:
+    project.append("items", [put(12, "h", "late")])
+    project.run("models/items")
+    project.run("counts_desired", "counts_corrections", "counts_batch")
+    # Another run appends a batch of its own first.
+    project.sql("create table {}.held using iceberg as select * from {}.counts_batch")
+    project.run("counts_changelog", "counts_state")
+    project.sql(
+        "insert overwrite {}.counts_batch by name select * except (_batch_id), 'other' as"
+        " _batch_id from {}.held"
+    )
+    project.run("counts_changelog")
+    assert any("skipped: upper mismatch: batch" in each for each in project.messages)
+    project.run(*shard("counts"))
+    assert ("late", 1) in project.rows("counts")
+
+
+def test_a_rebase_begins_again_with_what_the_select_says(project: Project) -> None:
+    project.run(*shard("counts"), "--full-refresh", rebase=True)
+    (progress,) = project.progress("counts")
+    assert (progress["_seq"], progress["_upper"]) == (1, 13)
+    assert multiset(project.rows("counts")) == multiset(
+        [tuple(row) for row in project.sql("select v, count(*) from {}.items group by v")]
+    )
+
+
+def test_without_other_collections_a_tick_is_a_millisecond(project: Project) -> None:
+    add(project, "clock", "select v, count(*) as n from {{ ref('items') }} group by v", ["v"])
+    began = int(time.time() * 1000)
+    project.run(*shard("clock"), "clock")
+    upper = project.progress("clock")[-1]["_upper"]
+    assert began - 60_000 < upper <= int(time.time() * 1000)
+    assert {update[0] for update in updates(project, "clock")} == {upper - 1}
+    project.run(*shard("clock"))
+    later = project.progress("clock")[-1]
+    assert later["_seq"] == 2
+    assert later["_lower"] == upper < later["_upper"]
+    assert updates(project, "clock", after=1) == []
+
+
+def test_a_view_with_a_schedule_changes_at_its_refreshes_alone(project: Project) -> None:
+    add(
+        project,
+        "hourly",
+        COUNTED,
+        ["v"],
+        of=["items"],
+        refresh={"every": 100, "aligned_to": 500, "at": [150]},
+    )
+    for ts, upper, tick in ((120, 150, 100), (151, 200, 150), (180, 200, None), (301, 400, 300)):
+        before = len(project.progress("hourly")) if ts > 120 else 0
+        project.append("items", [put(ts, f"t{ts}", "scheduled")])
+        project.run("models/items", *shard("hourly"), "hourly")
+        if tick is None:
+            waits = "hourly_corrections: corrections: none; the next refresh is at 200"
+            assert waits in project.messages
+            assert len(project.progress("hourly")) == before
+            continue
+        last = project.progress("hourly")[-1]
+        assert last["_upper"] == upper
+        assert {update[0] for update in updates(project, "hourly", after=before)} == {tick}
+    assert ("scheduled", 4) in project.rows("hourly")
+
+
+def test_a_view_whose_last_refresh_is_past_is_final(project: Project) -> None:
+    add(project, "once", COUNTED, ["v"], of=["items"], refresh={"at": [10]})
+    project.run(*shard("once"), "once")
+    rows = multiset(project.rows("once"))
+    assert [row["_upper"] for row in project.progress("once")] == [11]
+    project.append("items", [put(400, "more", "more")])
+    project.run("models/items", *shard("once"))
+    assert "once_corrections: corrections: none; final since 10" in project.messages
+    assert multiset(project.rows("once")) == rows
+
+
+def test_a_mass_change_is_stopped_until_it_is_approved(project: Project) -> None:
+    add(project, "guarded", COUNTED, ["v"], of=["items"], max_retractions=0.5)
+    project.run(*shard("guarded"), "guarded")
+    before = multiset(project.rows("guarded"))
+    project.append("items", [put(500, key, "all the same") for key in "abcdefg"])
+    project.append("items", [put(500, f"t{ts}", "all the same") for ts in (120, 151, 180, 301)])
+    project.run("models/items", *shard("guarded"), fails=True)
+    said = "\n".join(project.messages)
+    assert "must be one that retracts at most 0.5 of the rows (option `max_retractions`)." in said
+    assert 'such as {"v":"' in said
+    assert multiset(project.rows("guarded")) == before
+    (batch_id,) = {row[0] for row in project.sql("select _batch_id from {}.guarded_batch")}
+    assert f"-s guarded_changelog+ --vars '{{trueup_approve: {batch_id}}}'" in said
+    project.run(*shard("guarded"), fails=True)
+    (again,) = {row[0] for row in project.sql("select _batch_id from {}.guarded_batch")}
+    assert again != batch_id
+    project.run("guarded_changelog+", approve=batch_id, fails=True)
+    # A run of all of it keeps the batch that is approved.
+    project.run(*shard("guarded"), approve=again)
+    assert ("all the same", 11) in project.rows("guarded")
+    assert project.progress("guarded")[-1]["_batch_id"] == again
+
+
+REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "no key": ("select 1 as n, 2 as m", {}, "a column of the select (n, m)"),
+    "no value": ("select 'a' as v", {}, "a select with at least one column beside the key"),
+    "ours": ("select 'a' as v, 1 as _ts", {}, "named other than trueup's own columns"),
+    "a map": ("select 'a' as v, map(1, 2) as m", {}, "of a type that can be compared"),
+    "nothing there": (
+        "select 'a' as v, 1 as n",
+        {"of": ["nobody"]},
+        "needs the model nobody_state",
+    ),
+}
+
+
+def test_what_cannot_be_a_collection_is_refused(project: Project) -> None:
+    for number, (select, options, _) in enumerate(REFUSED.values()):
+        add(project, f"bad{number}", select, ["v"], **options)
+    project.run(*(f"models/bad{number}" for number in range(len(REFUSED))), fails=True)
+    said = "\n".join(project.messages)
+    for _, _, message in REFUSED.values():
+        assert message in said
+    project.configure(items={"+unique_key": ["k"], "+meta": {"trueup": {"of": ["items"]}}})
+    project.run("models/items", fails=True)
+    assert "must be of a collection by a select" in "\n".join(project.messages)

@@ -1,0 +1,148 @@
+"""Refresh schedules: all vectors of upstream's rounding, and how a schedule may be written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.macros.package import in_model, refused
+
+PATH = Path(__file__).parents[3] / "shared" / "acceptance" / "refresh.yml"
+TRUEUP = in_model("counts_corrections")
+GREATEST = 2**63 - 1
+
+
+def cases() -> list[Any]:
+    if not PATH.exists():
+        reason = f"the acceptance cases are not there: {PATH}"
+        return [pytest.param(None, id="absent", marks=pytest.mark.skip(reason=reason))]
+    items = yaml.safe_load(PATH.read_text(encoding="utf-8"))
+    return [pytest.param(item, id=item["name"]) for item in items]
+
+
+by_case = pytest.mark.parametrize("case", cases())
+
+
+def schedule(case: dict[str, Any]) -> Any:
+    return TRUEUP.get_schedule(case["schedule"])
+
+
+@by_case
+def test_ticks_are_rounded_as_upstream_does(case: dict[str, Any]) -> None:
+    if "error" in case:
+        assert case["error"] in refused(TRUEUP.get_schedule, case["schedule"])[0]
+        return
+    vectors = [{"greatest": GREATEST, **each} for each in case["vectors"]]
+    vectors += case.get("vectors_at_greatest", [])
+    assert vectors
+    for each in vectors:
+        up = TRUEUP.round_up(schedule(case), each["t"], each["greatest"])
+        down = TRUEUP.round_down_m1(schedule(case), each["t"])
+        assert (down, up) == (each["round_down_m1"], each["round_up"]), each
+    assert TRUEUP.last_refresh(schedule(case)) == case["last_refresh"]
+
+
+@by_case
+def test_updates_and_frontiers_move_to_the_refresh(case: dict[str, Any]) -> None:
+    for applied in case.get("applied", []):
+        sums: dict[tuple[str, int], int] = {}
+        for update in applied["updates"]:
+            place = (update["row"], TRUEUP.round_up(schedule(case), update["ts"]))
+            sums[place] = sums.get(place, 0) + update["diff"]
+        expected = {
+            (each["row"], each["ts"]): each["diff"] for each in applied["expect"]["updates"]
+        }
+        assert {place: diff for place, diff in sums.items() if diff} == expected
+        frontier = TRUEUP.round_up(schedule(case), applied["frontier"])
+        assert frontier == applied["expect"]["frontier"]
+
+
+def apply(lower: int, upper: int, given: dict[str, Any]) -> dict[str, Any]:
+    frontier = {"lower": lower, "upper": upper, "tick": lower}
+    TRUEUP.apply_schedule(frontier, TRUEUP.get_schedule(given))
+    return frontier
+
+
+HUNDREDS = {"every": 100, "aligned_to": 500}
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "given", "expected"),
+    [
+        (0, 151, HUNDREDS, {"tick": 100, "upper": 200}),
+        (200, 200, HUNDREDS, {"wait": "the next refresh is at 200", "upper": 200}),
+        (200, 151, HUNDREDS, {"wait": "the next refresh is at 200", "upper": 200}),
+        (200, 201, HUNDREDS, {"tick": 200, "upper": 300}),
+        (200, 777, HUNDREDS, {"tick": 700, "upper": 800}),
+        (0, 0, HUNDREDS, {"wait": "the next refresh is at 0", "upper": 0}),
+        (0, 125, {"at": [123, 456]}, {"tick": 123, "upper": 456}),
+        (456, 457, {"at": [123, 456]}, {"tick": 456, "upper": 457}),
+        (457, 900, {"at": [123, 456]}, {"wait": "final since 456", "upper": 457}),
+        (0, 100, {"at": [123]}, {"wait": "the next refresh is at 123", "upper": 0}),
+    ],
+)
+def test_a_run_writes_at_the_last_refresh_and_up_to_the_next(
+    lower: int, upper: int, given: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    found = apply(lower, upper, given)
+
+    assert {name: found.get(name) for name in expected} == expected
+    assert ("wait" in found) == ("wait" in expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "every", "at"),
+    [
+        ({"every": "1 hour"}, [(3_600_000, 0)], []),
+        ({"every": " 90  Minutes "}, [(5_400_000, 0)], []),
+        (
+            {"every": "1 day", "aligned_to": "2026-01-31 04:00:00"},
+            [(86_400_000, 1769832000000)],
+            [],
+        ),
+        ({"every": 7, "aligned_to": 3, "at": [5]}, [(7, 3)], [5]),
+        ({"at": ["1970-01-01", "1970-01-01T00:00:01+00:00"]}, [], [0, 1000]),
+        ({"at": ["1970-01-01 01:00:00.5+01:00"]}, [], [500]),
+        (
+            {"every": [{"interval": "1 week"}, {"interval": 5, "aligned_to": 2}]},
+            [(604_800_000, 0), (5, 2)],
+            [],
+        ),
+    ],
+)
+def test_a_schedule_is_written_in_ticks_or_in_milliseconds_as_text(
+    given: dict[str, Any], every: list[tuple[int, int]], at: list[int]
+) -> None:
+    found = TRUEUP.get_schedule(given)
+
+    assert [(each["interval"], each["aligned_to"]) for each in found["every"]] == every
+    assert found["at"] == at
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "1 hour",
+        {},
+        {"each": "1 hour"},
+        {"every": "soon"},
+        {"every": "0 hours"},
+        {"every": 0},
+        {"every": -5},
+        {"every": True},
+        {"every": 1.5},
+        {"every": "1 hour", "aligned_to": "noon"},
+        {"every": [{"interval": 5}], "aligned_to": 3},
+        {"every": [5]},
+        {"at": ["2026-13-01x"]},
+    ],
+)
+def test_any_other_schedule_is_refused(given: object) -> None:
+    options = {"refresh": given}
+    lines = refused(in_model("counts_corrections", options=options)._options)
+
+    assert "refresh" in lines[0]
+    assert lines[1].startswith("Got: ")
