@@ -1,0 +1,1 @@
+{{ trueup.collection('files_by_type') }}

@@ -1,0 +1,1 @@
+{{ trueup.batch('files_by_type') }}

@@ -1,0 +1,1 @@
+{{ trueup.changelog('files_by_type') }}

@@ -1,0 +1,1 @@
+{{ trueup.corrections('files_by_type') }}

@@ -1,0 +1,1 @@
+{{ trueup.state('files_by_type') }}
