@@ -1,0 +1,208 @@
+"""What self-correction costs, against a full outer join of desired and persisted.
+
+    python -m benchmarks.correction [rows ...]
+
+For each number of rows (1 M and 5 M, of 8 value columns) it prints the median seconds, and their
+ratio to the join, of verifying a state, of finding that nothing is to be corrected, and of finding
+1, 100 and 10,000 wrong rows. Every round takes all of them in turn, in one session.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from dbt_trueup import session
+from pyspark.sql import SparkSession
+
+from tests.macros.package import in_model, models
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROUNDS = 5
+SIZES = (1_000_000, 5_000_000)
+WRONG = (1, 100, 10_000)
+NAME = "counts"
+MODELS = {
+    name.replace("_commands", "_desired"): node | {"raw_code": "select 1"}
+    for name, node in models(NAME).items()
+}
+TRUEUP = in_model(f"{NAME}_corrections", unique_key=["k"], graph=MODELS)
+ROWS = """
+select id as k, cast(id % 1000 as int) as v1, id * 7 as v2, concat('name-', id % 9973) as v3,
+    sha1(cast(id as string)) as v4, cast(id % 100000 as decimal(12,2)) as v5,
+    timestamp_micros(1700000000000000 + id * 1000000) as v6, cast(id as double) / 3 as v7,
+    id % 2 = 0 as v8
+from range(0, {}, 1, 4)
+"""
+OWN = "cast(null as string) as _error, cast(null as string) as _error_key"
+TABLES = {"desired": "lake.counts_desired", "state": "lake.counts_state", "log": "lake.counts_log"}
+
+
+def main() -> None:
+    """Print all figures."""
+    sizes = [int(size) for size in sys.argv[1:]] or SIZES
+    session.install()
+    with tempfile.TemporaryDirectory() as folder:
+        spark = start(folder)
+        for size in sizes:
+            compare(spark, size)
+
+
+def start(folder: str) -> SparkSession:
+    """Start a session of two cores, with Iceberg tables in a folder."""
+    packages = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0,"
+    settings = {
+        "spark.driver.memory": "6g",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.jars.packages": packages + "org.xerial:sqlite-jdbc:3.50.3.0",
+        "spark.sql.defaultCatalog": "local",
+        "spark.sql.catalog.local": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.local.type": "hadoop",
+        "spark.sql.catalog.local.warehouse": folder,
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def compare(spark: SparkSession, size: int) -> None:
+    """Measure all ways on tables of some rows."""
+    columns = make(spark, size)
+    seconds: dict[str, list[float]] = {}
+    measured = ways(spark, columns)
+    for number in range(ROUNDS + 1):
+        for name, work in measured.items():
+            began = perf_counter()
+            work()
+            if number:
+                seconds.setdefault(name, []).append(perf_counter() - began)
+    base = median(seconds["full outer join"])
+    say(f"{size:,} rows of 8 value columns, {ROUNDS} rounds:")
+    for name, each in seconds.items():
+        shown = ", ".join(f"{one:.2f}" for one in each)
+        say(f"  {name:26} {median(each):6.2f} s  {median(each) / base:5.2f}  ({shown})")
+
+
+def make(spark: SparkSession, size: int) -> list[dict[str, str]]:
+    """Write what is desired, a state that equals it, and its certificate; give the columns."""
+    spark.sql("create schema if not exists lake")
+    rows = ROWS.format(size)
+    state = f"{OWN}, 1L as _ts, 'row' as _kind, 1L as _seq, cast(null as bigint) as _upper"
+    write(spark, TABLES["desired"], rows)
+    write(spark, TABLES["state"], f"select *, {state} from ({rows})")  # noqa: S608
+    described = spark.sql(f"describe query {rows}").collect()
+    columns = [{"name": row[0], "type": row[1]} for row in described]
+    digest = TRUEUP.digest_expr(["k"], columns)
+    certificate = f"""
+with digested as (select 1 as _diff, {digest} as _digest from {TABLES["state"]}),
+entries as ({TRUEUP.certify_rows("digested")}),
+certificate as ({TRUEUP.add_up_certificates("entries")})
+select 'progress' as _kind, 1L as _seq, collect_list(struct(*)) as _certificate from certificate"""  # noqa: S608
+    write(spark, TABLES["log"], certificate)
+    numbers = ("seq", "lower", "upper", "open_upper", "tick", "commands_settled", "late_dropped")
+    frontier = Frontier(dict.fromkeys(numbers, 1))
+    frontier.update(records_indexed=0, partitions=None, since=None, last_batch_id="b")
+    frontier.update(definition="a", settled_definition="a")
+    spark.sql(str(TRUEUP.declare_frontier_sql(NAME, frontier)))
+    view(spark, "desired_rows", TRUEUP.select_desired_rows(TABLES["desired"]))
+    options = TRUEUP._options(NAME)  # noqa: SLF001
+    view(
+        spark,
+        "desired",
+        TRUEUP.select_input(named("desired_rows"), 0, 1, ["k"], columns, columns, [], options),
+    )
+    values = [column["name"] for column in columns[1:]]
+    persisted = TRUEUP.select_persisted(TABLES["state"], TABLES["log"], ["k"], values, 1, options)
+    view(spark, "persisted", persisted)
+    for wrong in WRONG:
+        changed = f"* except (v1), if(k % {size // wrong} = 0, -1, v1) as v1"
+        spark.sql(
+            f"create or replace temporary view wrong_{wrong} as"  # noqa: S608
+            f" select {changed} from {TABLES['desired']}"
+        )
+    return columns
+
+
+class Frontier(dict[str, object]):
+    """A dict whose items are attributes, too, as those of dbt's rows are in Jinja."""
+
+    __getattr__ = dict.__getitem__
+
+
+def ways(spark: SparkSession, columns: list[dict[str, str]]) -> dict[str, Callable[[], None]]:
+    """Give what is measured, by name, in the sequence of a round."""
+    values = ", ".join(column["name"] for column in columns[1:])
+    join = f"""
+select *
+from (select k, struct({values}, cast(null as string) as _error) as v from {TABLES["desired"]}) as d
+full outer join (
+    select k, struct({values}, _error) as v from {TABLES["state"]} where _kind <> 'progress'
+) as p on d.k <=> p.k
+where not (d.v <=> p.v)"""  # noqa: S608
+
+    def correct(table: str, run: Callable[[str], None] = lambda sql: drain(spark, sql)) -> None:
+        view(spark, "desired_rows", TRUEUP.select_desired_rows(table))
+        gate = TRUEUP.buckets_in_doubt_sql(named("desired"), TABLES["log"], ["k"], columns, 1)
+        buckets = json.loads(spark.sql(str(gate)).collect()[0][0])
+        for side in ("desired", "persisted"):
+            chosen = TRUEUP.select_buckets(named(side), ["k"], columns, buckets)
+            view(spark, f"{side}_in_doubt", chosen)
+        run(str(TRUEUP.corrections(NAME)))
+
+    def count(expected: int) -> Callable[[str], None]:
+        def check(sql: str) -> None:
+            assert spark.sql(sql).count() == expected, sql  # noqa: S101
+
+        return check
+
+    correct(TABLES["desired"], count(0))
+    for wrong in WRONG:
+        correct(f"wrong_{wrong}", count(wrong))
+    verify = TRUEUP.differences_sql(TABLES["state"], TABLES["log"], ["k"], columns, 1, 1)
+    found: dict[str, Callable[[], None]] = {
+        "full outer join": lambda: drain(spark, join),
+        "verify the state": lambda: drain(spark, str(verify)),
+        "nothing to correct": lambda: correct(TABLES["desired"]),
+    }
+    for wrong in WRONG:
+        found[f"correct {wrong:,} rows"] = lambda wrong=wrong: correct(f"wrong_{wrong}")  # type: ignore[misc]
+    return found
+
+
+def named(what: str) -> str:
+    """Name an object of the session as the package does."""
+    return str(TRUEUP._session_name(NAME, what))  # noqa: SLF001
+
+
+def view(spark: SparkSession, what: str, select: object) -> None:
+    """Make a view of the session."""
+    spark.sql(f"create or replace temporary view {named(what)} as {select}")
+
+
+def write(spark: SparkSession, table: str, select: str) -> None:
+    """Make a table anew."""
+    spark.sql(f"create or replace table {table} using iceberg as {select}")
+
+
+def drain(spark: SparkSession, select: str) -> None:
+    """Run a select to its end, and throw its rows away."""
+    spark.sql(select).write.format("noop").mode("overwrite").save()
+
+
+def say(line: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
