@@ -79,10 +79,8 @@ def build_suite(collection: Collection) -> ExpectationSuite:
         A suite of the collection's name, which belongs to no context yet. The `meta` of each
         expectation has its name, as `check`.
     """
-    suite = gx.ExpectationSuite(name=collection.name)
-    for expectation in (*_expect_key(collection), *map(_expect_check, collection.checks)):
-        suite.add_expectation(expectation)
-    return suite
+    expected = [*_expect_key(collection), *map(_expect_check, collection.checks)]
+    return gx.ExpectationSuite(name=collection.name, expectations=expected)
 
 
 def _expect_key(collection: Collection) -> list[Expectation]:

@@ -10,6 +10,7 @@ import pytest
 from dbt_trueup import expectations, suite
 from dbt_trueup.expectations import Check, Collection, Finding
 from great_expectations.core import ExpectationValidationResult
+from pyspark.sql import SparkSession
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,6 +82,13 @@ def test_a_missing_great_expectations_is_told(
     assert expectations.main(["files"]) == 2
 
     assert 'pip install "great-expectations~=1.24.0"' in capsys.readouterr().err
+
+
+def test_a_profile_without_a_session_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkSession, "_instantiatedSession", None)
+
+    with pytest.raises(expectations.ExpectationsError, match="profile with `method: session`"):
+        expectations.require_session("files")
 
 
 def test_a_negative_threshold_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
