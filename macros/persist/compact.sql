@@ -138,24 +138,37 @@ when not matched and compacted._match = 'insert' then insert ({{ trueup._column_
 
 
 {#- The table of a role of a collection, for an operation, which belongs to no model. -#}
-{% macro _relation_of(collection, role) -%}
-    {%- set name = collection ~ '_' ~ role -%}
-    {%- set subject = trueup._argument('compact', 'collection') -%}
-    {%- set found = graph.nodes.values()
-        | selectattr('resource_type', 'eq', 'model') | selectattr('name', 'eq', name) | list -%}
-    {%- if found | length != 1 -%}
-        {%- do trueup._refuse(
-            subject, 'the name of one collection',
-            collection ~ ': ' ~ (found | length) ~ ' enabled models are named ' ~ name
-        ) -%}
-    {%- endif -%}
-    {%- set relation = api.Relation.create(
-        database=found[0].database, schema=found[0].schema, identifier=found[0].alias
-    ) -%}
+{% macro _relation_of(collection, role, macro='compact') -%}
+    {%- set relation = trueup._named_relation(collection, collection ~ '_' ~ role, macro) -%}
     {%- if load_relation(relation) is none -%}
         {%- do trueup._refuse(
-            subject, 'the name of a collection that has run', collection ~ ', without ' ~ relation
+            trueup._argument(macro, 'collection'), 'the name of a collection that has run',
+            collection ~ ', without ' ~ relation
         ) -%}
     {%- endif -%}
     {{ return(relation) }}
+{%- endmacro %}
+
+
+{#- The relation of the one model of a name; raises, for the argument of `macro`, where it is not one. -#}
+{% macro _named_relation(collection, name, macro) -%}
+    {%- set found = trueup._enabled_models(name) -%}
+    {%- if found | length != 1 -%}
+        {%- do trueup._refuse(
+            trueup._argument(macro, 'collection'), 'the name of one collection',
+            collection ~ ': ' ~ (found | length) ~ ' enabled models are named ' ~ name
+        ) -%}
+    {%- endif -%}
+    {{ return(api.Relation.create(
+        database=found[0].database, schema=found[0].schema, identifier=found[0].alias
+    )) }}
+{%- endmacro %}
+
+
+{#- The enabled models of a name, in whatever package. -#}
+{% macro _enabled_models(name) -%}
+    {{ return(
+        graph.nodes.values()
+        | selectattr('resource_type', 'eq', 'model') | selectattr('name', 'eq', name) | list
+    ) }}
 {%- endmacro %}

@@ -46,6 +46,7 @@ def test_a_project_that_installs_trueup_runs_and_passes_its_tests(
     assert sum("consolidates_to_state" in name for name in said) == 2
     assert sum("one_live_row_per_key" in name for name in said) == 2
     assert sum("matches_certificate" in name for name in said) == 5
+    assert sum("has_monotone_frontier" in name for name in said) == 3
     rows = spark.sql("select * from trueup_published.orders order by customer nulls first, 2")
     assert rows.columns == ["customer", "order no", "status", "select", "tags"]
     assert [tuple(row)[:3] for row in rows.collect()] == [

@@ -1,0 +1,66 @@
+{#-
+    Fails on what takes the frontier of a changelog back: a batch that ends before it begins
+    (`backwards`), one that does not follow the batch before (`not_next`), one with an update below
+    its own lower (`in_the_past`), and, with the state of the collection, one that ended elsewhere
+    when it was applied (`not_as_applied`).
+-#}
+{% test has_monotone_frontier(model, state=none) %}
+with
+
+batches as (
+
+    select
+        _seq,
+        _lower,
+        _upper,
+        lag(_seq, 1, 0L) over (order by _seq, _lower, _upper) as _previous_seq,
+        lag(_upper) over (order by _seq, _lower, _upper) as _previous_upper
+    from {{ model }}
+    where _kind = 'progress'
+
+),
+
+settled as (
+
+    select
+        _seq,
+        _lower,
+        _upper,
+        min(_ts) as _first_ts
+    from {{ model }}
+    where _kind = 'update' and _ts < _lower
+    group by _seq, _lower, _upper
+
+),
+
+final as (
+
+    select
+        'backwards' as _finding,
+        _seq,
+        _lower,
+        _upper,
+        _previous_upper,
+        cast(null as bigint) as _first_ts
+    from batches
+    where not coalesce(_lower <= _upper, false)
+    union all
+    select 'not_next', _seq, _lower, _upper, _previous_upper, null
+    from batches
+    where
+        not (_seq <=> _previous_seq + 1)
+        or _previous_seq > 0 and not (_lower <=> _previous_upper)
+    union all
+    select 'in_the_past', _seq, _lower, _upper, null, _first_ts from settled
+    {%- if state %}
+    union all
+    select 'not_as_applied', batches._seq, batches._lower, batches._upper, applied._upper, null
+    from batches
+    inner join {{ state }} as applied on applied._kind = 'progress' and batches._seq = applied._seq
+    where not (batches._upper <=> applied._upper)
+    {%- endif %}
+
+)
+
+select * from final
+{% endtest %}

@@ -1,0 +1,45 @@
+"""Which columns of a key Great Expectations checks itself, and what is refused, without Spark."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from tests.macros.package import Relation, in_model, one_line, refused
+
+TRUEUP = in_model("files")
+TABLES = SimpleNamespace(rows=Relation.create(schema="lake", identifier="files"))
+
+
+@pytest.mark.parametrize(
+    ("key", "may_be_null", "is_plain"),
+    [
+        (["path"], False, True),
+        (["path"], True, False),
+        (["order no", "region"], True, True),
+        (["a.b"], False, False),
+        (["a", "b`c"], True, False),
+    ],
+)
+def test_great_expectations_takes_plain_names_and_of_one_column_no_nulls(
+    key: list[str], *, may_be_null: bool, is_plain: bool
+) -> None:
+    assert TRUEUP._is_plain_key(key, may_be_null) is is_plain
+
+
+def test_any_other_key_is_checked_by_a_query() -> None:
+    not_null, unique = TRUEUP._key_checks(TABLES, ["a.b"], may_be_null=False)
+
+    assert one_line(not_null["query"]).endswith("where `a.b` is null")
+    assert one_line(unique["query"]).endswith("group by `a.b` having count(*) > 1")
+    (unique,) = TRUEUP._key_checks(TABLES, ["k"], may_be_null=True)
+    assert unique["name"] == "key_is_unique"
+
+
+@pytest.mark.parametrize("max_errors", [-1, 1.5, "2", None])
+def test_a_threshold_that_is_no_count_is_refused(max_errors: object) -> None:
+    assert refused(TRUEUP.expectations, "files", max_errors=max_errors) == [
+        "`trueup.expectations` argument `max_errors` must be an integer, at least 0.",
+        f"Got: {max_errors}",
+    ]
