@@ -15,7 +15,8 @@
         {%- set key = trueup._names(model.config.unique_key)
             or trueup._names(commands[0].config.unique_key if commands else none) -%}
         {%- set null_keys = trueup._given_option(commands[0] if commands else model, 'null_keys') -%}
-        {%- set may_be_null = key | length > 1 or null_keys == 'value' -%}
+        {#- A collection by a select has no commands, and takes a null for a key like any other. -#}
+        {%- set may_be_null = key | length > 1 or null_keys == 'value' or not commands -%}
         {%- set is_plain = trueup._is_plain_key(key, may_be_null) -%}
 {{ tojson({
     'name': collection,
@@ -40,10 +41,10 @@
     {%- for role in ['changelog', 'state'] -%}
         {%- do tables.update({role: trueup._relation_of(collection, role, macro='expectations')}) -%}
     {%- endfor -%}
-    {%- set views = {'rows': collection, 'errors': collection ~ '_errors'} -%}
-    {%- if trueup._enabled_models(collection ~ '_completeness') -%}
-        {%- do views.update({'completeness': collection ~ '_completeness'}) -%}
-    {%- endif -%}
+    {%- set views = {'rows': collection} -%}
+    {%- for role in ['errors', 'completeness'] if trueup._enabled_models(collection ~ '_' ~ role) -%}
+        {%- do views.update({role: collection ~ '_' ~ role}) -%}
+    {%- endfor -%}
     {%- for role, name in views.items() -%}
         {%- do tables.update({role: trueup._named_relation(collection, name, 'expectations')}) -%}
     {%- endfor -%}
@@ -151,18 +152,21 @@
 {%- endmacro %}
 
 
-{#- What has to hold of the errors, and of the completeness where there is such a model. -#}
+{#- What has to hold of the errors, and of the completeness, where there are such models. -#}
 {% macro _error_checks(tables, max_errors) -%}
-    {%- set errors = trueup.test_no_open_errors(tables.errors) -%}
-    {%- set checks = [{
-        'name': 'errors_under_threshold',
-        'says': tables.errors.identifier ~ ' has '
-            ~ ('no open error' if max_errors == 0 else 'at most ' ~ max_errors ~ ' open errors'),
-        'wrong': 'open errors, where at most ' ~ max_errors ~ ' may be',
-        'query': trueup._where(
-            errors, '(select count(*) from (\n' ~ errors ~ '\n)) > ' ~ max_errors
-        )
-    }] -%}
+    {%- set checks = [] -%}
+    {%- if 'errors' in tables -%}
+        {%- set errors = trueup.test_no_open_errors(tables.errors) -%}
+        {%- do checks.append({
+            'name': 'errors_under_threshold',
+            'says': tables.errors.identifier ~ ' has '
+                ~ ('no open error' if max_errors == 0 else 'at most ' ~ max_errors ~ ' open errors'),
+            'wrong': 'open errors, where at most ' ~ max_errors ~ ' may be',
+            'query': trueup._where(
+                errors, '(select count(*) from (\n' ~ errors ~ '\n)) > ' ~ max_errors
+            )
+        }) -%}
+    {%- endif -%}
     {%- if 'completeness' in tables -%}
         {%- do checks.append({
             'name': 'log_is_complete',
