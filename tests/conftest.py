@@ -23,7 +23,11 @@ SMALL = {
     "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "1",
     # The tests run many small statements, whose time is that of planning and compiling them.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # With the first compiler alone Java reserves 48 MB for code. Once they are full it compiles no
+    # more, and in the end a statement fails.
+    "spark.driver.extraJavaOptions": (
+        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m"
+    ),
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",

@@ -24,8 +24,8 @@ CONFLICTS = (
 )
 """How Iceberg and Delta name a commit that came second."""
 
-MISMATCH = "upper mismatch: batch "
-"""How our own append says that another run came first."""
+MISMATCH = re.compile(r"upper mismatch: batch \d+ expected lower ")
+"""What our own append raises where another run came first; its text has no number in this place."""
 
 OUR_COLUMNS = ("_error_key", "_batch_id")
 """Every statement of ours that writes names one of these, and hardly any other does."""
@@ -80,6 +80,23 @@ run again'
     return next((message.format(match[1]) for match, message in found if match), None)
 
 
+def may_be_skipped(statement: str, error: str) -> bool:
+    """Say whether a failed statement is an append that another run came first to, and may be.
+
+    Args:
+        statement: The SQL text.
+        error: The text of what it failed with.
+
+    Returns:
+        True where the option `on_conflict` of the collection is `skip`, and it lost a race.
+
+    Example:
+        >>> may_be_skipped(SKIP + " merge into", "upper mismatch: batch 3 expected lower 7, ...")
+        True
+    """
+    return SKIP in statement and bool(lost_race(statement, error) or MISMATCH.search(error))
+
+
 def install() -> None:
     """Make Spark sessions of this process report lost races plainly. Repeating changes nothing."""
     sql = SparkSession.sql
@@ -91,9 +108,9 @@ def install() -> None:
         try:
             return sql(session, statement, *rest, **named)
         except Exception as error:
-            message = lost_race(statement, str(error))
-            if SKIP in statement and (message or MISMATCH in str(error)):
+            if may_be_skipped(statement, str(error)):
                 return sql(session, "select 1 where false")
+            message = lost_race(statement, str(error))
             if message is None:
                 raise
             raise LostRaceError(message) from error

@@ -13,7 +13,8 @@
     {%- set state = trueup._sibling(collection, 'state') -%}
     {%- set changelog = trueup._sibling(collection, 'changelog') -%}
     {%- set options = trueup._options(collection if execute else none) -%}
--- depends_on: {{ ref(collection ~ '_' ~ trueup._source_role(collection)) }}, {{ ref(collection ~ '_corrections') }}
+-- depends_on: {{ ref(collection ~ '_' ~ trueup._source_role(collection)) }}
+-- depends_on: {{ ref(collection ~ '_corrections') }}
 with
 
 -- The one shuffle of the batch: all that follows is by key, and updates and progress reuse it.

@@ -109,11 +109,18 @@ from {{ steps }}
 {%- endmacro %}
 
 
+{#- Whether a correction was found after the last batch, and is for the next. -#}
+{% macro is_waiting_expr(last_batch_id) -%}
+_after_batch_id <=> {{ last_batch_id }} and not (_cause <=> 'external_edit')
+{%- endmacro %}
+
+
 {#- The corrections that were found after the batch that is now the last one. -#}
 {% macro select_waiting(corrections, frontier, unique_key, values) -%}
 select
     {{ trueup._column_list(unique_key + ['_error_key']) }},
-    _ts,
+    -- Of the comparison that the upper is of, or in the tick that is open.
+    least(_ts, greatest({{ frontier }}.lower, {{ frontier }}.upper - 1)) as _ts,
     _cause,
     case when _desired is not null then named_struct(
         {%- for name in values %}
@@ -122,7 +129,7 @@ select
         '_error', _desired._error
     ) end as _value
 from {{ corrections }}
-where _after_batch_id <=> {{ frontier }}.last_batch_id and not (_cause <=> 'external_edit')
+where {{ trueup.is_waiting_expr(frontier ~ '.last_batch_id') }}
 {%- endmacro %}
 
 

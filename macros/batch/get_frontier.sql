@@ -75,7 +75,8 @@
 {% macro frontier_sql(
     commands, changelog, batch, state, is_reclocked, options, corrections=none, input_upper=none
 ) -%}
-    {%- set until = trueup._var('trueup_until') -%}
+    {#- What a select says cannot be capped; the collections that it reads are. -#}
+    {%- set until = trueup._var('trueup_until') if commands is not none else none -%}
     {%- set input_upper = input_upper or 'log_upper' -%}
     {%- if options.input_upper -%}
         {%- set input_upper = trueup._tick_expr(
@@ -126,9 +127,7 @@ waiting as (
 
     select count(*) as correction_count
     from {{ corrections }}
-    where
-        _after_batch_id <=> (select last_batch_id from changelog_progress)
-        and not (_cause <=> 'external_edit')
+    where {{ trueup.is_waiting_expr('(select last_batch_id from changelog_progress)') }}
 
 ),
 

@@ -24,6 +24,8 @@
     {%- if corrections -%}
         {%- do trueup._require_made(collection, corrections, by='corrections') -%}
     {%- endif -%}
+    {%- set is_by_select = trueup._is_by_select(collection) -%}
+    {%- set comparison = trueup.get_comparison(corrections) if is_by_select -%}
     {%- set shard = trueup.prepare_shard(collection, 'batch', options, corrections, is_rebase) -%}
     {%- set frontier = shard.frontier -%}
 
@@ -42,9 +44,14 @@
             {{ trueup.create_table_sql(target_relation, compiled_code, replace=true) }}
         {%- endcall -%}
         {%- do trueup.drop_kept_steps(shard.extras) -%}
-        {%- if frontier.upper == frontier.lower and trueup.get_staged_count(target_relation) == 0 -%}
+        {%- if frontier.upper == frontier.lower
+                and trueup.get_staged_count(target_relation) == 0 -%}
             {%- do run_query('delete from ' ~ target_relation ~ ' where true') -%}
             {%- do trueup._report('up to date at ' ~ frontier.lower) -%}
+        {%- elif is_by_select and trueup.get_comparison(corrections) != comparison -%}
+            {#- The upper is of one comparison, the corrections may be of the other. -#}
+            {%- do run_query('delete from ' ~ target_relation ~ ' where true') -%}
+            {%- do trueup._report('skipped: another run compared at the same moment') -%}
         {%- else -%}
             {%- do trueup._report(
                 'batch ' ~ frontier.seq ~ ' [' ~ frontier.lower ~ ', ' ~ frontier.upper ~ ')'

@@ -182,7 +182,7 @@ where
     {%- do run_query(trueup.create_table_sql(corrections, trueup.external_edits_sql(
         shard.state, shard.changelog, shard.unique_key, columns, frontier,
         none if is_restored else found.buckets
-    ), replace=true)) -%}
+    ), replace=true, own_properties=trueup._no_comparison())) -%}
     {%- if is_restored -%}
         {%- do run_query(
             'insert overwrite ' ~ shard.state ~ ' by name\n'

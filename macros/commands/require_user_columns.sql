@@ -16,13 +16,15 @@
 
 
 {#- Raises for a key or value column with a name of ours, or of a type that has no equality. -#}
-{% macro _require_user_columns(columns) -%}
-    {%- set subject = '`trueup.commands` in ' ~ model.name ~ ': a key or value column' -%}
+{% macro _require_user_columns(columns, source=none) -%}
+    {%- set subject = source or '`trueup.commands` in ' ~ model.name -%}
+    {%- set subject = subject ~ ': a key or value column' -%}
+    {%- set place = source or 'the relation that `trueup.commands` reads' -%}
     {%- for column in columns -%}
         {%- for own in trueup._own_columns() if column.name.lower().startswith(own) -%}
             {%- do trueup._refuse(
                 subject, "named other than trueup's own columns, which begin with " ~ own,
-                column.name, 'Rename it in the relation that `trueup.commands` reads.'
+                column.name, 'Rename it in ' ~ place ~ '.'
             ) -%}
         {%- endfor -%}
         {%- set incomparable = modules.re.search('(^|[:<])(map<|variant($|[,>]))', column.type) -%}

@@ -82,8 +82,11 @@ from wrong
 {#- Stops the comparison at a key that a select has more than once. -#}
 {% macro duplicate_key_expr(collection, identity) -%}
 raise_error(concat(
-            'duplicate key: {{ collection }}_desired has ', count(*), ' rows of the key ',
-            left(to_json(struct({{ trueup._column_list(identity[:-1]) }})), 200),
+            {{ trueup._literal('duplicate key: ' ~ collection ~ '_desired has ') }}, count(*),
+            ' rows of the key ',
+            left(to_json(
+                struct({{ trueup._column_list(identity[:-1]) }}), map('ignoreNullFields', 'false')
+            ), 200),
             '; nothing is staged: a row must be the only one of its key'
         ))
 {%- endmacro %}

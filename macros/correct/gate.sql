@@ -24,7 +24,7 @@
 {% macro buckets_in_doubt_sql(desired, changelog, unique_key, columns, seq) -%}
 with
 
-desired_rows as (
+digested as (
 
     select
         1 as _diff,
@@ -34,7 +34,7 @@ desired_rows as (
 
 ),
 
-{{ trueup.find_wrong_buckets('desired_rows', changelog, seq) }}
+{{ trueup.find_wrong_buckets('digested', changelog, seq) }}
 
 select buckets from wrong_buckets
 {%- endmacro %}

@@ -35,7 +35,7 @@
         {%- endif -%}
         {%- if healed or options.late == 'correct' -%}
             {%- do trueup._report(trueup.get_correction_report(
-                target_relation, [healed, shard.frontier.get('wait')]
+                target_relation, [healed, shard.frontier.get('reason')]
             )) -%}
             {%- do trueup._finish(target_relation) -%}
         {%- endif -%}
@@ -65,7 +65,7 @@
     {%- do trueup.create_desired_view(collection, shard, columns, options) -%}
     {%- do trueup.create_views_in_doubt(
         collection, shard.unique_key, columns,
-        [] if 'wait' in frontier
+        [] if 'reason' in frontier
             else trueup.get_buckets_in_doubt(collection, shard, columns, options)
     ) -%}
     {%- call statement('main') -%}

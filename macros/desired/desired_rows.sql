@@ -10,14 +10,16 @@
     {%- set columns = trueup.get_columns('select * from ' ~ desired) -%}
     {%- do trueup._require_select_columns(collection, unique_key, columns) -%}
     {%- set rows = trueup._session_name(collection, 'desired_rows') -%}
-    {%- do trueup.create_session_view(rows, trueup.select_desired_rows(desired)) -%}
+    {%- do trueup.create_session_view(rows, trueup.select_desired_rows(desired, unique_key)) -%}
     {{ return(rows) }}
 {%- endmacro %}
 
 
-{% macro select_desired_rows(desired) -%}
+{#- The key is named as the config does, which Spark does not tell by its case. -#}
+{% macro select_desired_rows(desired, unique_key) -%}
 select
-    *,
+    {{ trueup._column_list(unique_key) }},
+    {{ trueup._all_but(unique_key) }},
     cast(0 as bigint) as _ts,
     null as _order,
     'upsert' as _op,
@@ -42,5 +44,23 @@ from {{ desired }}
             found | join(', ')
         ) -%}
     {%- endif -%}
-    {%- do trueup._require_user_columns(columns) -%}
+    {%- do trueup._require_user_columns(columns, collection ~ '_desired') -%}
+{%- endmacro %}
+
+
+{#- Raises where the select has a key more than once: before a rebase drops what it would replace. -#}
+{% macro require_unique_keys(collection, rows, unique_key) -%}
+    {%- set key = trueup._column_list(unique_key) -%}
+    {%- set query -%}
+select to_json(struct({{ key }}), map('ignoreNullFields', 'false'))
+from {{ rows }}
+group by {{ key }}
+having count(*) > 1
+limit 1
+    {%- endset -%}
+    {%- for row in run_query(query) -%}
+        {%- do trueup._refuse(
+            'Each row of ' ~ collection ~ '_desired', 'the only one of its key', row[0]
+        ) -%}
+    {%- endfor -%}
 {%- endmacro %}

@@ -27,7 +27,11 @@
             'aligned_to': trueup._point_tick(each.get('aligned_to', 0), '`aligned_to`'),
         }) -%}
     {%- endfor -%}
-    {%- for point in refresh.get('at') or [] -%}
+    {%- set points = refresh.get('at', []) -%}
+    {%- if points is string or points is mapping or points is not iterable -%}
+        {%- do trueup._refuse(trueup._refresh_option(), 'a schedule whose `at` is a list', points) -%}
+    {%- endif -%}
+    {%- for point in points -%}
         {%- do schedule.at.append(trueup._point_tick(point, '`at`')) -%}
     {%- endfor -%}
     {%- if not (schedule.every or schedule.at) -%}
@@ -71,16 +75,18 @@
 {#-
     Moves the upper and the tick of a frontier to the schedule: what is compared now is written at the
     last refresh before `upper`, and nothing changes until the next one. Where no refresh has come
-    since the lower nothing is due, and `wait` says until when. After the last refresh the collection
+    since the lower nothing is due, and `reason` says until when. After the last refresh the collection
     is final.
 -#}
 {% macro apply_schedule(frontier, schedule) -%}
     {%- set tick = trueup.round_down_m1(schedule, frontier.upper) -%}
     {%- set next = trueup.round_up(schedule, frontier.upper) -%}
-    {%- if tick is none or tick < frontier.lower or tick >= frontier.upper -%}
+    {#- Rounded down to 0 it may be none of the schedule. -#}
+    {%- set is_one = tick is not none and trueup.round_up(schedule, tick) == tick -%}
+    {%- if not is_one or tick < frontier.lower or tick >= frontier.upper -%}
         {%- do frontier.update({
             'upper': frontier.lower,
-            'wait': 'final since ' ~ trueup.last_refresh(schedule) if next is none
+            'reason': 'final since ' ~ trueup.last_refresh(schedule) if next is none
                 else 'the next refresh is at ' ~ next,
         }) -%}
     {%- else -%}
@@ -138,9 +144,12 @@
     {%- endif -%}
     {#- YAML reads a time without quotes as one. -#}
     {%- set text = (point | string).strip() -%}
-    {%- set zone = '(Z|[+-]\\d\\d:?\\d\\d)?' -%}
-    {%- set time = '([ T]\\d\\d:\\d\\d(:\\d\\d([.]\\d+)?)?)?' -%}
-    {%- if not modules.re.match('^\\d{4}-\\d\\d-\\d\\d' ~ time ~ zone ~ '$', text) -%}
+    {%- set day = '(?!0000)(\\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])' -%}
+    {%- set zone = '(Z|[+-]([01]\\d|2[0-3]):[0-5]\\d)?' -%}
+    {%- set seconds = '(:[0-5]\\d([.]\\d{3}(\\d{3})?)?)?' -%}
+    {%- set time = '([ T]([01]\\d|2[0-3]):[0-5]\\d' ~ seconds ~ zone ~ ')?' -%}
+    {%- set found = modules.re.match('^' ~ day ~ time ~ '$', text) -%}
+    {%- if not found or found.group(3) | int > trueup._last_day(found.group(1), found.group(2)) -%}
         {%- do trueup._refuse(
             trueup._refresh_option(),
             'a schedule whose ' ~ what ~ ' is an integer, or a time such as 2026-01-31 04:00:00',
@@ -153,4 +162,12 @@
         {%- set moment = moment.replace(tzinfo=modules.pytz.utc) -%}
     {%- endif -%}
     {{ return(trueup._milliseconds(moment)) }}
+{%- endmacro %}
+
+
+{#- The last day of a month. -#}
+{% macro _last_day(year, month) -%}
+    {%- set year = year | int -%}
+    {%- set is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) -%}
+    {{ return({'02': 29 if is_leap else 28, '04': 30, '06': 30, '09': 30, '11': 30}.get(month, 31)) }}
 {%- endmacro %}

@@ -7,6 +7,15 @@
     run. So the table of the corrections keeps the upper that they belong to.
 -#}
 
+{#- How far the batch goes: the comparison of `corrections`, or with none the one to be made. -#}
+{% macro select_upper_expr(corrections, options) -%}
+    {{ return(
+        trueup.compared_upper_expr(corrections) if corrections
+        else trueup.desired_upper_expr(options)
+    ) }}
+{%- endmacro %}
+
+
 {#- How far a comparison that is made now goes, as an SQL expression. -#}
 {% macro desired_upper_expr(options) -%}
     {%- if not options.of -%}
@@ -14,9 +23,10 @@
     {%- endif -%}
     {%- set uppers = [] -%}
     {%- for collection in options.of -%}
+        {%- set state = trueup._sibling(collection, 'state') -%}
+        {%- do trueup._require_made(collection, state, by='state') -%}
         {%- do uppers.append(
-            'select coalesce(max(_upper), 0) as upper from '
-            ~ trueup._sibling(collection, 'state') ~ " where _kind = 'progress'"
+            'select coalesce(max(_upper), 0) as upper from ' ~ state ~ " where _kind = 'progress'"
         ) -%}
     {%- endfor -%}
 (select min(upper) from ({{ uppers | join(' union all ') }}))
@@ -25,10 +35,7 @@
 
 {#- How far the comparison goes that the corrections were made by; null where it is void. -#}
 {% macro compared_upper_expr(corrections) -%}
-    {%- set found = {} -%}
-    {%- for row in run_query('show tblproperties ' ~ corrections) -%}
-        {%- do found.update({row[0]: row[1]}) -%}
-    {%- endfor -%}
+    {%- set found = trueup.get_comparison(corrections) -%}
     {%- if 'trueup.upper' not in found -%}
         {{ return('cast(null as bigint)') }}
     {%- endif -%}
@@ -39,11 +46,29 @@ case
 {%- endmacro %}
 
 
+{#- What the table of the corrections says of the comparison that it was made by, as a dict. -#}
+{% macro get_comparison(corrections) -%}
+    {%- set found = {} -%}
+    {%- for row in run_query('show tblproperties ' ~ corrections) if row[0].startswith('trueup.') -%}
+        {%- do found.update({row[0]: row[1]}) -%}
+    {%- endfor -%}
+    {{ return(found) }}
+{%- endmacro %}
+
+
 {#- What the table of the corrections keeps of the comparison that it was made by. -#}
 {% macro _comparison_properties(frontier) -%}
     {{ return({
-        'trueup.after_batch_id': frontier.last_batch_id or '', 'trueup.upper': frontier.upper
+        'trueup.after_batch_id': frontier.last_batch_id or '',
+        'trueup.compared_by': invocation_id,
+        'trueup.upper': frontier.upper,
     }) }}
+{%- endmacro %}
+
+
+{#- The same where there is none yet: a replaced table keeps the properties that it had. -#}
+{% macro _no_comparison() -%}
+    {{ return({'trueup.after_batch_id': 'none', 'trueup.upper': 'null'}) }}
 {%- endmacro %}
 
 

@@ -17,6 +17,7 @@
         {%- set null_keys = trueup._given_option(commands[0] if commands else model, 'null_keys') -%}
         {#- A collection by a select has no commands, and takes a null for a key like any other. -#}
         {%- set may_be_null = key | length > 1 or null_keys == 'value' or not commands -%}
+        {%- set inline_errors = trueup._given_option(model, 'inline_errors') if commands else none -%}
         {%- set is_plain = trueup._is_plain_key(key, may_be_null) -%}
 {{ tojson({
     'name': collection,
@@ -25,7 +26,7 @@
     'not_null': [] if may_be_null else key if is_plain else [],
     'checks': (trueup._key_checks(tables, key, may_be_null) if not is_plain else [])
         + trueup._changelog_checks(tables, key)
-        + trueup._reader_checks(tables, key, trueup._given_option(model, 'inline_errors'))
+        + trueup._reader_checks(tables, key, inline_errors)
         + trueup._error_checks(tables, max_errors)
 }) }}
     {%- endif -%}

@@ -62,8 +62,10 @@
     {%- set is_select = collection is not none and trueup._is_by_select(collection) -%}
     {%- for name, rule in rules.items() -%}
         {%- set is_unread = is_select and rule.get('of') == 'commands' -%}
-        {%- do options.update({name: rule.default if is_unread else given.get(name, rule.default)}) -%}
-        {%- if collection is not none and not is_select and rule.get('of') == 'select' and name in given -%}
+        {%- set value = rule.default if is_unread else given.get(name, rule.default) -%}
+        {%- do options.update({name: value}) -%}
+        {%- set is_foreign = collection is not none and not is_select and rule.get('of') == 'select' -%}
+        {%- if is_foreign and name in given -%}
             {%- do trueup._refuse(
                 'Option `' ~ name ~ '` in `meta.trueup` of ' ~ model.name,
                 'of a collection by a select (with a model ' ~ collection ~ '_desired)',

@@ -10,10 +10,23 @@
     {%- endif -%}
     {%- set expected = collection if role == 'collection' else collection ~ '_' ~ role -%}
     {%- do trueup._options(collection if execute else none) -%}
+    {%- do trueup._require_one_source(collection) -%}
     {%- if model.name != expected -%}
         {%- do trueup._refuse(
             '`trueup.' ~ role ~ "('" ~ collection ~ "')`",
             'called from the model ' ~ expected, model.name
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Raises where a collection is made both by commands and by a select. -#}
+{% macro _require_one_source(collection) -%}
+    {%- set prefix = 'model.' ~ model.package_name ~ '.' ~ collection -%}
+    {%- if execute and prefix ~ '_commands' in graph.nodes and prefix ~ '_desired' in graph.nodes -%}
+        {%- do trueup._refuse(
+            'The collection `' ~ collection ~ '`', 'made by commands or by a select',
+            'both ' ~ collection ~ '_commands and ' ~ collection ~ '_desired'
         ) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -20,14 +20,8 @@
 ) -%}
     {%- set unique_key = trueup._unique_key(role) -%}
     {%- set is_by_select = trueup._is_by_select(collection) -%}
-    {%- set input_upper = none -%}
-    {%- if is_by_select -%}
-        {%- set commands = trueup.create_desired_rows(collection, unique_key) -%}
-        {%- set input_upper = trueup.compared_upper_expr(corrections) if corrections
-            else trueup.desired_upper_expr(options) -%}
-    {%- else -%}
-        {%- set commands = trueup._sibling(collection, 'commands') -%}
-    {%- endif -%}
+    {%- set commands = trueup.create_desired_rows(collection, unique_key) if is_by_select
+        else trueup._sibling(collection, 'commands') -%}
     {%- set changelog = trueup._sibling(collection, 'changelog') -%}
     {%- set batch = trueup._sibling(collection, 'batch') -%}
     {%- set state = trueup._sibling(collection, 'state') -%}
@@ -38,7 +32,9 @@
     {%- set is_reclocked = '_offset' in extras -%}
     {%- do trueup._require_free_name(options.inline_errors, columns) -%}
     {%- if is_rebase -%}
-        {%- if not is_by_select -%}
+        {%- if is_by_select -%}
+            {%- do trueup.require_unique_keys(collection, commands, unique_key) -%}
+        {%- else -%}
             {%- do trueup.require_ticks(commands, is_reclocked) -%}
         {%- endif -%}
         {%- do trueup.drop_shard(changelog, state) -%}
@@ -64,8 +60,9 @@
         {%- set commands = seen -%}
     {%- endif -%}
     {%- set frontier = trueup.get_frontier(
-        none if is_by_select else commands, changelog, batch, state, is_reclocked, options, corrections,
-        input_upper
+        none if is_by_select else commands, changelog, batch, state, is_reclocked, options,
+        corrections,
+        trueup.select_upper_expr(corrections, options) if is_by_select else none
     ) -%}
     {%- do frontier.update({
         'definition': trueup._definition(collection, options), 'tick': frontier.lower
@@ -76,7 +73,8 @@
     {%- endif -%}
     {{ return({
         'unique_key': unique_key, 'changelog': changelog, 'batch': batch, 'state': state,
-        'is_by_select': is_by_select, 'commands': commands, 'columns': columns, 'extras': extras, 'order_type': order_type,
+        'is_by_select': is_by_select, 'commands': commands, 'columns': columns, 'extras': extras,
+        'order_type': order_type,
         'frontier': frontier, 'is_state_lost': is_state_lost,
     }) }}
 {%- endmacro %}

@@ -48,6 +48,9 @@ where _kind = 'progress'
 {% macro rehydrated_state_sql(
     changelog, unique_key, values, consolidated, takes_back=false
 ) -%}
+    {%- set row = trueup._column_list(
+        unique_key + values | map(attribute='name') | list + ['_error_key']
+    ) -%}
 with
 
 history as (
@@ -55,15 +58,14 @@ history as (
     {% if takes_back -%}
     -- What was written for a tick when it was open, and taken back, is no change at that tick.
     select
-        {{ trueup._column_list(unique_key + values | map(attribute='name') | list) }},
-        _error_key,
+        {{ row }},
         _ts,
         'update' as _kind,
         sum(_diff) as _diff,
         max(_seq) as _seq
     from {{ changelog }}
     where _kind = 'update'
-    group by {{ trueup._column_list(unique_key + values | map(attribute='name') | list) }}, _error_key, _ts
+    group by {{ row }}, _ts
     having sum(_diff) <> 0
     {%- else -%}
     select * from {{ changelog }}

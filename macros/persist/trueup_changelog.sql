@@ -27,12 +27,14 @@
         {%- do exceptions.raise_compiler_error(staged.mismatch) -%}
     {%- else -%}
         {%- do trueup.require_few_retractions(collection, batch, staged, options) -%}
+        {#- Other runs stage into the same table: what is appended is what was looked at. -#}
+        {%- set looked_at = 'select *\nfrom (\n' ~ compiled_code ~ '\n)\nwhere _batch_id = '
+            ~ trueup._literal(staged.batch_id) -%}
         {%- call statement('main') -%}
-            {{ trueup.append_batch_sql(target_relation, compiled_code, options.on_conflict) }}
+            {{ trueup.append_batch_sql(target_relation, looked_at, options.on_conflict) }}
         {%- endcall -%}
-        {%- if options.on_conflict == 'skip'
-                and not trueup.get_staged_batch(target_relation, batch).is_appended -%}
-            {%- do trueup._report('skipped: another run appended at the same moment') -%}
+        {%- if not trueup.is_appended(target_relation, staged.batch_id) -%}
+            {%- do trueup._report_lost(staged, options) -%}
         {%- else -%}
             {%- do trueup._report(
                 'batch ' ~ staged.seq ~ ': ' ~ staged.updates_staged ~ ' updates, upper '
@@ -51,9 +53,9 @@
 
 {#-
     What is staged, against where the changelog ends. A dict: `seq`, `upper`, `batch_id`,
-    `updates_staged`, `retractions` of the staged batch (none where nothing is staged),
-    `is_appended`, `records_indexed` before it, and `mismatch`, the message of a batch that does not
-    continue the changelog, else none.
+    `updates_staged` of the staged batch (none where nothing is staged), `is_appended`,
+    `records_indexed` before it, and `mismatch`, the message of a batch that does not continue the
+    changelog, else none.
 -#}
 {% macro get_staged_batch(changelog, batch) -%}
     {{ return(run_query(trueup.staged_batch_sql(changelog, batch)).rows[0].dict()) }}
@@ -71,9 +73,9 @@ staged as (
         max(_lower) as lower,
         max(_upper) as upper,
         max(_batch_id) as batch_id,
-        max(_statistics.updates_staged) as updates_staged,
-        count_if(_diff < 0) as retractions
+        max(_statistics.updates_staged) as updates_staged
     from {{ batch }}
+    where _kind = 'progress'
 
 ),
 
@@ -94,7 +96,6 @@ select
     staged.upper,
     staged.batch_id,
     staged.updates_staged,
-    staged.retractions,
     appended.is_appended,
     coalesce(appended.records_indexed, 0) as records_indexed,
     case
@@ -106,4 +107,25 @@ select
     end as mismatch
 from staged
 cross join appended
+{%- endmacro %}
+
+
+{#- Whether the changelog has a batch. -#}
+{% macro is_appended(changelog, batch_id) -%}
+    {%- set query -%}
+select count(*)
+from {{ changelog }}
+where _kind = 'progress' and _batch_id = {{ trueup._literal(batch_id) }}
+    {%- endset -%}
+    {{ return(run_query(query).rows[0][0] > 0) }}
+{%- endmacro %}
+
+
+{#- Says that another run came first: an error, unless the option `on_conflict` skips it. -#}
+{% macro _report_lost(staged, options) -%}
+    {%- set message = 'batch ' ~ staged.seq ~ ' is not appended: another run came first' -%}
+    {%- if options.on_conflict == 'fail' -%}
+        {%- do exceptions.raise_compiler_error(message ~ '; run again') -%}
+    {%- endif -%}
+    {%- do trueup._report('skipped: ' ~ message) -%}
 {%- endmacro %}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance import Column, multiset
+from tests.macros.package import in_model
 from tests.oracle import Command
 
 if TYPE_CHECKING:
@@ -78,8 +79,17 @@ def test_the_first_run_writes_what_the_select_says_at_the_last_tick_below_the_up
     assert (progress["_lower"], progress["_upper"]) == (0, 5)
 
 
-def test_a_run_with_nothing_new_writes_nothing(project: Project) -> None:
+def in_doubt(project: Project) -> set[Any]:
+    """The keys that the last run has joined with what is persisted."""
+    view = in_model("counts_corrections", package="desired")._session_name(
+        "counts", "desired_in_doubt"
+    )
+    return {row[0] for row in project.spark.sql(f"select v from {view}").collect()}
+
+
+def test_a_run_with_nothing_new_joins_nothing_and_writes_nothing(project: Project) -> None:
     project.run()
+    assert in_doubt(project) == set()
     assert "counts_corrections: corrections: none" in project.messages
     assert "counts_batch: up to date at 5" in project.messages
     assert len(project.progress("counts")) == 1
@@ -95,6 +105,7 @@ def test_a_change_of_the_inputs_is_the_difference_alone(project: Project) -> Non
         (7, "z", 1, 1, None),
     ]
     assert multiset(project.rows("counts")) == multiset([("x", 3), ("z", 1)])
+    assert in_doubt(project) == {"x", "z"}
 
 
 def test_an_empty_difference_still_advances_the_upper(project: Project) -> None:
@@ -262,7 +273,7 @@ def test_a_mass_change_is_stopped_until_it_is_approved(project: Project) -> None
     project.append("items", [put(500, f"t{ts}", "all the same") for ts in (120, 151, 180, 301)])
     project.run("models/items", *shard("guarded"), fails=True)
     said = "\n".join(project.messages)
-    assert "must be one that retracts at most 0.5 of the rows (option `max_retractions`)." in said
+    assert "must be one that takes away at most 0.5 of the rows (option `max_retractions`)." in said
     assert 'such as {"v":"' in said
     assert multiset(project.rows("guarded")) == before
     (batch_id,) = {row[0] for row in project.sql("select _batch_id from {}.guarded_batch")}
@@ -277,11 +288,62 @@ def test_a_mass_change_is_stopped_until_it_is_approved(project: Project) -> None
     assert project.progress("guarded")[-1]["_batch_id"] == again
 
 
+def test_what_a_select_says_is_not_capped_but_what_it_reads_is(project: Project) -> None:
+    project.append("items", [put(600, "capped", "capped"), put(700, "ahead", "ahead")])
+    project.run("models/items", *shard("counts"), until=601)
+    assert project.progress("counts")[-1]["_upper"] == 601
+    assert ("capped", 1) in project.rows("counts")
+    project.run("models/items")
+    # The select now says what there is at 700.
+    project.run(*shard("counts"), until=601)
+    assert project.progress("counts")[-1]["_upper"] == 701
+    assert (700, "ahead", 1, 1, None) in updates(project, "counts")
+
+
+def test_nulls_in_a_key_are_values_and_columns_follow_the_select(project: Project) -> None:
+    rows = "select cast(null as string) as V, 1 as W, 'a' as x union all select 'b', null, 'b'"
+    # What only logs have means nothing here, and may be set for the whole folder.
+    ignored = {"eager": True, "errors": "fail", "inline_errors": "problem", "null_keys": "error"}
+    add(project, "wide", rows, ["v", "w"], max_retractions=0, on_conflict="fail", **ignored)
+    project.run(*shard("wide"), "wide")
+    assert multiset(project.rows("wide")) == multiset([(None, 1, "a"), ("b", None, "b")])
+    query_of(project, "wide", f"select *, 1.5D as y from ({rows}) union all select 'c', 3, 'c', 2")
+    project.run(*shard("wide"), fails=True)
+    said = "\n".join(project.messages)
+    assert "Got: 0 of" not in said
+    assert "must be one that takes away at most 0 rows" in said
+    project.run("wide_changelog+", approve=project.sql("select _batch_id from {}.wide_batch")[0][0])
+    assert multiset(project.rows("wide")) == multiset(
+        [(None, 1, "a", 1.5), ("b", None, "b", 1.5), ("c", 3, "c", 2.0)]
+    )
+    query_of(project, "wide", f"select *, 'd' as z, 1.5D as y from ({rows})")
+    project.configure(wide={"+unique_key": ["v", "w"]})
+    project.run(*shard("wide"), "wide")
+    assert multiset(project.rows("wide")) == multiset(
+        [(None, 1, "a", 1.5, "d"), ("b", None, "b", 1.5, "d")]
+    )
+    # Another run has appended in between: an error where the option says so.
+    project.configure(
+        wide={"+unique_key": ["v", "w"], "+meta": {"trueup": {"on_conflict": "fail"}}}
+    )
+    query_of(project, "wide", rows)
+    project.run("wide_desired", "wide_corrections", "wide_batch")
+    project.sql("create table {}.kept using iceberg as select * from {}.wide_batch")
+    project.run("wide_changelog", "wide_state")
+    project.sql(
+        "insert overwrite {}.wide_batch by name select * except (_batch_id), 'other' as _batch_id"
+        " from {}.kept"
+    )
+    project.run("wide_changelog", fails=True)
+    assert "upper mismatch: batch" in "\n".join(project.messages)
+
+
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "no key": ("select 1 as n, 2 as m", {}, "a column of the select (n, m)"),
     "no value": ("select 'a' as v", {}, "a select with at least one column beside the key"),
     "ours": ("select 'a' as v, 1 as _ts", {}, "named other than trueup's own columns"),
     "a map": ("select 'a' as v, map(1, 2) as m", {}, "of a type that can be compared"),
+    "twice": ("select 'a' as v, 1 as n", {}, "made by commands or by a select"),
     "nothing there": (
         "select 'a' as v, 1 as n",
         {"of": ["nobody"]},
@@ -293,6 +355,9 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 def test_what_cannot_be_a_collection_is_refused(project: Project) -> None:
     for number, (select, options, _) in enumerate(REFUSED.values()):
         add(project, f"bad{number}", select, ["v"], **options)
+    twice = [*REFUSED].index("twice")
+    call = "trueup.commands('desired.items_log', ts='log_ts', sequence_by=['log_order'])"
+    project.write(f"models/bad{twice}/bad{twice}_commands.sql", f"{{{{ {call} }}}}")
     project.run(*(f"models/bad{number}" for number in range(len(REFUSED))), fails=True)
     said = "\n".join(project.messages)
     for _, _, message in REFUSED.values():

@@ -13,7 +13,14 @@ LOG = {"path": "string", "mode": "string"}
 REBASE: dict[str, Any] = {"variables": {"trueup_rebase": True}, "full_refresh": True}
 WHOLE = ("files_commands", "files_batch", "files_changelog", "files_state")
 COMMAND = "dbt run --full-refresh -s files_commands+ --vars '{trueup_rebase: true}'."
-STAGED = {"seq": 3, "upper": 9, "updates_staged": 4, "is_appended": False, "mismatch": None}
+STAGED = {
+    "seq": 3,
+    "upper": 9,
+    "batch_id": "1b5f",
+    "updates_staged": 4,
+    "is_appended": False,
+    "mismatch": None,
+}
 
 
 def run(trueup: Package) -> list[tuple[str, str]]:

@@ -73,15 +73,17 @@ HUNDREDS = {"every": 100, "aligned_to": 500}
     ("lower", "upper", "given", "expected"),
     [
         (0, 151, HUNDREDS, {"tick": 100, "upper": 200}),
-        (200, 200, HUNDREDS, {"wait": "the next refresh is at 200", "upper": 200}),
-        (200, 151, HUNDREDS, {"wait": "the next refresh is at 200", "upper": 200}),
+        (200, 200, HUNDREDS, {"reason": "the next refresh is at 200", "upper": 200}),
+        (200, 151, HUNDREDS, {"reason": "the next refresh is at 200", "upper": 200}),
         (200, 201, HUNDREDS, {"tick": 200, "upper": 300}),
         (200, 777, HUNDREDS, {"tick": 700, "upper": 800}),
-        (0, 0, HUNDREDS, {"wait": "the next refresh is at 0", "upper": 0}),
+        (0, 0, HUNDREDS, {"reason": "the next refresh is at 0", "upper": 0}),
         (0, 125, {"at": [123, 456]}, {"tick": 123, "upper": 456}),
         (456, 457, {"at": [123, 456]}, {"tick": 456, "upper": 457}),
-        (457, 900, {"at": [123, 456]}, {"wait": "final since 456", "upper": 457}),
-        (0, 100, {"at": [123]}, {"wait": "the next refresh is at 123", "upper": 0}),
+        (457, 900, {"at": [123, 456]}, {"reason": "final since 456", "upper": 457}),
+        (0, 30, {"every": 100, "aligned_to": 542}, {"reason": "the next refresh is at 42"}),
+        (0, 43, {"every": 100, "aligned_to": 542}, {"tick": 42, "upper": 142}),
+        (0, 100, {"at": [123]}, {"reason": "the next refresh is at 123", "upper": 0}),
     ],
 )
 def test_a_run_writes_at_the_last_refresh_and_up_to_the_next(
@@ -90,7 +92,7 @@ def test_a_run_writes_at_the_last_refresh_and_up_to_the_next(
     found = apply(lower, upper, given)
 
     assert {name: found.get(name) for name in expected} == expected
-    assert ("wait" in found) == ("wait" in expected)
+    assert ("reason" in found) == ("reason" in expected)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ def test_a_run_writes_at_the_last_refresh_and_up_to_the_next(
         ),
         ({"every": 7, "aligned_to": 3, "at": [5]}, [(7, 3)], [5]),
         ({"at": ["1970-01-01", "1970-01-01T00:00:01+00:00"]}, [], [0, 1000]),
-        ({"at": ["1970-01-01 01:00:00.5+01:00"]}, [], [500]),
+        ({"at": ["1970-01-01 01:00:00.500+01:00"]}, [], [500]),
         (
             {"every": [{"interval": "1 week"}, {"interval": 5, "aligned_to": 2}]},
             [(604_800_000, 0), (5, 2)],
@@ -137,7 +139,12 @@ def test_a_schedule_is_written_in_ticks_or_in_milliseconds_as_text(
         {"every": "1 hour", "aligned_to": "noon"},
         {"every": [{"interval": 5}], "aligned_to": 3},
         {"every": [5]},
-        {"at": ["2026-13-01x"]},
+        {"at": ["2026-13-01"]},
+        {"at": ["2026-02-30"]},
+        {"at": ["2026-01-01 24:00:00"]},
+        {"at": ["0000-01-01"]},
+        {"at": "2026-01-01"},
+        {"at": 5},
     ],
 )
 def test_any_other_schedule_is_refused(given: object) -> None:

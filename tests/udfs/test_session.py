@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from dbt_trueup import plugins
-from dbt_trueup.conflicts import lost_race
+from dbt_trueup.conflicts import lost_race, may_be_skipped
 from dbt_trueup.session import JavaMissingError, prepare, require_java
+
+from tests.macros.package import in_model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,3 +111,19 @@ def test_a_failure_that_is_no_lost_race_is_left_as_it_is() -> None:
     said = lost_race(merge, conflict)
     assert said is not None
     assert said.startswith("upper mismatch: another run appended to s.files_changelog")
+
+
+def test_a_lost_append_is_skipped_where_the_collection_says_so_and_nothing_else_is() -> None:
+    trueup = in_model("files_changelog")
+    skip, fail = (
+        str(trueup.append_batch_sql("s.files_changelog", "select *, _error_key", policy))
+        for policy in ("skip", "fail")
+    )
+    conflict = "org.apache.iceberg.exceptions.ValidationException: Found conflicting files that ..."
+    mismatch = "[USER_RAISED_EXCEPTION] upper mismatch: batch 3 expected lower 340, the ..."
+    for error in (conflict, mismatch):
+        assert may_be_skipped(skip, error)
+        assert not may_be_skipped(fail, error)
+    # An error that quotes the statement, which has the words of the mismatch in it.
+    assert not may_be_skipped(skip, f"[UNRESOLVED_COLUMN] d\n== SQL ==\n{skip}")
+    assert not may_be_skipped(skip, "[DIVIDE_BY_ZERO]")
