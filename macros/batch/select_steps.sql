@@ -7,8 +7,8 @@
     2 the commands.
 
     `input` has the commands, as `select_input` brings them into form, or is none, and `persisted`
-    the values that the collection had before them; with none the fold is one from nothing. `corrections` is
-    a select of step 1, or none. `values` are the names of the value columns, `extras` the columns
+    the values that the collection had before them; with none the fold is one from nothing.
+    `corrections` is a select of step 1, or none. `values` are the names of the value columns, `extras` the columns
     of the commands that only some logs have. Truncates touch every key: `has_truncates`.
 -#}
 {% macro select_steps(

@@ -1,7 +1,7 @@
 {#-
     A collection by a select: its model `<collection>_desired` says what the rows are now, and the
-    batch is the difference to what is persisted. From here on its rows go the way of commands of one
-    tick that was never settled.
+    batch is the difference to what is persisted. From here on its rows go the way of commands of
+    one tick that was never settled.
 -#}
 
 {#- Makes the session view `desired_rows`, the rows of the select in the form of commands. -#}
@@ -48,7 +48,7 @@ from {{ desired }}
 {%- endmacro %}
 
 
-{#- Raises where the select has a key more than once: before a rebase drops what it would replace. -#}
+{#- Raises where a select has a key more than once: before a rebase drops what it would replace. -#}
 {% macro require_unique_keys(collection, rows, unique_key) -%}
     {%- set key = trueup._column_list(unique_key) -%}
     {%- set query -%}

@@ -1,7 +1,7 @@
 {#-
     Refresh schedules: the ticks at which a collection by a select changes. `every` fires at
-    `aligned_to` plus every multiple of an interval, before it and after; `at` fires at single ticks.
-    Both may be given, and `every` more than once.
+    `aligned_to` plus every multiple of an interval, before it and after; `at` fires at single
+    ticks. Both may be given, and `every` more than once.
 
     A schedule is a dict: `every`, a list of `interval` and `aligned_to`, and `at`, a list of ticks.
 -#}
@@ -43,7 +43,7 @@
 {%- endmacro %}
 
 
-{#- The least refresh at or after a tick; none when there is none. Never beyond the `greatest` tick. -#}
+{#- The least refresh at or after a tick; none for none. Never beyond the `greatest` tick. -#}
 {% macro round_up(schedule, tick, greatest=9223372036854775807) -%}
     {%- set points = schedule.at | select('>=', tick) | list -%}
     {%- for each in schedule.every -%}
@@ -73,10 +73,10 @@
 
 
 {#-
-    Moves the upper and the tick of a frontier to the schedule: what is compared now is written at the
-    last refresh before `upper`, and nothing changes until the next one. Where no refresh has come
-    since the lower nothing is due, and `reason` says until when. After the last refresh the collection
-    is final.
+    Moves the upper and the tick of a frontier to the schedule: what is compared now is written at
+    the last refresh before `upper`, and nothing changes until the next one. Where no refresh has
+    come since the lower nothing is due, and `reason` says until when. After the last refresh the
+    collection is final.
 -#}
 {% macro apply_schedule(frontier, schedule) -%}
     {%- set tick = trueup.round_down_m1(schedule, frontier.upper) -%}
@@ -111,7 +111,7 @@
 {%- endmacro %}
 
 
-{#- An interval in ticks: an integer, or in milliseconds a text such as `1 hour` or `90 minutes`. -#}
+{#- An interval in ticks: an integer, or a text of milliseconds, such as `90 minutes`. -#}
 {% macro _interval_ticks(interval) -%}
     {%- set units = {
         'millisecond': 1, 'second': 1000, 'minute': 60000, 'hour': 3600000, 'day': 86400000,

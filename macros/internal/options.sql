@@ -64,8 +64,8 @@
         {%- set is_unread = is_select and rule.get('of') == 'commands' -%}
         {%- set value = rule.default if is_unread else given.get(name, rule.default) -%}
         {%- do options.update({name: value}) -%}
-        {%- set is_foreign = collection is not none and not is_select and rule.get('of') == 'select' -%}
-        {%- if is_foreign and name in given -%}
+        {%- set is_of_select = rule.get('of') == 'select' -%}
+        {%- if collection is not none and not is_select and is_of_select and name in given -%}
             {%- do trueup._refuse(
                 'Option `' ~ name ~ '` in `meta.trueup` of ' ~ model.name,
                 'of a collection by a select (with a model ' ~ collection ~ '_desired)',

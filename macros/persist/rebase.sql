@@ -1,7 +1,8 @@
 {#-
     A rebase throws the changelog away and starts again from the log: `--full-refresh` with the var
     `trueup_rebase`. The batch begins it (it drops the shard and mints from `as_of`), the changelog
-    and the state complete it; the commands are part of it because they may have changed. Without the var a changelog is never refreshed.
+    and the state complete it; the commands are part of it because they may have changed. Of a
+    collection by a select the corrections begin it. Without the var a changelog is never refreshed.
 -#}
 
 {#- Raises where `--full-refresh` would throw history away without being told to. -#}

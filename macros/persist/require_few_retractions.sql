@@ -1,7 +1,7 @@
 {#-
-    The breaker: raises before the append where the staged batch takes away more rows and errors than
-    the option `max_retractions` allows, a count or a share of those that there are. The staged batch
-    is the plan to look at; the var `trueup_approve` lets it through.
+    The breaker: raises before the append where the staged batch takes away more rows and errors
+    than the option `max_retractions` allows, a count or a share of those that there are. The staged
+    batch is the plan to look at; the var `trueup_approve` lets it through.
 -#}
 {% macro require_few_retractions(collection, batch, staged, options) -%}
     {%- set limit = options.max_retractions -%}

@@ -1,6 +1,6 @@
 {{ config(materialized='view') }}
 select
-    -- The last extension of the name; none for names without a point, or with one in front alone.
+    -- Of the last point in the name, unless it is the first letter; empty for none.
     regexp_extract(path, '[^/][.]([^./]+)$', 1) as extension,
     count(*) as file_count,
     count(distinct blob) as blob_count
