@@ -87,7 +87,7 @@ def by_udaf(spark: SparkSession) -> None:
     trueup = in_model("files_state")
     keys, values = identity()
     encoded = trueup.encode_updates(keys, values)
-    plan_sql = str(trueup.bucket_plan_sql("changelog", encoded, MAX_GROUP_BYTES))
+    plan_sql = str(trueup.bucket_plan_sql("changelog", keys, values, MAX_GROUP_BYTES))
     plan = spark.sql(plan_sql).collect()[0].asDict()
     drain(spark, trueup.consolidate_by_udaf(encoded, keys, values, plan, MAX_GROUP_BYTES))
 

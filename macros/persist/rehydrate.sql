@@ -18,7 +18,7 @@
     {%- if options.rehydrate == 'udaf' and trueup._has_aggregates() -%}
         {%- set encoded = trueup.encode_updates(keys, values) -%}
         {%- set max_bytes = options.max_group_bytes -%}
-        {%- set plan = trueup.get_bucket_plan(changelog, encoded, max_bytes) -%}
+        {%- set plan = trueup.get_bucket_plan(changelog, keys, values, max_bytes) -%}
         {%- set consolidated = trueup.consolidate_by_udaf(encoded, keys, values, plan, max_bytes) -%}
     {%- else -%}
         {%- set consolidated = trueup.consolidate_natively(keys, values) -%}
@@ -130,33 +130,38 @@ encoded as (
     How the updates are put into buckets of keys: `buckets`, their number, and `is_skewed`, whether
     one of them is larger than a group may be.
 -#}
-{% macro get_bucket_plan(changelog, encoded, max_bytes) -%}
-    {%- set row = run_query(trueup.bucket_plan_sql(changelog, encoded, max_bytes)).rows[0] -%}
+{% macro get_bucket_plan(changelog, keys, values, max_bytes) -%}
+    {%- set row = run_query(
+        trueup.bucket_plan_sql(changelog, keys, values, max_bytes)
+    ).rows[0] -%}
     {{ return({'buckets': row['buckets'] | int, 'is_skewed': row['is_skewed']}) }}
 {%- endmacro %}
 
 
 {#-
     The select behind `get_bucket_plan`, of one row. A bucket is half full on average; there are
-    some even for few updates, so that they are worked on in parallel.
+    some even for few updates, so that they are worked on in parallel. Values are not encoded for
+    it: what they may take at most will do.
 -#}
-{% macro bucket_plan_sql(changelog, encoded, max_bytes) -%}
+{% macro bucket_plan_sql(changelog, keys, values, max_bytes) -%}
 with
 
-history as (
+measured as (
 
-    select * from {{ changelog }}
+    select
+        {{ trueup.row_bytes_expr(keys) }} as _key,
+        {{ trueup.max_row_bytes_expr(values) }} + 32 as value_bytes
+    from {{ changelog }}
+    where _kind = 'update'
 
 ),
-
-{{ encoded }},
 
 slots as (
 
     select
         {{ trueup._slot_expr() }} as slot,
-        sum({{ trueup._update_bytes_expr() }}) as bytes
-    from encoded
+        sum(octet_length(_key) + value_bytes) as bytes
+    from measured
     group by {{ trueup._slot_expr() }}
 
 ),

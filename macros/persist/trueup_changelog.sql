@@ -123,7 +123,8 @@ where _kind = 'progress' and _batch_id = {{ trueup._literal(batch_id) }}
 
 {#- Says that another run came first: an error, unless the option `on_conflict` skips it. -#}
 {% macro _report_lost(staged, options) -%}
-    {%- set message = 'batch ' ~ staged.seq ~ ' is not appended: another run came first' -%}
+    {%- set message = 'upper mismatch: another run came before batch ' ~ staged.seq
+        ~ ' was appended; nothing of it is written' -%}
     {%- if options.on_conflict == 'fail' -%}
         {%- do exceptions.raise_compiler_error(message ~ '; run again') -%}
     {%- endif -%}

@@ -23,6 +23,29 @@ cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
 {%- endmacro %}
 
 
+{#-
+    How many bytes `row_bytes_expr` makes of the columns at most, as an SQL expression: what it
+    escapes or writes in hex is twice as long, a number is no longer than a decimal of 38 digits.
+-#}
+{% macro max_row_bytes_expr(columns) -%}
+    {%- set lengths = [] -%}
+    {%- for column in columns -%}
+        {%- set type = trueup._parse_type(column.type) -%}
+        {%- set value = trueup._quote(column.name) -%}
+        {%- if type.name in ['string', 'binary'] -%}
+            {%- do lengths.append('2 * coalesce(octet_length(' ~ value ~ '), 0) + 3') -%}
+        {%- elif type.name in ['array', 'struct'] -%}
+            {%- do lengths.append(
+                'octet_length(' ~ trueup._encode_expr(value, type) ~ ') + 1'
+            ) -%}
+        {%- else -%}
+            {%- do lengths.append('48') -%}
+        {%- endif -%}
+    {%- endfor -%}
+({{ lengths | join(' + ') }})
+{%- endmacro %}
+
+
 {#- The struct of `columns` that `row_bytes_expr` has made these bytes of, as an SQL expression. -#}
 {% macro row_from_bytes_expr(bytes, columns) -%}
     {%- set fields = [] -%}

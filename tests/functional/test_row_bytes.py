@@ -210,3 +210,11 @@ def test_a_type_without_a_form_is_refused_with_those_that_have_one(kind: str) ->
     must, got = refused(TRUEUP.row_bytes_expr, [{"name": "v", "type": kind}])
     assert must.startswith("A column that is written as bytes must be of one of the types array,")
     assert got.removeprefix("Got: ") in kind
+
+
+def test_no_row_takes_more_bytes_than_it_may_at_most(rows: DataFrame) -> None:
+    for column, text in EACH:
+        most = TRUEUP.max_row_bytes_expr([column])
+        longest = rows.selectExpr(f"max(octet_length({text}) - {most}) as over").first()
+        assert longest is not None
+        assert longest["over"] < 0, column

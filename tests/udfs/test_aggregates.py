@@ -200,7 +200,7 @@ def test_a_key_of_many_updates_goes_through_in_chunks(spark: SparkSession) -> No
     trueup = in_model("files_state")
     keys, values = [{"name": "k", "type": "string"}], [{"name": "v", "type": "string"}]
     encoded = trueup.encode_updates(keys, values)
-    plan_sql = str(trueup.bucket_plan_sql("hot_changelog", encoded, MAX_GROUP_BYTES))
+    plan_sql = str(trueup.bucket_plan_sql("hot_changelog", keys, values, MAX_GROUP_BYTES))
     plan = spark.sql(plan_sql).collect()[0].asDict()
     assert plan == {"buckets": 32, "is_skewed": True}
     sql = trueup.consolidate_by_udaf(encoded, keys, values, plan, MAX_GROUP_BYTES)
