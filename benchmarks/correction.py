@@ -24,7 +24,7 @@ from tests.macros.package import in_model, models
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROUNDS = 5
+ROUNDS = 3
 SIZES = (1_000_000, 5_000_000)
 WRONG = (1, 100, 10_000)
 NAME = "counts"

@@ -282,9 +282,8 @@ class Bucket:
         # Not the product of vectors: its threads would wait for those of other workers.
         _require_64_bits((np.abs(diffs.astype(np.float64)) * (lengths + 1.0)).sum())
         chunk_words = max(chunk_bytes // _WORKING_BYTES, 1)
-        checksums = _checksums(values, chunk_words) * diffs.astype(np.uint64)
         is_odd = diffs % 2 == 1
-        return cls._sum(keys, diffs, lengths * diffs, checksums, values, is_odd, chunk_words)
+        return cls._sum(keys, diffs, lengths * diffs, None, values, is_odd, chunk_words)
 
     @classmethod
     def from_parts(  # noqa: PLR0913 - an accumulator has so many parts
@@ -318,11 +317,13 @@ class Bucket:
         keys: pa.Array,
         diffs: Integers,
         lengths: Integers,
-        checksums: Words,
+        checksums: Words | None,
         xors: pa.Array,
         is_xored: NDArray[np.bool_],
         chunk_words: int,
     ) -> Bucket:
+        # Without checksums `xors` are values: both are made of the same words, which are cut once.
+        are_values, sums = checksums is None, _first_checksums(xors)
         encoded = keys.dictionary_encode()
         slots, count = encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
         xor_len = np.zeros(count, np.int64)
@@ -331,9 +332,13 @@ class Bucket:
         xor_head = np.cumsum(xor_words) - xor_words
         xor = np.zeros(xor_words.sum(), "<u8")
         for row, place, word in _cut(xors, chunk_words):
+            if are_values:
+                np.add.at(sums, row, _mixed_words(place, word))
             is_in = is_xored[row]
             target = xor_head[slots[row]] + place
             np.bitwise_xor.at(xor, target[is_in], word[is_in])
+        if checksums is None:
+            checksums = _mix(sums) * diffs.astype(np.uint64)
         return cls(
             keys=encoded.dictionary,
             slots=slots,
@@ -429,10 +434,20 @@ def _sum_by(slots: Integers, slots_count: int, amounts: NDArray[Any]) -> NDArray
 
 def _checksums(values: pa.Array, chunk_words: int) -> Words:
     """Give the `checksum` of each of some large_binary values."""
-    sums = np.diff(_offsets(values)).astype(np.uint64) * _GOLDEN
+    sums = _first_checksums(values)
     for row, place, word in _cut(values, chunk_words):
-        np.add.at(sums, row, _mix(word + (place + 1).astype(np.uint64) * _GOLDEN))
+        np.add.at(sums, row, _mixed_words(place, word))
     return _mix(sums)
+
+
+def _first_checksums(values: pa.Array) -> Words:
+    """Give what a checksum begins with: the length."""
+    return np.diff(_offsets(values)).astype(np.uint64) * _GOLDEN
+
+
+def _mixed_words(places: Integers, words: Words) -> Words:
+    """Give what each word adds to the checksum of its value."""
+    return _mix(words + (places + 1).astype(np.uint64) * _GOLDEN)
 
 
 def _cut(values: pa.Array, chunk_words: int) -> Iterator[tuple[Integers, Integers, Words]]:

@@ -116,6 +116,7 @@ encoded as (
     select
         {{ trueup.row_bytes_expr(keys) }} as _key,
         {{ trueup.row_bytes_expr(values) }} as _value,
+        {{ trueup._slot_expr(keys) }} as _slot,
         cast(_diff as bigint) as _diff,
         _seq,
         _ts
@@ -140,8 +141,8 @@ encoded as (
 
 {#-
     The select behind `get_bucket_plan`, of one row. A bucket is half full on average; there are
-    some even for few updates, so that they are worked on in parallel. Values are not encoded for
-    it: what they may take at most will do.
+    some even for few updates, so that they are worked on in parallel. Nothing is encoded for it:
+    what an update may take at most will do.
 -#}
 {% macro bucket_plan_sql(changelog, keys, values, max_bytes) -%}
 with
@@ -149,8 +150,8 @@ with
 measured as (
 
     select
-        {{ trueup.row_bytes_expr(keys) }} as _key,
-        {{ trueup.max_row_bytes_expr(values) }} + 32 as value_bytes
+        {{ trueup._slot_expr(keys) }} as slot,
+        {{ trueup.max_row_bytes_expr(keys + values) }} + 32 as bytes
     from {{ changelog }}
     where _kind = 'update'
 
@@ -158,11 +159,7 @@ measured as (
 
 slots as (
 
-    select
-        {{ trueup._slot_expr() }} as slot,
-        sum(octet_length(_key) + value_bytes) as bytes
-    from measured
-    group by {{ trueup._slot_expr() }}
+    select slot, sum(bytes) as bytes from measured group by slot
 
 ),
 
@@ -190,8 +187,8 @@ from plan
 
 
 {#- The hash slot of a key: buckets are made of whole slots. -#}
-{% macro _slot_expr() -%}
-pmod(xxhash64(_key), 65536)
+{% macro _slot_expr(keys) -%}
+pmod(xxhash64({{ trueup._hash_terms(keys, '').hashed | join(', ') }}), 65536)
 {%- endmacro %}
 
 
@@ -213,7 +210,7 @@ bucketed as (
 
     select
         *,
-        {{ trueup._slot_expr() }} % {{ plan.buckets }} as _bucket
+        _slot % {{ plan.buckets }} as _bucket
     from encoded
 
 ),
