@@ -113,7 +113,7 @@ select 'progress' as _kind, 1L as _seq, collect_list(struct(*)) as _certificate 
     frontier.update(records_indexed=0, partitions=None, since=None, last_batch_id="b")
     frontier.update(definition="a", settled_definition="a")
     spark.sql(str(TRUEUP.declare_frontier_sql(NAME, frontier)))
-    view(spark, "desired_rows", TRUEUP.select_desired_rows(TABLES["desired"]))
+    view(spark, "desired_rows", TRUEUP.select_desired_rows(TABLES["desired"], ["k"]))
     options = TRUEUP._options(NAME)  # noqa: SLF001
     view(
         spark,
@@ -150,7 +150,7 @@ full outer join (
 where not (d.v <=> p.v)"""  # noqa: S608
 
     def correct(table: str, run: Callable[[str], None] = lambda sql: drain(spark, sql)) -> None:
-        view(spark, "desired_rows", TRUEUP.select_desired_rows(table))
+        view(spark, "desired_rows", TRUEUP.select_desired_rows(table, ["k"]))
         gate = TRUEUP.buckets_in_doubt_sql(named("desired"), TABLES["log"], ["k"], columns, 1)
         buckets = json.loads(spark.sql(str(gate)).collect()[0][0])
         for side in ("desired", "persisted"):
