@@ -64,11 +64,14 @@ def fold(log: list[Command], version: int) -> list[Value]:
 def log_of(rng: Random) -> list[Command]:
     """Draw commands, of which no two of a key have the same tick and order."""
     strategy = strategies.logs(2, Kinds(errors=False), min_size=60, max_size=60)
-    (drawn,) = strategies.sample(strategy, 1, rng.randrange(2**32))[-1:]
-    found: dict[Any, Command] = {}
-    for command in drawn:
-        found[canonical(command.key), command.ts, command.rank] = command
-    return [*found.values()]
+    logs = []
+    for drawn in strategies.sample(strategy, 30, rng.randrange(2**32)):
+        found: dict[Any, Command] = {}
+        for command in drawn:
+            found[canonical(command.key), command.ts, command.rank] = command
+        logs.append([*found.values()])
+    # The first that are drawn are the simplest, with hardly a command.
+    return max(logs, key=len)
 
 
 def damage(project: Project, rng: Random) -> None:
