@@ -6,26 +6,27 @@
 {% materialization trueup_batch, adapter='spark' %}
     {%- set collection = trueup._collection_of('batch') -%}
     {%- set options = trueup._options(collection) -%}
+    {%- set is_by_select = trueup._is_by_select(collection) -%}
     {%- set target_relation = this.incorporate(type='table') -%}
     {%- set is_rebase = should_full_refresh() and trueup._var('trueup_rebase') -%}
     {%- if is_rebase -%}
         {%- do trueup._require_whole_rebase(collection) -%}
         {#- The corrections of a collection by a select have begun it, for the batch is theirs. -#}
-        {%- set is_rebase = not trueup._is_by_select(collection) -%}
+        {%- set is_rebase = not is_by_select -%}
     {%- endif -%}
     {%- set corrections = trueup._corrections_of(collection, options) if not is_rebase else none -%}
     {#- Bad settings are refused before anything is touched. -#}
     {%- do trueup._file_format() -%}
     {%- do trueup._var('trueup_until') -%}
     {%- do trueup._var('trueup_read_only') -%}
+    {%- do trueup._var('trueup_approve') -%}
 
     {{ run_hooks(pre_hooks) }}
 
     {%- if corrections -%}
         {%- do trueup._require_made(collection, corrections, by='corrections') -%}
     {%- endif -%}
-    {%- set is_by_select = trueup._is_by_select(collection) -%}
-    {%- set comparison = trueup.get_comparison(corrections) if is_by_select -%}
+    {%- set comparison = trueup.get_comparison(corrections) if is_by_select else none -%}
     {%- set shard = trueup.prepare_shard(collection, 'batch', options, corrections, is_rebase) -%}
     {%- set frontier = shard.frontier -%}
 
