@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 ROLES = ("commands", "corrections", "batch", "changelog", "state", "errors")
+OWN_COLUMNS = (
+    *("_error", "_error_key", "_ts", "_diff", "_cause", "_kind", "_seq", "_lower", "_upper"),
+    *("_batch_id", "_statistics", "_certificate"),
+)
+"""Columns of a changelog that are trueup's."""
 LOG_COLUMNS = (
     Column("log_ts", "bigint"),
     Column("log_order", "bigint"),
@@ -138,6 +143,16 @@ class Project:
             }
         )
 
+    def add_select(self, name: str, select: str, unique_key: list[str], **options: Any) -> None:
+        """Write the models of a collection by a select."""
+        self._columns[name] = ([Column(column, "") for column in unique_key], [])
+        self.write(f"models/{name}/{name}_desired.sql", select)
+        self.write(f"models/{name}/{name}.sql", f"{{{{ trueup.collection('{name}') }}}}")
+        for role in ROLES[1:-1]:
+            self.write(f"models/{name}/{name}_{role}.sql", f"{{{{ trueup.{role}('{name}') }}}}")
+        meta = {"trueup": options}
+        self.configure(**{name: {"+unique_key": unique_key, "+meta": meta}})
+
     def set_column(self, name: str, column: Column) -> None:
         """Give the log of a collection one more value column, or one of its own another type."""
         log, (_, value) = f"{self.name}.{name}_log", self._columns[name]
@@ -230,7 +245,9 @@ class Project:
 
     def updates(self, name: str, after: int = 0) -> list[oracle.Update]:
         """The updates of the batches after `after`, as the changelog has them."""
-        key, value = self._columns[name]
+        key = [column.name for column in self._columns[name][0]]
+        columns = self.spark.table(f"{self.name}.{name}_changelog").columns
+        value = [column for column in columns if column not in (*key, *OWN_COLUMNS)]
         rows = self.sql(
             f"select * from {{}}.{name}_changelog where _kind = 'update' and _seq > {after}"
             " order by _seq, _ts, _diff"
@@ -239,10 +256,8 @@ class Project:
             oracle.Update(
                 row["_ts"],
                 row["_diff"],
-                None
-                if row["_error_key"] is not None
-                else tuple(row[column.name] for column in key),
-                None if row["_error"] is not None else tuple(row[column.name] for column in value),
+                None if row["_error_key"] is not None else tuple(row[column] for column in key),
+                None if row["_error"] is not None else tuple(row[column] for column in value),
                 None if row["_error_key"] is not None else row["_error"],
                 row["_error_key"],
             )

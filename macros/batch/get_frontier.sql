@@ -20,6 +20,7 @@
     `partitions`               how far each partition goes, in JSON; none unless `is_reclocked`
     `since`                    the first tick that can be read; none where nothing was compacted
     `settled_definition`       of the commands that the last batch was made of
+    `lacks_batches`            whether the changelog has not one progress row a batch
 
     Null ticks are refused here: a command without a tick would never be settled, nor missed. A
     collection by a select has no log (`commands` is none): `input_upper` says how far it goes.
@@ -100,7 +101,9 @@ changelog_progress as (
         max_by(_batch_id, _seq) as last_batch_id,
         max_by(_statistics, _seq) as _statistics,
         -- Not the last one's: its batch may have been staged before a compaction.
-        max(_statistics.since) as since
+        max(_statistics.since) as since,
+        count(*) as progress_count,
+        size(collect_set(_seq)) as batch_count
     from {{ changelog }}
     where _kind = 'progress'
 
@@ -188,7 +191,8 @@ select
     {{ 'correction_count' if corrections else '0 as correction_count' }},
     {{ 'partitions' if is_reclocked else 'null as partitions' }},
     since,
-    _statistics.definition as settled_definition
+    _statistics.definition as settled_definition,
+    progress_count <> last_seq or batch_count <> last_seq as lacks_batches
 from capped
 {%- endmacro %}
 

@@ -27,12 +27,12 @@
     {%- set of_value = trueup._hash_terms(
         values + [{'name': '_error', 'type': 'string'}], prefix ~ ('_value.' if in_value else '')
     ) -%}
-    {%- set terms = (of_key.hashed + of_value.hashed) | join(', ') -%}
+    {%- set checksum = 'xxhash64(' ~ (of_key.hashed + of_value.hashed) | join(', ') ~ ')' -%}
 named_struct(
             'bucket', {{ trueup.bucket_expr(unique_key, columns, alias) }},
             'length', cast({{ (of_key.lengths + of_value.lengths) | join(' + ') }} as bigint),
-            'checksum', xxhash64({{ terms }}),
-            'mark', xxhash64('mark', {{ terms }})
+            'checksum', {{ checksum }},
+            'mark', xxhash64({{ checksum }})
         )
 {%- endmacro %}
 
@@ -63,7 +63,8 @@ cast(pmod(xxhash64({{ terms | join(', ') }}), {{ trueup._bucket_count() }}) as i
 
 {#-
     What is hashed of columns, and their lengths in bytes: lists of SQL expressions. A hash passes
-    over nulls, so each value that is there comes after the name of its column.
+    over nulls, so each value that is there comes after a number for the name of its column, which
+    Spark works out once a query.
 -#}
 {% macro _hash_terms(columns, prefix) -%}
     {%- set terms = {'hashed': [], 'lengths': []} -%}
@@ -71,7 +72,8 @@ cast(pmod(xxhash64({{ terms | join(', ') }}), {{ trueup._bucket_count() }}) as i
         {%- set value = prefix ~ trueup._quote(column.name) -%}
         {%- set widest = trueup._widest_expr(value, column.type) -%}
         {%- do terms.hashed.append(
-            'if(' ~ value ~ ' is null, null, ' ~ trueup._literal(column.name | lower) ~ '), '
+            'if(' ~ value ~ ' is null, null, xxhash64('
+            ~ trueup._literal(column.name | lower) ~ ')), '
             ~ widest.value
         ) -%}
         {%- set length = 'octet_length(' ~ widest.value ~ ')' if widest.is_text else '8' -%}

@@ -1,10 +1,12 @@
 {#-
     CTEs that compare rows with the certificate of the batch `seq`, bucket by bucket. `rows` is a
-    relation with `_digest` and `_diff`. They end with `wrong_buckets`: one row, whose `buckets` is
-    the list of those that differ, in JSON.
+    relation with `_digest` and `_diff`. They end with `wrong_buckets`, one row: `buckets` is the
+    list of those that differ, in JSON, `surplus` how many rows there are more than certified.
+
+    Certificates are linear: the rows less what they should add up to leave nothing where all is well.
 -#}
 {% macro find_wrong_buckets(rows, changelog, seq) -%}
-expected as (
+certified as (
 
     {{ trueup.select_certificate(changelog, seq) | indent }}
 
@@ -13,27 +15,29 @@ expected as (
 entries as (
 
     {{ trueup.certify_rows(rows) | indent }}
-
-),
-
-held as (
-
-    {{ trueup.add_up_certificates('entries') | indent }}
+    union all
+    select
+        bucket,
+        {% for name in trueup._certificate_sums() -%}
+        -{{ name }} as {{ name }},
+        {% endfor -%}
+        value_xor
+    from certified
 
 ),
 
 wrong as (
 
-    select coalesce(expected.bucket, held.bucket) as bucket
-    from expected
-    full outer join held on expected.bucket = held.bucket
-    where not ({{ trueup._same_sums_expr('expected', 'held') }})
+    {{ trueup.add_up_certificates('entries') | indent }}
 
 ),
 
 wrong_buckets as (
 
-    select to_json(sort_array(collect_list(bucket))) as buckets from wrong
+    select
+        to_json(sort_array(collect_list(bucket))) as buckets,
+        coalesce(sum(diff_sum), 0) as surplus
+    from wrong
 
 )
 {%- endmacro %}

@@ -175,7 +175,7 @@ where
         shard.state, shard.changelog, shard.unique_key, columns, frontier.last_seq, upper
     ) -%}
     {%- set is_restored = shard.is_state_lost or found.is_progress_wrong -%}
-    {%- if not (found.buckets or is_restored or found.are_batches_wrong) -%}
+    {%- if not (found.buckets or is_restored or frontier.lacks_batches) -%}
         {{ return(none) }}
     {%- endif -%}
     {%- do trueup.require_sound_changelog(shard.changelog, shard.unique_key, columns) -%}

@@ -6,18 +6,29 @@
 {#-
     What is wrong with the state at the batch `seq`. A dict: `buckets`, the list of those that
     differ from the certificate; `is_progress_wrong`, whether it has another progress row than the
-    one it should; `are_batches_wrong`, whether the changelog has not one progress row a batch.
+    one it should.
 -#}
 {% macro get_differences(state, changelog, unique_key, columns, seq, upper) -%}
-    {%- set found = run_query(trueup.differences_sql(
-        state, changelog, unique_key, columns, seq, upper
-    )).rows[0].dict() -%}
-    {%- do found.update({'buckets': fromjson(found.buckets)}) -%}
-    {{ return(found) }}
+    {%- set query = trueup.differences_sql(state, changelog, unique_key, columns, seq, upper) -%}
+    {%- set buckets = fromjson(run_query(query).rows[0][0]) -%}
+    {%- set progress = trueup._progress_bucket() -%}
+    {{ return({
+        'buckets': buckets | reject('eq', progress) | list,
+        'is_progress_wrong': progress in buckets,
+    }) }}
 {%- endmacro %}
 
 
-{#- The select behind `get_differences`: one row, the buckets in JSON. -#}
+{#- The bucket of the progress row of a state, which is in none of the buckets of keys. -#}
+{% macro _progress_bucket() -%}
+    {{ return(-1) }}
+{%- endmacro %}
+
+
+{#-
+    The select behind `get_differences`: one row, the buckets in JSON. Rows and progress row are read
+    by one statement, so that they are of one moment.
+-#}
 {% macro differences_sql(state, changelog, unique_key, columns, seq, upper) -%}
 with
 
@@ -30,35 +41,38 @@ state_rows as (
     from {{ state }}
     where not (_kind <=> 'progress')
 
-),
+    union all
 
-{{ trueup.find_wrong_buckets('state_rows', changelog, seq) }},
-
-state_progress as (
-
-    select count(*) <> 1 or not (max(struct(_seq, _upper)) <=> named_struct(
-        '_seq', cast({{ seq }} as bigint), '_upper', cast({{ upper }} as bigint)
-    )) as is_progress_wrong
+    select
+        1 as _diff,
+        {{ trueup.progress_digest_expr('_seq', '_upper') }} as _digest
     from {{ state }}
     where _kind = 'progress'
 
+    union all
+
+    -- What the progress row should be is taken away.
+    select
+        -1 as _diff,
+        {{ trueup.progress_digest_expr(seq, upper) }} as _digest
+
 ),
 
-changelog_progress as (
+{{ trueup.find_wrong_buckets('state_rows', changelog, seq) }}
 
-    select count(*) <> {{ seq }} or count(distinct _seq) <> {{ seq }} as are_batches_wrong
-    from {{ changelog }}
-    where _kind = 'progress'
+select buckets from wrong_buckets
+{%- endmacro %}
 
-)
 
-select
-    buckets,
-    is_progress_wrong,
-    are_batches_wrong
-from wrong_buckets
-cross join state_progress
-cross join changelog_progress
+{#- The digest of a progress row of a state, as an SQL expression. -#}
+{% macro progress_digest_expr(seq, upper) -%}
+    {%- set checksum = 'xxhash64(cast(' ~ seq ~ ' as bigint), cast(' ~ upper ~ ' as bigint))' -%}
+named_struct(
+            'bucket', {{ trueup._progress_bucket() }},
+            'length', 0L,
+            'checksum', {{ checksum }},
+            'mark', xxhash64({{ checksum }})
+        )
 {%- endmacro %}
 
 

@@ -19,18 +19,7 @@ with
 
 desired as (
 
-    {% set in_doubt = trueup._session_name(collection, 'desired_in_doubt') -%}
-    {% if trueup._is_by_select(collection) -%}
-    select
-        {{ columns }},
-        max(_ts) as _ts,
-        if(count(*) > 1, {{ trueup.duplicate_key_expr(collection, identity) }}, any_value(_value))
-            as _value
-    from {{ in_doubt }}
-    group by {{ columns }}
-    {%- else -%}
-    select * from {{ in_doubt }}
-    {%- endif %}
+    select * from {{ trueup._session_name(collection, 'desired_in_doubt') }}
 
 ),
 
@@ -76,17 +65,4 @@ select
     {{ frontier }}.tick as _ts,
     {{ frontier }}.last_batch_id as _after_batch_id
 from wrong
-{%- endmacro %}
-
-
-{#- Stops the comparison at a key that a select has more than once. -#}
-{% macro duplicate_key_expr(collection, identity) -%}
-raise_error(concat(
-            {{ trueup._literal('duplicate key: ' ~ collection ~ '_desired has ') }}, count(*),
-            ' rows of the key ',
-            left(to_json(
-                struct({{ trueup._column_list(identity[:-1]) }}), map('ignoreNullFields', 'false')
-            ), 200),
-            '; nothing is staged: a row must be the only one of its key'
-        ))
 {%- endmacro %}

@@ -1,27 +1,45 @@
 {#-
     The gate: desired and persisted are joined only in the buckets of keys in which what is desired
     does not add up to the certificate of the last batch. Where nothing is wrong that is one scan of
-    what is desired, without a shuffle of its rows.
+    what is desired, without a shuffle of its rows. Where most buckets differ it is paid on top, so it
+    is left out where that is to be expected.
 -#}
 
 {#-
-    The buckets to compare, as a list; none for all of them: where the log does not hold all keys,
-    or the certificate has updates of open ticks, it says nothing of what is desired.
+    What there is to compare. A dict: `buckets`, a list, or none for all of them; `surplus`, how many
+    rows are desired more than are persisted, none where that is not known.
+
+    All buckets are compared at once where the certificate says nothing of what is desired (the log
+    does not hold all keys, or open ticks were written), and where rows of most buckets are likely to
+    be wrong: in the first run, and after a change of the code.
 -#}
-{% macro get_buckets_in_doubt(collection, shard, columns, options) -%}
-    {%- if options.log == 'partial' or shard.frontier.has_provisional -%}
-        {{ return(none) }}
+{% macro get_doubts(collection, shard, columns, options) -%}
+    {%- set frontier = shard.frontier -%}
+    {%- set desired = trueup._session_name(collection, 'desired') -%}
+    {%- if 'reason' in frontier -%}
+        {{ return({'buckets': [], 'surplus': 0}) }}
+    {%- elif options.log == 'partial' or frontier.has_provisional or frontier.last_seq == 0 -%}
+        {{ return({'buckets': none, 'surplus': none}) }}
+    {%- elif frontier.definition != frontier.settled_definition -%}
+        {#- Of commands there is one value of each key, because they are folded. -#}
+        {%- set row_count = run_query('select count(*) from ' ~ shard.commands).rows[0][0]
+            if shard.is_by_select else none -%}
+        {{ return({
+            'buckets': none,
+            'surplus': none if row_count is none else row_count - frontier.records_indexed,
+        }) }}
     {%- endif -%}
-    {%- set query = trueup.buckets_in_doubt_sql(
-        trueup._session_name(collection, 'desired'), shard.changelog, shard.unique_key, columns,
-        shard.frontier.last_seq
-    ) -%}
-    {{ return(fromjson(run_query(query).rows[0][0])) }}
+    {%- set found = run_query(trueup.doubts_sql(
+        desired, shard.changelog, shard.unique_key, columns, frontier.last_seq
+    )).rows[0] -%}
+    {%- set buckets = fromjson(found[0]) -%}
+    {%- set are_most = buckets | length > trueup._bucket_count() / 2 -%}
+    {{ return({'buckets': none if are_most else buckets, 'surplus': found[1]}) }}
 {%- endmacro %}
 
 
-{#- The select behind `get_buckets_in_doubt`: one row, the buckets in JSON. -#}
-{% macro buckets_in_doubt_sql(desired, changelog, unique_key, columns, seq) -%}
+{#- The select behind `get_doubts`: one row, the buckets in JSON and the surplus. -#}
+{% macro doubts_sql(desired, changelog, unique_key, columns, seq) -%}
 with
 
 digested as (
@@ -36,7 +54,10 @@ digested as (
 
 {{ trueup.find_wrong_buckets('digested', changelog, seq) }}
 
-select buckets from wrong_buckets
+select
+    buckets,
+    surplus
+from wrong_buckets
 {%- endmacro %}
 
 

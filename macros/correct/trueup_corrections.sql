@@ -27,16 +27,22 @@
         {%- set columns = trueup.follow_columns(shard, options) -%}
         {%- set healed = trueup.verify_and_heal(shard, columns, target_relation, options) -%}
         {%- if options.late == 'correct' -%}
-            {%- do trueup.compare(
+            {%- set surplus = trueup.compare(
                 collection, shard, columns, target_relation, options, keeps_edits=healed
             ) -%}
         {%- else -%}
             {%- do trueup._no_op('nothing to correct') -%}
         {%- endif -%}
         {%- if healed or options.late == 'correct' -%}
-            {%- do trueup._report(trueup.get_correction_report(
-                target_relation, [healed, shard.frontier.get('reason')]
-            )) -%}
+            {%- set found = trueup.count_corrections(target_relation, shard.unique_key) -%}
+            {%- if is_by_select -%}
+                {%- do trueup.require_all_accounted_for(
+                    collection, shard, target_relation, surplus, found
+                ) -%}
+            {%- endif -%}
+            {%- do trueup._report(
+                [found.report, healed, shard.frontier.get('reason')] | select | join('; ')
+            ) -%}
             {%- do trueup._finish(target_relation) -%}
         {%- endif -%}
     {%- endif -%}
@@ -49,7 +55,8 @@
 
 {#-
     Writes the corrections that the model selects; after the edits that a heal has found, where it
-    `keeps_edits`.
+    `keeps_edits`. Returns how many rows are desired more than are persisted, none where that is not
+    known.
 -#}
 {% macro compare(collection, shard, columns, corrections, options, keeps_edits=none) -%}
     {%- set frontier = shard.frontier -%}
@@ -63,10 +70,9 @@
         collection, shard, trueup._value_names(columns, shard.unique_key), options
     ) -%}
     {%- do trueup.create_desired_view(collection, shard, columns, options) -%}
+    {%- set doubts = trueup.get_doubts(collection, shard, columns, options) -%}
     {%- do trueup.create_views_in_doubt(
-        collection, shard.unique_key, columns,
-        [] if 'reason' in frontier
-            else trueup.get_buckets_in_doubt(collection, shard, columns, options)
+        collection, shard.unique_key, columns, doubts.buckets
     ) -%}
     {%- call statement('main') -%}
         {%- if keeps_edits -%}
@@ -79,21 +85,38 @@ insert into {{ corrections }} by name {{ compiled_code }}
         {%- do run_query(trueup.set_properties_sql(corrections, properties)) -%}
     {%- endif -%}
     {%- do trueup.drop_kept_steps(shard.extras) -%}
+    {{ return(doubts.surplus) }}
 {%- endmacro %}
 
 
-{#- How many corrections there are, by cause, and what else to say, for dbt's line of the model. -#}
-{% macro get_correction_report(corrections, notes=[]) -%}
-    {%- set counts = [] -%}
+{#-
+    Counts the corrections. A dict: `report`, how many there are by cause, for dbt's line of the
+    model; of those that are for the next batch `gained`, how many rows it adds by them, less those
+    that it takes away, and `repeated`, how many are not the first of their key.
+-#}
+{% macro count_corrections(corrections, unique_key) -%}
+    {%- set counts, gained, repeated = [], [0], [0] -%}
     {%- set query -%}
-select coalesce(_cause, 'changed') as cause, count(*)
+select
+    coalesce(_cause, 'changed') as cause,
+    count(*) as correction_count,
+    count(_desired) - count(_persisted) as gained,
+    count(*) - count(distinct struct({{ trueup._column_list(unique_key + ['_error_key']) }}))
+        as repeated
 from {{ corrections }}
 group by _cause
 order by cause
     {%- endset -%}
     {%- for row in run_query(query) -%}
         {%- do counts.append(row[1] ~ ' ' ~ row[0]) -%}
+        {%- if row[0] != 'external_edit' -%}
+            {%- do gained.append(row[2]) -%}
+            {%- do repeated.append(row[3]) -%}
+        {%- endif -%}
     {%- endfor -%}
-    {%- set report = 'corrections: ' ~ (counts | join(', ') or 'none') -%}
-    {{ return(([report] + notes | select | list) | join('; ')) }}
+    {{ return({
+        'report': 'corrections: ' ~ (counts | join(', ') or 'none'),
+        'gained': gained | sum,
+        'repeated': repeated | sum,
+    }) }}
 {%- endmacro %}

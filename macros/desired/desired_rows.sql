@@ -46,21 +46,3 @@ from {{ desired }}
     {%- endif -%}
     {%- do trueup._require_user_columns(columns, collection ~ '_desired') -%}
 {%- endmacro %}
-
-
-{#- Raises where a select has a key more than once: before a rebase drops what it would replace. -#}
-{% macro require_unique_keys(collection, rows, unique_key) -%}
-    {%- set key = trueup._column_list(unique_key) -%}
-    {%- set query -%}
-select to_json(struct({{ key }}), map('ignoreNullFields', 'false'))
-from {{ rows }}
-group by {{ key }}
-having count(*) > 1
-limit 1
-    {%- endset -%}
-    {%- for row in run_query(query) -%}
-        {%- do trueup._refuse(
-            'Each row of ' ~ collection ~ '_desired', 'the only one of its key', row[0]
-        ) -%}
-    {%- endfor -%}
-{%- endmacro %}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -112,3 +113,36 @@ def test_a_later_run_killed_after_any_write_loses_nothing(project: Project) -> N
         if ended:
             break
     assert statement_no > 5, "the run has become shorter: are all of its writes still here?"
+
+
+def test_a_run_of_a_select_killed_after_any_write_loses_nothing(project: Project) -> None:
+    table = "kills.counts_input"
+    project.sql(f"create table {table} using iceberg as select 'always' as k, 0 as n")
+    counted = f"select k, count(*) as c, max(n) as last from {table} group by k"
+    project.add_select("counts", counted, ["k"])
+    project.run("models/counts")
+    shard = ["counts_corrections", "counts_batch", "counts_changelog", "counts_state"]
+    for statement_no in count(1, STRIDE):
+        # A key that changes, one that comes, one that goes.
+        gone = f"new {statement_no - STRIDE}"
+        project.sql(f"delete from {table} where k = '{gone}'")
+        project.sql(
+            f"insert into {table} values ('always', {statement_no}), ('new {statement_no}', 1)"
+        )
+        with killed_after(statement_no) as written:
+            project.run(*shard, fails=None)
+        ended = len(written) < statement_no
+        project.run(*shard)
+        rows = [tuple(row) for row in project.sql(counted)]
+        updates = project.updates("counts")
+        check_laws(updates)
+        assert multiset(project.rows("counts")) == multiset(rows)
+        sums = Counter[tuple[Any, ...]]()
+        for update in updates:
+            sums[(update.key or ()) + (update.value or ())] += update.diff
+        assert +sums == Counter(rows)
+        progress = project.progress("counts")
+        assert [row["_seq"] for row in progress] == list(range(1, len(progress) + 1))
+        if ended:
+            break
+    assert statement_no > 8, "the run has become shorter: are all of its writes still here?"

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.acceptance import Column, multiset
 from tests.conftest import ROOT
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 ROUNDS = int(os.environ.get("TRUEUP_RACES", "20"))
+SELECT_ROUNDS = max(4, ROUNDS // 4)
 KEYS = 5
 
 LOST = ("upper mismatch: ", "state moved: ", "another run made ")
@@ -34,6 +35,23 @@ def log() -> list[Command]:
     ]
 
 
+def race(project: Project, rounds: int, *arguments: str) -> list[dict[str, Any]]:
+    """Let two processes run a project, and give what came of each run of each."""
+    command = [sys.executable, "-m", "tests.faults.racer", str(project.folder), str(rounds)]
+    racers = [
+        subprocess.Popen(
+            [*command, str(number), *arguments], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
+        for number in range(PROCESSES)
+    ]
+    outputs = [racer.communicate(timeout=1500)[0] for racer in racers]
+    runs = [
+        json.loads(line) for output in outputs for line in output.splitlines() if line[0] == "{"
+    ]
+    assert len(runs) == rounds * PROCESSES
+    return runs
+
+
 def test_two_runs_at_once_never_write_a_batch_twice_and_lose_nothing(
     new_project: Callable[[str], Project],
 ) -> None:
@@ -42,18 +60,9 @@ def test_two_runs_at_once_never_write_a_batch_twice_and_lose_nothing(
     project.append("race", log())
     project.run(until=0)
 
-    command = [sys.executable, "-m", "tests.faults.racer", str(project.folder), str(ROUNDS)]
-    racers = [
-        subprocess.Popen([*command, str(number)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-        for number in range(PROCESSES)
-    ]
-    outputs = [racer.communicate(timeout=1500)[0] for racer in racers]
-    rounds = [
-        json.loads(line) for output in outputs for line in output.splitlines() if line[0] == "{"
-    ]
+    rounds = race(project, ROUNDS)
     project.run()
 
-    assert len(rounds) == ROUNDS * PROCESSES
     losers = [one for one in rounds if not one["success"]]
     for loser in losers:
         assert any(text in said for said in loser["said"] for text in LOST), loser["said"]
@@ -69,3 +78,31 @@ def test_two_runs_at_once_never_write_a_batch_twice_and_lose_nothing(
     assert len(updates) == len(oracle.changelog)
     assert multiset(project.rows("race")) == multiset(oracle.rows)
     assert losers, "nobody lost: the processes did not race"
+
+
+def test_two_runs_of_a_select_at_once_never_write_a_difference_twice(
+    new_project: Callable[[str], Project],
+) -> None:
+    project = new_project("select_race")
+    table = "select_race.race_input"
+    project.sql(f"create table {table} using iceberg as select 0 as n")
+    counted = f"select n % 3 as k, count(*) as c, max(n) as last from {table} group by n % 3"
+    project.add_select("race", counted, ["k"])
+    project.run()
+
+    rounds = race(project, SELECT_ROUNDS, table)
+    project.run()
+
+    for one in rounds:
+        said = " ".join(one["said"])
+        assert one["success"] or any(text in said for text in (*LOST, "another run")), said
+        assert "\tat org." not in said, "a page of Java"
+    rows = [tuple(row) for row in project.sql(counted)]
+    assert len(project.sql(f"select * from {table}")) == SELECT_ROUNDS
+    assert multiset(project.rows("race")) == multiset(rows)
+    updates = project.updates("race")
+    check_laws(updates)
+    progress = project.progress("race")
+    assert [row["_seq"] for row in progress] == list(range(1, len(progress) + 1))
+    # Each row of the input makes one difference: a retraction and an addition, or the first row.
+    assert len(updates) == len(rows) + 2 * (SELECT_ROUNDS - len(rows))

@@ -28,15 +28,6 @@ def delete(ts: int, key: str) -> Command:
     return Command(ts, (1,), (key,), None)
 
 
-def add(project: Project, name: str, select: str, unique_key: list[str], **options: Any) -> None:
-    """Write the models of a collection by a select."""
-    project.write(f"models/{name}/{name}_desired.sql", select)
-    project.write(f"models/{name}/{name}.sql", f"{{{{ trueup.collection('{name}') }}}}")
-    for role in ROLES:
-        project.write(f"models/{name}/{name}_{role}.sql", f"{{{{ trueup.{role}('{name}') }}}}")
-    project.configure(**{name: {"+unique_key": unique_key, "+meta": {"trueup": options}}})
-
-
 def query_of(project: Project, name: str, select: str) -> None:
     """Let a collection be by another select."""
     project.write(f"models/{name}/{name}_desired.sql", select)
@@ -65,7 +56,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
     project = new_project("desired")
     project.add_collection("items", [Column("k", "string")], [Column("v", "string")])
     project.append("items", [put(1, "a", "x"), put(2, "b", "x"), put(4, "c", "y")])
-    add(project, "counts", COUNTED, ["v"], of=["items"])
+    project.add_select("counts", COUNTED, ["v"], of=["items"])
     project.run()
     return project
 
@@ -190,6 +181,38 @@ def test_a_key_that_is_there_twice_is_refused_by_name(project: Project) -> None:
     assert len(project.progress("counts")) == before
 
 
+@pytest.mark.parametrize("change", ["rows", "rows and code"])
+@pytest.mark.parametrize(
+    ("rows", "key"),
+    [
+        ("('a', 1)", "a"),
+        ("('a', 7)", "a"),
+        ("('c', 3), ('c', 3)", "c"),
+        ("('c', 3), ('c', 4)", "c"),
+    ],
+    ids=["as it is", "as it is and another", "new", "new and another"],
+)
+def test_a_key_that_is_there_twice_is_found_whatever_is_persisted(
+    project: Project, rows: str, key: str, change: str
+) -> None:
+    listed = "select v, n from {{ target.schema }}.listed_input"
+    project.sql("create or replace table {}.listed_input as select 'a' as v, 1 as n")
+    project.add_select("listed", listed, ["v"])
+    project.run("models/listed")
+    assert multiset(project.rows("listed")) == multiset([("a", 1)])
+    before = len(project.progress("listed"))
+    project.sql(f"insert into {{}}.listed_input values {rows}")
+    if change == "rows and code":
+        query_of(project, "listed", f"{listed} -- once more")
+    project.run("models/listed", fails=True)
+    said = "\n".join(project.messages)
+    assert f'duplicate key: listed_desired has 2 rows of the key {{"v":"{key}"}}' in said
+    assert project.sql("select * from {}.listed_corrections") == []
+    # Nothing is left that a batch could take in.
+    project.run("listed_batch", "listed_changelog", "listed_state")
+    assert len(project.progress("listed")) == before
+
+
 def test_a_lost_race_is_no_error(project: Project) -> None:
     project.append("items", [put(12, "h", "late")])
     project.run("models/items")
@@ -217,7 +240,7 @@ def test_a_rebase_begins_again_with_what_the_select_says(project: Project) -> No
 
 
 def test_without_other_collections_a_tick_is_a_millisecond(project: Project) -> None:
-    add(project, "clock", "select v, count(*) as n from {{ ref('items') }} group by v", ["v"])
+    project.add_select("clock", "select v, count(*) as n from {{ ref('items') }} group by v", ["v"])
     began = int(time.time() * 1000)
     project.run(*shard("clock"), "clock")
     upper = project.progress("clock")[-1]["_upper"]
@@ -231,8 +254,7 @@ def test_without_other_collections_a_tick_is_a_millisecond(project: Project) -> 
 
 
 def test_a_view_with_a_schedule_changes_at_its_refreshes_alone(project: Project) -> None:
-    add(
-        project,
+    project.add_select(
         "hourly",
         COUNTED,
         ["v"],
@@ -255,7 +277,7 @@ def test_a_view_with_a_schedule_changes_at_its_refreshes_alone(project: Project)
 
 
 def test_a_view_whose_last_refresh_is_past_is_final(project: Project) -> None:
-    add(project, "once", COUNTED, ["v"], of=["items"], refresh={"at": [10]})
+    project.add_select("once", COUNTED, ["v"], of=["items"], refresh={"at": [10]})
     project.run(*shard("once"), "once")
     rows = multiset(project.rows("once"))
     assert [row["_upper"] for row in project.progress("once")] == [11]
@@ -266,7 +288,7 @@ def test_a_view_whose_last_refresh_is_past_is_final(project: Project) -> None:
 
 
 def test_a_mass_change_is_stopped_until_it_is_approved(project: Project) -> None:
-    add(project, "guarded", COUNTED, ["v"], of=["items"], max_retractions=0.5)
+    project.add_select("guarded", COUNTED, ["v"], of=["items"], max_retractions=0.5)
     project.run(*shard("guarded"), "guarded")
     before = multiset(project.rows("guarded"))
     project.append("items", [put(500, key, "all the same") for key in "abcdefg"])
@@ -304,7 +326,7 @@ def test_nulls_in_a_key_are_values_and_columns_follow_the_select(project: Projec
     rows = "select cast(null as string) as V, 1 as W, 'a' as x union all select 'b', null, 'b'"
     # What only logs have means nothing here, and may be set for the whole folder.
     ignored = {"eager": True, "errors": "fail", "inline_errors": "problem", "null_keys": "error"}
-    add(project, "wide", rows, ["v", "w"], max_retractions=0, on_conflict="fail", **ignored)
+    project.add_select("wide", rows, ["v", "w"], max_retractions=0, on_conflict="fail", **ignored)
     project.run(*shard("wide"), "wide")
     assert multiset(project.rows("wide")) == multiset([(None, 1, "a"), ("b", None, "b")])
     query_of(project, "wide", f"select *, 1.5D as y from ({rows}) union all select 'c', 3, 'c', 2")
@@ -354,7 +376,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 
 def test_what_cannot_be_a_collection_is_refused(project: Project) -> None:
     for number, (select, options, _) in enumerate(REFUSED.values()):
-        add(project, f"bad{number}", select, ["v"], **options)
+        project.add_select(f"bad{number}", select, ["v"], **options)
     twice = [*REFUSED].index("twice")
     call = "trueup.commands('desired.items_log', ts='log_ts', sequence_by=['log_order'])"
     project.write(f"models/bad{twice}/bad{twice}_commands.sql", f"{{{{ {call} }}}}")

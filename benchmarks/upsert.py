@@ -1,0 +1,398 @@
+"""Upserts side by side with what users would pick instead, on the same data, in one process.
+
+    python -m benchmarks.upsert [--rows N ...] [--share PERCENT ...] [--keys scattered clustered]
+                                [--rounds N] [--only WAY ...] [--json FILE]
+
+A table of `--rows` rows with 8 value columns takes one batch of commands a round: three commands a
+key, a tenth of the keys deleted. Every way takes the same batch in turn, the first one is another
+each round; the first two rounds are not counted. Printed are the median seconds of each way, and
+its ratio to dbt's incremental merge on Delta. With more than one size, share or kind of keys each
+combination starts from new tables.
+"""
+
+# ruff: noqa: S608 - all SQL is made of names that stand here
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import pyspark
+import yaml
+from dbt.cli.main import dbtRunner
+from dbt_trueup import session
+from pyspark.sql import SparkSession
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dbt.contracts.graph.manifest import Manifest
+
+PACKAGE = Path(__file__).parents[1]
+WARM_ROUNDS = 2
+COMMANDS_PER_KEY = 3
+BASE = "incremental merge, Delta"
+"""The way that the others are set against."""
+PACKAGES = (
+    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+    "org.xerial:sqlite-jdbc:3.50.3.0",
+    "io.delta:delta-spark_4.1_2.13:4.4.0",
+)
+VALUES = {
+    "v1": "cast(pmod({h}, 1000) as int)",
+    "v2": "{h}",
+    "v3": "concat('name-', pmod({h}, 9973))",
+    "v4": "sha1(cast({h} as string))",
+    "v5": "cast(pmod({h}, 100000) as decimal(12, 2))",
+    "v6": "timestamp_micros(1700000000000000 + pmod({h}, 1000000) * 1000000)",
+    "v7": "cast(pmod({h}, 1000000) as double) / 3",
+    "v8": "pmod({h}, 2) = 0",
+}
+"""The value columns, each made of a hash of the command."""
+ICEBERG = {
+    "format-version": "3",
+    "write.delete.mode": "merge-on-read",
+    "write.update.mode": "merge-on-read",
+    "write.merge.mode": "merge-on-read",
+}
+"""The table properties that trueup sets, for the peers on Iceberg, too."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What a run of the benchmark measures."""
+
+    rows: int
+    share: float
+    keys: str
+
+    @property
+    def batch_keys(self) -> int:
+        """How many keys a batch touches."""
+        return max(1, round(self.rows * self.share / 100))
+
+    def __str__(self) -> str:
+        """Name it in one line."""
+        return f"{self.rows:,} rows, {self.share:g} % of the keys, {self.keys}"
+
+
+def main() -> None:
+    """Print all figures."""
+    arguments = parse()
+    session.install()
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        spark = start(Path(folder))
+        loads = [
+            Workload(rows, share, keys)
+            for rows in arguments.rows
+            for share in arguments.share
+            for keys in arguments.keys
+        ]
+        for number, workload in enumerate(loads):
+            bench = Bench(spark, Path(folder) / f"project_{number}", workload)
+            seconds = bench.measure(arguments.rounds, arguments.only)
+            show(workload, seconds)
+            found.append({"workload": asdict(workload), "seconds": seconds})
+    if arguments.json:
+        versions = {"pyspark": pyspark.__version__, "packages": PACKAGES}
+        Path(arguments.json).write_text(json.dumps({"versions": versions, "runs": found}, indent=1))
+
+
+def parse() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 5_000_000])
+    parser.add_argument("--share", type=float, nargs="+", default=[1.0])
+    parser.add_argument("--keys", nargs="+", default=["scattered"])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", nargs="+", help="the first letters of the ways to measure")
+    parser.add_argument("--json", help="a file for the raw seconds")
+    return parser.parse_args()
+
+
+def start(folder: Path) -> SparkSession:
+    """Start a session of two cores with both table formats, each with a catalog of its own."""
+    settings = {
+        "spark.master": "local[2]",
+        "spark.driver.memory": "4g",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": f"{folder}/delta",
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.trueup.jvm_log": f"{folder}/spark.log",
+        "spark.jars.packages": ",".join(PACKAGES),
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions."
+        "IcebergSparkSessionExtensions,io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.defaultCatalog": "lake",
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.type": "jdbc",
+        "spark.sql.catalog.lake.uri": f"jdbc:sqlite:{folder}/catalog.db",
+        "spark.sql.catalog.lake.jdbc.schema-version": "V1",
+        "spark.sql.catalog.lake.cache-enabled": "false",
+        "spark.sql.catalog.lake.warehouse": f"{folder}/lake",
+    }
+    builder = SparkSession.builder
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+class Bench:
+    """The tables and the dbt project of one workload, and the ways to upsert into them."""
+
+    def __init__(self, spark: SparkSession, folder: Path, workload: Workload) -> None:
+        """Make the log with the first commands."""
+        self.spark, self.folder, self.workload = spark, folder, workload
+        self.schema = folder.name
+        self.tick = 0
+        spark.sql(f"create schema lake.{self.schema}")
+        spark.sql(f"create schema spark_catalog.{self.schema}")
+        self.log, self.commands = f"lake.{self.schema}.log", f"lake.{self.schema}.batch_commands"
+        self.write_log(f"select id as k, 0 as c from range(0, {workload.rows}, 1, 4)", create=True)
+        self.manifest = self.make_project()
+
+    def write_log(self, keys: str, *, create: bool = False) -> None:
+        """Append commands of some keys, `k` with a number `c` each, to the log."""
+        values = ", ".join(
+            f"{value.format(h=f'xxhash64(k, c, {self.tick}L)')} as {name}"
+            for name, value in VALUES.items()
+        )
+        last = COMMANDS_PER_KEY - 1 if self.tick else -1
+        commands = f"""
+select k, cast({self.tick} as bigint) as ts, cast(c as bigint) as seq,
+    if(c = {last} and pmod(xxhash64(k, {self.tick}L), 10) = 0, 'D', 'U') as op, {values}
+from ({keys})"""
+        if create:
+            self.spark.sql(f"create table {self.log} using iceberg as {commands}")
+        else:
+            self.spark.sql(f"create or replace table {self.commands} using iceberg as {commands}")
+            self.spark.sql(f"insert into {self.log} select * from {self.commands}")
+
+    def next_batch(self) -> None:
+        """Append one batch to the log."""
+        self.tick += 1
+        rows, count = self.workload.rows, self.workload.batch_keys
+        if self.workload.keys == "scattered":
+            key = f"pmod(xxhash64(id, {self.tick}L), {rows})"
+            keys = f"select distinct {key} as k from range(0, {count}, 1, 4)"
+        else:
+            # Half of the keys are new, half are the ones before them.
+            last = rows + (self.tick - 1) * (count // 2)
+            keys = f"select id as k from range({last - count // 2}, {last + count // 2}, 1, 4)"
+        self.write_log(f"select k, explode(array(0, 1, 2)) as c from ({keys})")
+
+    def make_project(self) -> Manifest:
+        """Write the dbt project of trueup and of dbt's own incremental models, and parse it."""
+        models = self.folder / "models"
+        (models / "ours").mkdir(parents=True)
+        (self.folder / "dbt_packages").mkdir()
+        (self.folder / "dbt_packages" / "trueup").symlink_to(PACKAGE)
+        columns = json.dumps(list(VALUES))
+        call = f"relation='{self.log}', ts='ts', sequence_by=['seq'], delete_when=\"op = 'D'\""
+        (models / "ours" / "ours_commands.sql").write_text(
+            f"{{{{ trueup.commands({call}, columns={columns}) }}}}"
+        )
+        for role in ("corrections", "batch", "changelog", "state"):
+            (models / "ours" / f"ours_{role}.sql").write_text(f"{{{{ trueup.{role}('ours') }}}}")
+        for name, text in self.peers().items():
+            (models / f"{name}.sql").write_text(text)
+        project = {
+            "name": self.schema,
+            "profile": "bench",
+            "flags": {"send_anonymous_usage_stats": False},
+            "models": {self.schema: {"ours": {"+unique_key": ["k"]}}},
+        }
+        (self.folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
+        target = {"type": "spark", "method": "session", "host": "localhost", "threads": 1}
+        outputs = {
+            "lake": {**target, "schema": self.schema},
+            "delta": {**target, "schema": f"spark_catalog.{self.schema}"},
+        }
+        profiles = {"bench": {"target": "lake", "outputs": outputs}}
+        (self.folder / "profiles.yml").write_text(yaml.safe_dump(profiles))
+        parsed = dbtRunner().invoke(["parse", *self.flags()])
+        assert parsed.success, parsed.exception  # noqa: S101
+        return parsed.result  # type: ignore[return-value]
+
+    def flags(self) -> list[str]:
+        """Give dbt's flags for the project."""
+        folder = str(self.folder)
+        return ["--project-dir", folder, "--profiles-dir", folder, "--quiet", "--no-use-colors"]
+
+    def peers(self) -> dict[str, str]:
+        """Give the models that most projects write, by name: one a format, and the rebuild."""
+        select = f"""
+select {", ".join(("k", *VALUES))}, op, ts
+from (
+    select *, row_number() over (partition by k order by ts desc, seq desc) as rn
+    from {self.log}
+    {{% if is_incremental() %}}where ts > (select max(ts) from {{{{ this }}}}){{% endif %}}
+)
+where rn = 1"""
+        properties = json.dumps(ICEBERG)
+        merge = "materialized='incremental', incremental_strategy='merge', unique_key='k'"
+        rebuilt = select[: select.index("    {%")] + select[select.index(")\nwhere") :]
+        return {
+            "peer_delta": f"{{{{ config({merge}, file_format='delta') }}}}{select}",
+            "peer_iceberg": f"{{{{ config({merge}, file_format='iceberg',"
+            f" tblproperties={properties}) }}}}{select}",
+            "rebuilt": "{{ config(materialized='table', file_format='iceberg') }}"
+            f"{rebuilt} and op <> 'D'",
+        }
+
+    def run(self, *select: str) -> None:
+        """Run some models with dbt."""
+        invoked = dbtRunner(manifest=self.manifest).invoke(
+            ["run", *self.flags(), "--select", *select]
+        )
+        assert invoked.success, (invoked.exception, invoked.result)  # noqa: S101
+
+    def ways(self) -> dict[str, Callable[[], None]]:
+        """Give the ways to bring the last batch into a table, by name."""
+        lake, delta = f"lake.{self.schema}", f"spark_catalog.{self.schema}"
+
+        def in_catalog(catalog: str, *models: str) -> None:
+            self.spark.catalog.setCurrentCatalog(catalog)
+            self.run(*models)
+            self.spark.catalog.setCurrentCatalog("lake")
+
+        return {
+            "trueup, Iceberg": partial(
+                in_catalog, "lake", "ours_batch", "ours_changelog", "ours_state"
+            ),
+            "what verify adds, Iceberg": partial(in_catalog, "lake", "ours_corrections"),
+            "incremental merge, Delta": partial(in_catalog, "spark_catalog", "peer_delta"),
+            "incremental merge, Iceberg": partial(in_catalog, "lake", "peer_iceberg"),
+            "MERGE by hand, Delta": partial(self.merge, f"{delta}.merged"),
+            "MERGE by hand, Iceberg": partial(self.merge, f"{lake}.merged"),
+            "MERGE and change feed, Delta": partial(self.merge, f"{delta}.fed"),
+            "MERGE and changelog view, Iceberg": self.merge_and_list_changes,
+            "rebuild, Iceberg": partial(in_catalog, "lake", "rebuilt"),
+            "limit: read the keys, write the batch": self.touch,
+        }
+
+    def load(self) -> None:
+        """Make the tables of the ways that are written by hand, from the first commands."""
+        first = f"select {', '.join(('k', *VALUES))} from {self.log}"
+        properties = ", ".join(f"'{name}' = '{value}'" for name, value in ICEBERG.items())
+        copied = properties.replace("merge-on-read", "copy-on-write")
+        lake, delta = f"lake.{self.schema}", f"spark_catalog.{self.schema}"
+        for table, how in {
+            f"{delta}.merged": "using delta",
+            f"{lake}.merged": f"using iceberg tblproperties ({properties})",
+            f"{delta}.fed": "using delta tblproperties ('delta.enableChangeDataFeed' = 'true')",
+            f"{lake}.listed": f"using iceberg tblproperties ({copied})",
+        }.items():
+            self.spark.sql(f"create table {table} {how} as {first}")
+        self.spark.sql(f"create table {lake}.written using iceberg as {first} limit 0")
+
+    def merge(self, table: str) -> None:
+        """MERGE the deduplicated batch."""
+        columns = ", ".join(("k", *VALUES))
+        self.spark.sql(f"""
+merge into {table} as t
+using (
+    select * from (
+        select *, row_number() over (partition by k order by ts desc, seq desc) as rn
+        from {self.commands}
+    ) where rn = 1
+) as s
+on t.k = s.k
+when matched and s.op = 'D' then delete
+when matched then update set {", ".join(f"{name} = s.{name}" for name in VALUES)}
+when not matched and s.op <> 'D' then insert ({columns})
+    values ({", ".join(f"s.{name}" for name in ("k", *VALUES))})""")
+
+    def merge_and_list_changes(self) -> None:
+        """MERGE, and write what Iceberg says has changed; that reads no merge-on-read tables."""
+        table = f"lake.{self.schema}.listed"
+        newest = f"select snapshot_id from {table}.snapshots order by committed_at desc limit 1"
+        before = self.spark.sql(newest).collect()[0][0]
+        self.merge(table)
+        after = self.spark.sql(newest).collect()[0][0]
+        self.spark.sql(
+            f"call lake.system.create_changelog_view(table => '{self.schema}.listed',"
+            f" changelog_view => 'listed_changes', options => map('start-snapshot-id', '{before}',"
+            f" 'end-snapshot-id', '{after}'), identifier_columns => array('k'))"
+        )
+        changes = f"{table}_changes"
+        how = "insert into" if self.spark.catalog.tableExists(changes) else "create table"
+        using = "" if how == "insert into" else " using iceberg as"
+        self.spark.sql(f"{how} {changes}{using} select * from listed_changes")
+
+    def touch(self) -> None:
+        """Do what no upsert by scanning can do without."""
+        lake = f"lake.{self.schema}"
+        self.spark.sql(f"select max(k) from (select k from {lake}.merged where k >= -1)").collect()
+        columns = ", ".join(("k", *VALUES))
+        self.spark.sql(f"insert into {lake}.written select {columns} from {self.commands}")
+
+    def measure(self, rounds: int, only: list[str] | None) -> dict[str, list[float]]:
+        """Take the seconds of all ways, round by round."""
+        ways = {
+            name: way
+            for name, way in self.ways().items()
+            if only is None or name.startswith(tuple(only))
+        }
+        self.load()
+        for name, way in ways.items():
+            if "trueup" in name:
+                self.run("ours_commands", "ours_corrections")
+            if "trueup" in name or "incremental" in name:
+                way()
+        seconds: dict[str, list[float]] = {name: [] for name in ways}
+        for number in range(WARM_ROUNDS + rounds):
+            self.next_batch()
+            for name in rotated(list(ways), number):
+                began = perf_counter()
+                ways[name]()
+                if number >= WARM_ROUNDS:
+                    seconds[name].append(round(perf_counter() - began, 3))
+        self.check(ways)
+        return seconds
+
+    def check(self, ways: dict[str, Callable[[], None]]) -> None:
+        """See to it that ours and the MERGE by hand have come to the same rows."""
+        if not any("trueup" in name for name in ways) or "MERGE by hand, Iceberg" not in ways:
+            return
+        columns = ", ".join(("k", *VALUES))
+        ours = f"select {columns} from lake.{self.schema}.ours_state where _kind = 'row'"
+        theirs = f"select {columns} from lake.{self.schema}.merged"
+        both = f"({ours} except {theirs}) union all ({theirs} except {ours})"
+        assert self.spark.sql(both).count() == 0, "the ways have come to other rows"  # noqa: S101
+
+
+def rotated(names: list[str], number: int) -> Iterator[str]:
+    """Give the names, beginning with another one each round."""
+    start = number % len(names)
+    yield from names[start:] + names[:start]
+
+
+def show(workload: Workload, seconds: dict[str, list[float]]) -> None:
+    """Print the figures of one workload."""
+    base = median(seconds[BASE]) if BASE in seconds else None
+    sys.stdout.write(f"{workload}:\n")
+    for name, each in seconds.items():
+        ratio = f"{median(each) / base:5.2f}" if base else ""
+        shown = ", ".join(f"{one:.1f}" for one in each)
+        sys.stdout.write(f"  {name:40} {median(each):6.2f} s  {ratio}  ({shown})\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    logging.getLogger("py4j").setLevel(logging.ERROR)
+    main()
