@@ -17,10 +17,14 @@
 -- depends_on: {{ ref(collection ~ '_corrections') }}
 with
 
--- The one shuffle of the batch: all that follows is by key, and updates and progress reuse it.
+-- The one shuffle of the batch: all that follows is by key. Spark works out a CTE anew for each use,
+-- and would read the state for updates, progress and certificate each, unless it is not the same
+-- every time: that is what the random number, which nobody reads, is for.
 steps as (
 
-    select /*+ repartition({{ trueup._column_list(identity) }}) */ *
+    select /*+ repartition({{ trueup._column_list(identity) }}) */
+        *,
+        rand() as _step_token
     from {{ trueup._session_name(collection, 'steps') }}
 
 ),

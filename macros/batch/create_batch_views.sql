@@ -27,7 +27,7 @@
     {%- do trueup.create_steps_view(collection, 'undigested',
         trueup.select_steps(
             input, persisted, waiting if corrections, shard.unique_key, values, shard.extras,
-            shard.frontier.has_truncates, options
+            shard.frontier.has_truncates, options, is_small=trueup._is_small(shard.frontier)
         ),
         shard, values, options
     ) -%}
@@ -41,6 +41,15 @@
             trueup.select_provisional(shard.changelog, frontier, shard.unique_key, columns)
         ) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    Whether the keys of a batch fit into memory, even long ones: then each core gets all of them, and
+    the state is read where it lies. Else both are shuffled.
+-#}
+{% macro _is_small(frontier) -%}
+    {{ return(frontier.commands_ahead + frontier.correction_count <= 200000) }}
 {%- endmacro %}
 
 

@@ -6,6 +6,7 @@
     `seq`, `lower`, `upper`    the batch to mint; the first lower is the option `as_of`, and
                                `upper` is never below `lower`
     `commands_settled`         commands of the log below `lower`, now
+    `commands_ahead`           commands of the log at or past it
     `late_dropped`             of these, those that came after their tick was settled; null where
                                the log has lost commands since
     `records_indexed`          rows and errors that the state holds
@@ -171,6 +172,7 @@ select
     {%- endif %}
     null_ticks,
     commands_settled,
+    commands_ahead,
     case
         when last_seq = 0 then 0
         when commands_settled >= _statistics.commands_settled
@@ -205,6 +207,7 @@ log as (
     select
         cast(null as bigint) as log_upper,
         0 as commands_settled,
+        0 as commands_ahead,
         0 as null_ticks,
         cast(null as bigint) as last_truncate,
         cast(null as bigint) as first_truncate
@@ -212,6 +215,7 @@ log as (
     select
         max(_ts) + 1 as log_upper,
         count_if(_ts < (select lower from changelog_progress)) as commands_settled,
+        count_if(_ts >= (select lower from changelog_progress)) as commands_ahead,
         count_if(_ts is null) as null_ticks,
         max(_ts) filter (where _op = 'truncate') as last_truncate,
         min(_ts) filter (where _op = 'truncate') as first_truncate

@@ -9,10 +9,12 @@
     `input` has the commands, as `select_input` brings them into form, or is none, and `persisted`
     the values that the collection had before them; with none the fold is one from nothing.
     `corrections` is a select of step 1, or none. `values` are the names of the value columns, `extras` the columns
-    of the commands that only some logs have. Truncates touch every key: `has_truncates`.
+    of the commands that only some logs have. Truncates touch every key: `has_truncates`. With
+    `is_small` the keys of the batch go to where the state is read.
 -#}
 {% macro select_steps(
-    input, persisted, corrections, unique_key, values, extras, has_truncates, options
+    input, persisted, corrections, unique_key, values, extras, has_truncates, options,
+    is_small=false
 ) -%}
     {%- set identity = unique_key + ['_error_key'] -%}
     {%- set sequence = trueup._sequence_terms(options) -%}
@@ -29,7 +31,7 @@ with
 ,
 
 {{ trueup.read_prior(
-    persisted, identity, sequence, marks, changes_keys, every_key=has_truncates
+    persisted, identity, sequence, marks, changes_keys, every_key=has_truncates, is_small=is_small
 ) }}
 {%- endif %}
 {%- if has_truncates -%}
@@ -109,7 +111,9 @@ given as (
 
 
 {#- CTEs that put what is persisted before what is given; they end with `prior_and_given`. -#}
-{% macro read_prior(persisted, identity, sequence, marks, changes_keys, every_key) -%}
+{% macro read_prior(
+    persisted, identity, sequence, marks, changes_keys, every_key, is_small
+) -%}
     {%- set columns = trueup._column_list(identity) -%}
 {% if not every_key -%}
 -- Whose value before the batch has to be known; of a key that changes, the old one's.
@@ -127,7 +131,7 @@ touched as (
 -- Rule: the prior value is what is persisted, never what a run believes that it wrote.
 prior as (
 
-    select
+    select {%- if is_small and not every_key %} /*+ broadcast(touched) */{% endif %}
         {{ columns }},
         0 as _step,
         cast(null as bigint) as _ts,
