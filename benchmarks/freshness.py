@@ -38,7 +38,7 @@ PAUSE = 6.0
 """The most seconds from one row to the next command; a round with a change takes about as long."""
 
 ASK = 0.1
-"""Seconds from one look for the row to the next, which is one at versions: a query would compete."""
+"""Seconds from one look for the row to the next, at versions alone: a query would compete."""
 
 
 class Resting(watch.Screen):

@@ -119,8 +119,11 @@ class Project:
         began = monotonic()
         if self.manifest is None or self._files != self.files():
             self.parse()
-        # dbt writes into the manifest what it compiles, and ephemeral models it compiles but once.
-        runner = dbtRunner(manifest=self.manifest.deepcopy())
+        for node in self.manifest.nodes.values():
+            # dbt puts ephemeral models into a model once, and leaves them out of the next run.
+            if getattr(node, "extra_ctes_injected", False):
+                node.extra_ctes, node.extra_ctes_injected = [], False
+        runner = dbtRunner(manifest=self.manifest)
         result = runner.invoke(["run", *self.options, *self.arguments])
         if result.exception is not None:
             refuse(result.exception)
@@ -297,7 +300,7 @@ def repeat(runs: Runs, every: float, look: float, stop: Event, screen: Screen) -
         tell(done, f"round {number}: ", screen)
         changed += bool(done.changes)
         failed = failed + 1 if done.failures else 0
-        if done.has_more and not failed:
+        if stop.is_set() or (done.has_more and not failed):
             continue
         now = runs.look()
         tables = describe_tables(now, every, look)
