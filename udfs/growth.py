@@ -24,7 +24,7 @@ def inputs(manifest: Any, ran: Collection[str]) -> list[str]:
     Returns:
         In order, without doubles: their other parents, and the logs among themselves.
     """
-    nodes = [manifest.nodes[one] for one in ran]
+    nodes = [manifest.nodes[one] for one in ran if one in manifest.nodes]
     logs = {node.relation_name for node in nodes if node.name.endswith(LOGS)}
     parents = {parent for node in nodes for parent in node.depends_on.nodes} - set(ran)
     return sorted(logs | {name for one in parents for name in _relations(manifest, one)})

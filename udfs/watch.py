@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR
 from threading import Event, current_thread, main_thread
 from time import monotonic, strftime, time_ns
 from typing import TYPE_CHECKING, Any, Protocol
@@ -128,7 +129,9 @@ class Project:
         if result.exception is not None:
             refuse(result.exception)
         results: list[Any] = getattr(result.result, "results", [])
-        self.ran = {one.node.unique_id: one.node.relation_name or "" for one in results}
+        self.ran = {
+            one.node.unique_id: getattr(one.node, "relation_name", None) or "" for one in results
+        }
         return read_round(results, monotonic() - began)
 
     def parse(self) -> None:
@@ -155,7 +158,16 @@ class Project:
         folders = {Path(path.project_root, path.searched_path) for path in paths}
         files = {root / "dbt_project.yml" for root in roots}
         files |= {file for folder in folders for file in folder.rglob("*")}
-        return {str(file): file.stat().st_mtime_ns for file in files if file.is_file()}
+        return {str(file): changed for file in files if (changed := changed_at(file))}
+
+
+def changed_at(file: Path) -> int:
+    """Give the time of a file's last change; 0 for a folder, and for what is not there any more."""
+    try:
+        found = file.stat()
+    except OSError:
+        return 0
+    return 0 if S_ISDIR(found.st_mode) else found.st_mtime_ns
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
