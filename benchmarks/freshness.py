@@ -5,7 +5,7 @@
 It brings the demo to the HEAD of this checkout, in a temporary catalog, and watches it. Then it
 appends one command at a time (ten), at a random moment after the one before, and asks until `files`
 has its row: once while the watcher rests, and once whatever it does. It prints the seconds, their
-median and the worst.
+median and the worst, and how busy the machine was: a load above its cores makes them longer.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ EVERY, LOOK = 60.0, 0.5
 PAUSE = 6.0
 """The most seconds from one row to the next command; a round with a change takes about as long."""
 
-ASK = 0.1
+ASK = 0.2
 """Seconds from one look for the row to the next, at versions alone: a query would compete."""
 
 
@@ -84,7 +84,8 @@ def measure(commands: int, screen: Resting) -> None:
     for kind, wait in (("at rest", rest), ("at any moment", lambda: None)):
         taken = [one(spark, f"{kind} {number}", wait) for number in range(commands)]
         shown = ", ".join(f"{each:.1f}" for each in taken)
-        say(f"{kind}: median {median(taken):.1f} s, worst {max(taken):.1f} s ({shown})")
+        busy = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+        say(f"{kind}: median {median(taken):.1f} s, worst {max(taken):.1f} s ({shown}); {busy}")
 
 
 def one(spark: SparkSession, path: str, wait: Callable[[], None]) -> float:

@@ -391,14 +391,14 @@ def refuse(error: BaseException) -> None:
 
 
 def one_line(text: object) -> str:
-    r"""Write an error in one line, without the macros that dbt was in.
+    r"""Write an error in one line, without the macros that dbt was in, or where Java was.
 
     Example:
         >>> one_line("Compilation Error in model a\n  it must be 1\n  > in macro b (c.sql)")
         'Compilation Error in model a it must be 1'
     """
     lines = [line.strip() for line in str(text).splitlines()]
-    whole = " ".join(line for line in lines if line and not line.startswith("> "))
+    whole = " ".join(line for line in lines if line and not line.startswith(("> ", "at ")))
     return whole if len(whole) <= SHOWN else whole[:SHOWN] + "..."
 
 
