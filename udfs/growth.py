@@ -94,8 +94,9 @@ def _first_version(name: str, leaf: Any) -> tuple[str, str | None]:
     )
 
     try:
-        location = leaf.relation().location()
-        return location.rootPaths().apply(0).toString(), str(location.version())
+        version = str(leaf.relation().location().version())
+        table = leaf.catalogTable()
+        return table.get().identifier().unquotedString() if table.isDefined() else name, version
     except Py4JError:
         return name, None
 
