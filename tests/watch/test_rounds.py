@@ -1,0 +1,119 @@
+"""`trueup watch` over a project, in a session of Spark, while its log grows."""
+
+from __future__ import annotations
+
+from threading import Event, Thread
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+import pytest
+from dbt_trueup import growth, watch
+
+from tests.acceptance import Column
+from tests.oracle import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from tests.project import Project
+
+PATIENCE = 120
+"""Seconds after which a test gives up; a round takes about two."""
+
+
+def put(ts: int, key: str = "a") -> Command:
+    return Command(ts, (1,), (key,), (f"value {ts}",))
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    """A collection whose log has a command, and a table over an ephemeral model."""
+    made = new_project("watched")
+    made.add_collection("c", [Column("k", "string")], [Column("v", "string")])
+    made.write("models/one.sql", "{{ config(materialized='ephemeral') }} select 1 as x")
+    made.write("models/two.sql", "{{ config(materialized='view') }} select * from {{ ref('one') }}")
+    made.append("c", [put(1)])
+    return made
+
+
+class Watcher:
+    """The loop in a thread of its own, and what it printed."""
+
+    def __init__(self, project: Project) -> None:
+        """Start it. Only what grows makes it run again."""
+        self.lines: list[str] = []
+        self.stop = Event()
+        runs = watch.Project(["--project-dir", str(project.folder)], [])
+        arguments = (runs, 3600, 0.1, self.stop, self)
+        self.thread = Thread(target=watch.repeat, args=arguments)
+        self.thread.start()
+
+    def say(self, text: str) -> None:
+        """Keep a line."""
+        self.lines.append(text)
+
+    def rest(self) -> None:
+        """Say nothing."""
+
+    def wait_for(self, text: str) -> None:
+        """Wait for a line that has a text."""
+        end = monotonic() + PATIENCE
+        while not any(text in line for line in self.lines):
+            assert self.thread.is_alive(), self.lines
+            assert monotonic() < end, self.lines
+            sleep(0.05)
+
+
+@pytest.fixture
+def watcher(project: Project) -> Iterator[Watcher]:
+    started = Watcher(project)
+    yield started
+    started.stop.set()
+    started.thread.join()
+
+
+def test_what_is_appended_becomes_visible_and_a_failing_model_is_survived(
+    project: Project, watcher: Watcher
+) -> None:
+    watcher.wait_for("c_changelog: batch 1: 1 updates, upper 2")
+    watcher.wait_for("looks at lake.watched.c_log every 0.1 s")
+    assert project.rows("c") == [("a", "value 1")]
+
+    project.append("c", [put(2), put(3, "b")])
+    watcher.wait_for("c_changelog: batch 2: 3 updates, upper 4")
+    assert sorted(project.rows("c")) == [("a", "value 2"), ("b", "value 3")]
+
+    # The project is parsed again, and the log is settled beside the failure.
+    project.write("models/broken.sql", "{{ config(materialized='table') }} select raise_error('!')")
+    project.append("c", [put(4, "c")])
+    watcher.wait_for("c_changelog: batch 3: 1 updates, upper 5")
+    watcher.wait_for("failed")
+    assert ("c", "value 4") in project.rows("c")
+    watcher.stop.set()
+    watcher.wait_for("stopped after")
+    failures = [line for line in watcher.lines if "failed" in line]
+    assert all("s; broken: " in line and "\n" not in line for line in failures), failures
+
+
+def test_a_version_is_another_after_each_commit_and_there_is_none_where_nobody_says(
+    spark: SparkSession, project: Project, tmp_path: Path
+) -> None:
+    name = project.name
+    spark.sql(f"create table {name}.grows (x int) using iceberg")
+    spark.sql(f"create view {name}.over as with c as (select * from {name}.grows) select * from c")
+    spark.sql(f"create or replace temporary view nothing as select 1 from {name}.grows, values (2)")
+    spark.range(1).write.parquet(str(tmp_path / "files"))
+    spark.read.parquet(str(tmp_path / "files")).createOrReplaceTempView("files_of_a_folder")
+    table = f"lake.{name}.grows"
+    before = growth.versions([f"{name}.over", "nothing"], [])
+    assert list(before) == [table]
+    assert growth.versions([f"`{name}`.`grows`"], []) == before
+    spark.sql(f"insert into {name}.grows values (1)")
+    after = growth.versions([f"{name}.over"], [])
+    assert after[table] != before[table]
+    assert growth.versions([f"{name}.over"], own=[f"`{name}`.`grows`"]) == {}
+    assert growth.versions(["files_of_a_folder"], []) == {"files_of_a_folder": None}
+    assert growth.versions(["not_there"], []) == {"not_there": "AnalysisException"}
