@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 CONFLICTS = (
     "ValidationException: Found conflicting files",
+    "ValidationException: Cannot commit, missing data files",
     "org.apache.iceberg.exceptions.CommitFailedException",
     "AlreadyExistsException: Table was created concurrently",
     "AlreadyExistsException: View was updated concurrently",
@@ -40,7 +41,7 @@ LOST = (
     ),
     (
         re.compile(r"\bmerge into (\S+) as state\b"),
-        "state moved: another run applied to {} at the same moment; nothing is applied; run again",
+        "state moved: another run wrote to {} at the same moment; nothing is applied; run again",
     ),
     (
         re.compile(r"\bcreate (?:or replace )?(?:table|view) (?:if not exists )?(\S+)"),
@@ -70,7 +71,7 @@ def lost_race(statement: str, error: str) -> str | None:
 
     Example:
         >>> lost_race("merge into files_state as state ... _error_key", "DELTA_CONCURRENT_WRITE")
-        'state moved: another run applied to files_state at the same moment; nothing is applied; \
+        'state moved: another run wrote to files_state at the same moment; nothing is applied; \
 run again'
     """
     is_ours = any(column in statement for column in OUR_COLUMNS)
