@@ -1,6 +1,6 @@
 {#-
-    Keeps the tables of a collection small: small files and their deletes are rewritten, old snapshots
-    and files that no snapshot knows are removed. What the tables hold stays as it is.
+    Keeps the tables of a collection small: small files and their deletes are rewritten, old
+    snapshots and files that no snapshot knows are removed. What the tables hold stays as it is.
 
     An operation: `dbt run-operation trueup.maintain --args '{collection: files}'`. The option
     `maintain` has state and changelog maintained by the runs themselves.
@@ -55,7 +55,8 @@
     {%- for role in ['batch', 'corrections'] -%}
         {%- set name = collection ~ '_' ~ role -%}
         {%- if trueup._enabled_models(name) -%}
-            {%- do found.append(load_relation(trueup._named_relation(collection, name, 'maintain'))) -%}
+            {%- set relation = trueup._named_relation(collection, name, 'maintain') -%}
+            {%- do found.append(load_relation(relation)) -%}
         {%- endif -%}
     {%- endfor -%}
     {{ return(found | reject('none') | list) }}
@@ -83,13 +84,13 @@
 {#- What a table was and has become, as a list of texts. -#}
 {% macro _maintenance_report(before, after) -%}
     {%- set names = {
-        'numFiles': 'files', 'sizeInBytes': 'bytes', 'delete_files': 'delete files',
+        'files': 'files', 'bytes': 'bytes', 'delete_files': 'delete files', 'snapshots': 'snapshots',
+        'numFiles': 'files', 'sizeInBytes': 'bytes',
     } -%}
     {%- set changes = [] -%}
-    {%- for name in after if name in ['files', 'bytes', 'delete_files', 'snapshots']
-            or name in names -%}
+    {%- for name in names if name in after -%}
         {%- do changes.append(
-            names.get(name, name) ~ ' ' ~ '{:,}'.format(before[name] | int)
+            names[name] ~ ' ' ~ '{:,}'.format(before[name] | int)
             ~ ' -> ' ~ '{:,}'.format(after[name] | int)
         ) -%}
     {%- endfor -%}
@@ -97,14 +98,17 @@
 {%- endmacro %}
 
 
-{#- The table format of a table, and the catalog that it lives in. A dict: `provider`, `catalog`. -#}
+{#- The format of a table, and the catalog that it lives in. A dict: `provider`, `catalog`. -#}
 {% macro get_table_detail(relation) -%}
     {#- A column may have one of these names, too: the detail comes last. -#}
     {%- set found = {} -%}
     {%- for row in run_query('describe table extended ' ~ relation).rows -%}
         {%- do found.update({row[0]: row[1]}) -%}
     {%- endfor -%}
-    {{ return({'provider': found.Provider | lower, 'catalog': found.Name.split('.')[0]}) }}
+    {{ return({
+        'provider': found.get('Provider', '') | lower,
+        'catalog': found.get('Name', '').split('.')[0],
+    }) }}
 {%- endmacro %}
 
 

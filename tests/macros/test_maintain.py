@@ -34,6 +34,21 @@ def test_iceberg_tables_are_rewritten_and_then_what_is_old_is_removed() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "says", "detail"),
+    [
+        ("Provider", "Iceberg", {"provider": "iceberg", "catalog": ""}),
+        ("Name", "spark_catalog.lake.files_state", {"provider": "", "catalog": "spark_catalog"}),
+    ],
+)
+def test_spark_says_what_a_table_is_and_which_catalog_it_lives_in(
+    name: str, says: str, detail: dict[str, str]
+) -> None:
+    row = {"col_name": name, "data_type": says}
+
+    assert in_model("files_state", row=row).get_table_detail(STATE) == detail
+
+
 def test_a_name_with_a_quote_stays_a_name() -> None:
     assert r"(table => 'lake.it\'s'" in steps("iceberg", Relation(None, "lake", "it's"))[0]
 
