@@ -122,7 +122,7 @@ def commands(number: int) -> list[Command]:
 
 def expire(project: Project, form: str) -> None:
     """Run the operation, as if all that is there were of yesterday."""
-    arguments = json.dumps({"collection": form, "retain_hours": 0})
+    arguments = json.dumps({"collection": form, "retain_hours": 0, "idle": True})
     flags = ["--project-dir", str(project.folder), "--quiet"]
     command = ["run-operation", "trueup.maintain", "--args", arguments, *flags]
     result = dbtRunner().invoke(command)

@@ -5,7 +5,7 @@
     An operation: `dbt run-operation trueup.maintain --args '{collection: files}'`. The option
     `maintain` has state and changelog maintained by the runs themselves.
 -#}
-{% macro maintain(collection, retain_hours=24, retain_last=10, orphan_hours=72) -%}
+{% macro maintain(collection, retain_hours=24, retain_last=10, orphan_hours=72, idle=false) -%}
     {%- set keep = {
         'retain_hours': retain_hours, 'retain_last': retain_last, 'orphan_hours': orphan_hours
     } -%}
@@ -17,9 +17,12 @@
             ) -%}
         {%- endif -%}
     {%- endfor -%}
+    {%- if idle is not boolean -%}
+        {%- do trueup._refuse(trueup._argument('maintain', 'idle'), 'true or false', idle) -%}
+    {%- endif -%}
     {%- set state = trueup._relation_of(collection, 'state', 'maintain') -%}
     {%- set changelog = trueup._relation_of(collection, 'changelog', 'maintain') -%}
-    {%- set replaced = trueup._replaced_tables(collection) -%}
+    {%- set replaced = trueup._replaced_tables(collection) if idle else [] -%}
     {%- for relation in [state, changelog] + replaced -%}
         {%- do trueup.maintain_table(relation, keep) -%}
     {%- endfor -%}
@@ -48,7 +51,8 @@
 
 {#-
     The tables that a run replaces whole, as far as they are there. Every version of them is a
-    snapshot that holds its files.
+    snapshot that holds its files. One that is replaced while snapshots of it expire may list these
+    still, without their files.
 -#}
 {% macro _replaced_tables(collection) -%}
     {%- set found = [] -%}

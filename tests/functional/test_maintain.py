@@ -103,7 +103,7 @@ def test_maintenance_changes_nothing_that_can_be_read(project: Project, home: Pa
     files, deletes, _ = figures(project, "m_state")
     assert (files, deletes) == (6, 5)
 
-    said = maintain(project, collection="m", retain_hours=0, retain_last=2)
+    said = maintain(project, collection="m", retain_hours=0, retain_last=2, idle=True)
 
     assert content(project) == before
     assert not orphan.exists()
@@ -133,6 +133,10 @@ def test_a_run_maintains_after_each_batch_whose_number_is_a_multiple(
     assert not orphan.exists()
     # The defaults: what is of the last 24 hours stays.
     assert figures(project, "m_state")[2] > 2
+    snapshots = figures(project, "m_batch")[2]
+    said = maintain(project, collection="m", retain_hours=0)
+    assert [line.split()[1] for line in said] == [f"maintain.{table}:" for table in TABLES[:2]]
+    assert figures(project, "m_batch")[2] == snapshots
     orphan = plant(home / "warehouse" / project.name)
     project.run(*SHARD)
     batches(project, 6, 7)

@@ -116,6 +116,14 @@ def test_a_number_that_is_out_of_its_range_is_refused(name: str, least: int) -> 
         assert got == f"Got: {value}"
 
 
+@pytest.mark.parametrize("idle", ["true", 1, None])
+def test_idle_is_true_or_false(idle: object) -> None:
+    must, got = refused(in_model("files").maintain, "files", idle=idle)
+
+    assert must == "`trueup.maintain` argument `idle` must be true or false."
+    assert got == f"Got: {idle}"
+
+
 @pytest.mark.parametrize("tables", [(), RELATIONS[3:], RELATIONS[1:3]])
 def test_a_collection_that_has_not_run_is_refused(tables: tuple[str, ...]) -> None:
     trueup = in_model("files", graph=GRAPH, tables=tables)
