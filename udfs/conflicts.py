@@ -15,8 +15,15 @@ from pyspark.sql import SparkSession
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+REWRITTEN = "ValidationException: Cannot commit, missing data files"
+"""How Iceberg refuses deletes in files that somebody has rewritten since they were read."""
+
+REPEATS = 3
+"""How often an apply that has lost to a rewrite is tried again."""
+
 CONFLICTS = (
     "ValidationException: Found conflicting files",
+    REWRITTEN,
     "org.apache.iceberg.exceptions.CommitFailedException",
     "AlreadyExistsException: Table was created concurrently",
     "AlreadyExistsException: View was updated concurrently",
@@ -40,7 +47,7 @@ LOST = (
     ),
     (
         re.compile(r"\bmerge into (\S+) as state\b"),
-        "state moved: another run applied to {} at the same moment; nothing is applied; run again",
+        "state moved: another run wrote to {} at the same moment; nothing is applied; run again",
     ),
     (
         re.compile(r"\bcreate (?:or replace )?(?:table|view) (?:if not exists )?(\S+)"),
@@ -70,7 +77,7 @@ def lost_race(statement: str, error: str) -> str | None:
 
     Example:
         >>> lost_race("merge into files_state as state ... _error_key", "DELTA_CONCURRENT_WRITE")
-        'state moved: another run applied to files_state at the same moment; nothing is applied; \
+        'state moved: another run wrote to files_state at the same moment; nothing is applied; \
 run again'
     """
     is_ours = any(column in statement for column in OUR_COLUMNS)
@@ -97,6 +104,28 @@ def may_be_skipped(statement: str, error: str) -> bool:
     return SKIP in statement and bool(lost_race(statement, error) or MISMATCH.search(error))
 
 
+def may_be_repeated(statement: str, error: str) -> bool:
+    """Say whether a failed statement is an apply that has lost to a rewrite of the state's files.
+
+    A rewrite leaves the rows as they are, and nothing of the apply was written. That the state is
+    still at the batch that the tail was read after, the apply checks itself.
+
+    Args:
+        statement: The SQL text.
+        error: The text of what it failed with.
+
+    Returns:
+        True where Iceberg missed files that the apply was about to delete rows of.
+
+    Example:
+        >>> may_be_repeated("merge into files_state as state ... net._applied", REWRITTEN + ": [a]")
+        True
+        >>> may_be_repeated("merge into mine as state", REWRITTEN + ": [a]")
+        False
+    """
+    return REWRITTEN in error and "merge into" in statement and "net._applied" in statement
+
+
 def install() -> None:
     """Make Spark sessions of this process report lost races plainly. Repeating changes nothing."""
     sql = SparkSession.sql
@@ -105,15 +134,20 @@ def install() -> None:
 
     @wraps(sql)
     def plain_sql(session: SparkSession, statement: str, *rest: Any, **named: Any) -> DataFrame:
-        try:
-            return sql(session, statement, *rest, **named)
-        except Exception as error:
-            if may_be_skipped(statement, str(error)):
-                return sql(session, "select 1 where false")
-            message = lost_race(statement, str(error))
-            if message is None:
-                raise
-            raise LostRaceError(message) from error
+        repeats = 0
+        while True:
+            try:
+                return sql(session, statement, *rest, **named)
+            except Exception as error:  # noqa: PERF203 - three times at most
+                if may_be_repeated(statement, str(error)) and repeats < REPEATS:
+                    repeats += 1
+                    continue
+                if may_be_skipped(statement, str(error)):
+                    return sql(session, "select 1 where false")
+                message = lost_race(statement, str(error))
+                if message is None:
+                    raise
+                raise LostRaceError(message) from error
 
     plain_sql.is_plain = True  # type: ignore[attr-defined]
     SparkSession.sql = plain_sql  # type: ignore[assignment]

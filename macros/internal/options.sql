@@ -16,6 +16,7 @@
         'input_upper': {'default': none, 'allowed': 'expression', 'of': 'commands'},
         'late': {'default': 'drop', 'allowed': ['drop', 'correct', 'fail'], 'of': 'commands'},
         'log': {'default': 'complete', 'allowed': ['complete', 'partial'], 'of': 'commands'},
+        'maintain': {'default': 'never', 'allowed': 'always, never, or a positive integer'},
         'max_commands_per_batch': {
             'default': none, 'allowed': 'positive integer', 'of': 'commands'
         },

@@ -41,6 +41,8 @@ alter table {{ relation }} set tblproperties ({{ trueup._property_list(propertie
             'write.delete.mode': 'merge-on-read',
             'write.update.mode': 'merge-on-read',
             'write.merge.mode': 'merge-on-read',
+            'write.metadata.delete-after-commit.enabled': 'true',
+            'write.metadata.previous-versions-max': '20',
         },
         'delta': {'delta.enableDeletionVectors': 'true'},
     }) }}

@@ -3,7 +3,7 @@
     rebuilds the state from the whole changelog. The changelog is all that is read.
 -#}
 {% materialization trueup_state, adapter='spark' %}
-    {%- do trueup._options() -%}
+    {%- set options = trueup._options() -%}
     {%- set unique_key = trueup._unique_key('state') -%}
     {%- set collection = trueup._collection_of('state') -%}
     {%- set target_relation = this.incorporate(type='table') -%}
@@ -33,6 +33,7 @@
                 {{ trueup.apply_updates_sql(target_relation, net_updates, unique_key) }}
             {%- endcall -%}
             {%- do trueup._report('applied batch ' ~ position.last_seq) -%}
+            {%- do trueup.maintain_when_due(target_relation, changelog, options, position) -%}
         {%- endif -%}
     {%- endif -%}
 

@@ -6,14 +6,15 @@ import os
 import pkgutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from dbt_trueup import plugins
-from dbt_trueup.conflicts import lost_race, may_be_skipped
+from dbt_trueup import conflicts, plugins
+from dbt_trueup.conflicts import REPEATS, REWRITTEN, LostRaceError, lost_race, may_be_skipped
 from dbt_trueup.session import JavaMissingError, prepare, require_java
+from pyspark.sql import SparkSession
 
-from tests.macros.package import in_model
+from tests.macros.package import column, in_model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,3 +128,35 @@ def test_a_lost_append_is_skipped_where_the_collection_says_so_and_nothing_else_
     # An error that quotes the statement, which has the words of the mismatch in it.
     assert not may_be_skipped(skip, f"[UNRESOLVED_COLUMN] d\n== SQL ==\n{skip}")
     assert not may_be_skipped(skip, "[DIVIDE_BY_ZERO]")
+
+
+def test_an_apply_that_has_lost_to_a_rewrite_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trueup = in_model("files_state")
+    apply = str(trueup.apply_updates_sql("s.files_state", "select 1", ["path"]))
+    columns = [column("path", "string")]
+    heal = str(trueup.heal_sql("s.files_state", "s.files_changelog", ["path"], columns, 1, [7]))
+    missing = f"org.apache.iceberg.exceptions.{REWRITTEN}: [a.parquet]"
+    failures: list[str] = []
+
+    def sql(_: object, statement: str) -> str:
+        if failures:
+            raise RuntimeError(failures.pop())
+        return f"ran {statement}"
+
+    monkeypatch.setattr(SparkSession, "sql", sql)
+    conflicts.install()
+    run: Any = SparkSession.sql
+    failures[:] = [missing] * REPEATS
+    assert run(None, apply) == f"ran {apply}"
+    failures[:] = [missing] * (REPEATS + 1)
+    with pytest.raises(LostRaceError, match="another run wrote to"):
+        run(None, apply)
+    # A heal says nothing of the batch that it was made for: another run may have applied one since.
+    failures[:] = [missing]
+    with pytest.raises(LostRaceError, match="state moved"):
+        run(None, heal)
+    failures[:] = ["[DIVIDE_BY_ZERO]"]
+    with pytest.raises(RuntimeError, match="DIVIDE"):
+        run(None, apply)

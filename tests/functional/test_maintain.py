@@ -1,0 +1,168 @@
+"""The operation `trueup.maintain` and the option: smaller tables that say what they said before."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from time import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from dbt.cli.main import dbtRunner
+
+from tests.acceptance import Column, multiset
+from tests.oracle import Collection, Command, check_laws, consolidate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.project import Project
+
+KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
+SHARD = ("m_batch", "m_changelog", "m_state")
+TABLES = tuple(reversed(SHARD))
+DAYS = 86_400
+
+
+def commands(ts: int) -> list[Command]:
+    """Give a small batch: a new key, a key that always changes, and one that goes again."""
+    return [
+        Command(ts, (1,), (f"k{ts}",), (f"v{ts}",)),
+        Command(ts, (1,), ("often",), (f"v{ts}",)),
+        Command(ts, (1,), (f"k{ts - 2}",), None),
+    ]
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    """A collection that maintains itself after every sixth batch, after five of them."""
+    project = new_project("maintain")
+    project.add_collection("m", KEY, VALUE, {"maintain": 6})
+    for ts in (1, 4):
+        project.write(f"models/m/m_at_{ts}.sql", f"{{{{ trueup.as_of('m', {ts}) }}}}")
+    project.write("models/m/m_from_1_to_4.sql", "{{ trueup.changes_between('m', 1, 4) }}")
+    project.run("m_commands")
+    batches(project, 0, 5)
+    return project
+
+
+def batches(project: Project, first: int, last: int) -> None:
+    for ts in range(first, last):
+        project.append("m", commands(ts))
+        project.run(*SHARD)
+        assert project.messages[-1] == f"m_state: applied batch {ts + 1}"
+
+
+def maintain(project: Project, **arguments: object) -> list[str]:
+    """Run the operation; what it said of each table, or what it failed with."""
+    said: list[str] = []
+    runner = dbtRunner(
+        callbacks=[lambda event: said.append(str(event.info.msg))]  # type: ignore[attr-defined]
+    )
+    flags = ["--project-dir", str(project.folder), "--no-use-colors"]
+    command = ["run-operation", "trueup.maintain", "--args", json.dumps(arguments), *flags]
+    if not runner.invoke(command).success:
+        return said
+    return [line for line in said if line.startswith("Maintained ")]
+
+
+def figures(project: Project, table: str) -> tuple[int, int, int]:
+    """Files, delete files and snapshots of a table."""
+    files = project.sql(
+        f"select count_if(content = 0), count_if(content > 0) from {{}}.{table}.files"
+    )
+    snapshots = project.sql(f"select count(*) from {{}}.{table}.snapshots")
+    return files[0][0], files[0][1], snapshots[0][0]
+
+
+def content(project: Project) -> dict[str, Any]:
+    """Give all that there is to read of the collection; the certificates are in the changelog."""
+    views = [row["viewName"] for row in project.sql("show views in {}") if not row["isTemporary"]]
+    return {name: multiset(project.sql(f"select * from {{}}.{name}")) for name in (*TABLES, *views)}
+
+
+def plant(folder: Path) -> Path:
+    """Leave a file to the state that no snapshot knows, and give all files of four days ago."""
+    orphan = folder / "m_state" / "data" / "orphan.parquet"
+    orphan.write_text("killed while it was written")
+    for file in folder.rglob("*"):
+        os.utime(file, (time() - 4 * DAYS,) * 2)
+    return orphan
+
+
+def test_maintenance_changes_nothing_that_can_be_read(project: Project, home: Path) -> None:
+    project.run("m", "m_errors", "m_at_1", "m_at_4", "m_from_1_to_4")
+    before = content(project)
+    assert len(before) == len(TABLES) + 6
+    folder = home / "warehouse" / project.name
+    orphan = plant(folder)
+    recent = folder / "m_state" / "data" / "recent.parquet"
+    recent.write_text("somebody is writing it")
+    files, deletes, _ = figures(project, "m_state")
+    assert (files, deletes) == (6, 5)
+
+    said = maintain(project, collection="m", retain_hours=0, retain_last=2, idle=True)
+
+    assert content(project) == before
+    assert not orphan.exists()
+    assert recent.exists()
+    assert figures(project, "m_state") == (1, 0, 2)
+    # One file of the updates, one of the progress rows.
+    assert figures(project, "m_changelog") == (2, 0, 2)
+    # Each version of a table that is replaced has no version before it.
+    assert figures(project, "m_batch") == (1, 0, 1)
+    tables = [f"Maintained {project.name}.{table}: " for table in TABLES]
+    assert len(said) == len(tables)
+    assert all(line.startswith(table) for line, table in zip(said, tables, strict=True))
+    form = (
+        r"files 6 -> 1, bytes [\d,]+ -> [\d,]+, delete files 5 -> 0,"
+        r" snapshots \d+ -> 2, orphan files removed: [1-9]\d*"
+    )
+    assert re.fullmatch(form, said[0].removeprefix(tables[0]))
+
+
+def test_a_run_maintains_after_each_batch_whose_number_is_a_multiple(
+    project: Project, home: Path
+) -> None:
+    orphan = plant(home / "warehouse" / project.name)
+    project.run(*SHARD)
+    assert orphan.exists()
+    batches(project, 5, 6)
+    assert not orphan.exists()
+    # The defaults: what is of the last 24 hours stays.
+    assert figures(project, "m_state")[2] > 2
+    snapshots = figures(project, "m_batch")[2]
+    said = maintain(project, collection="m", retain_hours=0)
+    assert [line.split()[1] for line in said] == [f"maintain.{table}:" for table in TABLES[:2]]
+    assert figures(project, "m_batch")[2] == snapshots
+    orphan = plant(home / "warehouse" / project.name)
+    project.run(*SHARD)
+    batches(project, 6, 7)
+    assert orphan.exists()
+
+
+def test_the_runs_after_it_are_those_of_any_collection(project: Project) -> None:
+    oracle = Collection()
+    log: list[Command] = []
+    for ts in range(7):
+        log += commands(ts)
+        oracle.run(log)
+    assert multiset(project.rows("m")) == multiset(oracle.rows)
+    updates = project.updates("m")
+    check_laws(updates)
+    assert consolidate(updates) == consolidate(oracle.changelog)
+    rows = multiset(project.sql("select * from {}.m_state"))
+    project.run("m_state", "--full-refresh")
+    assert multiset(project.sql("select * from {}.m_state")) == rows
+    project.run(*SHARD)
+    assert project.messages[-1] == "m_state: up to date at batch 7"
+
+
+def test_what_cannot_be_maintained_is_refused(project: Project) -> None:
+    for name in ("nothing", None):
+        message = "\n".join(maintain(project, collection=name))
+        assert "`trueup.maintain` argument `collection` must be the name of one coll" in message
+    message = "\n".join(maintain(project, collection="m", orphan_hours=23))
+    assert "`trueup.maintain` argument `orphan_hours` must be an integer from 24 to" in message
