@@ -1,0 +1,117 @@
+"""What a run costs, in statements, Spark jobs and reads of tables: numbers that noise cannot move.
+
+A change that makes one of them larger has to say why here. Seconds are for benchmarks/.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from dbt.adapters.spark.session import Cursor
+
+from tests.acceptance import Column
+from tests.oracle import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import SparkSession
+
+    from tests.project import Project
+
+SCAN = re.compile(r"BatchScan \S+?\.\w+?\.orders_(\w+)\[")
+COLUMNS = [Column("a", "int"), Column("b", "string"), Column("c", "string")]
+
+
+@dataclass
+class Cost:
+    """What was counted, by role of the model."""
+
+    jobs: int = 0
+    """Of Spark, in all."""
+    statements: Counter[str] = field(default_factory=Counter)
+    reads: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    """How often the main statement of a model reads a table of the collection."""
+
+
+@contextmanager
+def counted(spark: SparkSession) -> Iterator[Cost]:
+    """Count what dbt's models do."""
+    execute, cost = Cursor.execute, Cost()
+    scheduler = spark.sparkContext._jsc.sc().dagScheduler()
+
+    def counting(cursor: Cursor, sql: str, *parameters: Any) -> None:
+        comment = re.match(r"/\*\s*(\{.*?\})\s*\*/\s*", sql)
+        role = json.loads(comment[1]).get("node_id", "_").rpartition("_")[2] if comment else ""
+        if role and (select := main_select(sql)):
+            plan = spark.sql(f"explain {select}").collect()[0][0]
+            cost.reads[role] += Counter(SCAN.findall(plan))
+        execute(cursor, sql, *parameters)
+        if role:
+            cost.statements[role] += 1
+
+    begun = scheduler.numTotalJobs()
+    Cursor.execute = counting  # type: ignore[assignment]
+    try:
+        yield cost
+    finally:
+        Cursor.execute = execute  # type: ignore[method-assign]
+    cost.jobs = scheduler.numTotalJobs() - begun
+
+
+def main_select(sql: str) -> str | None:
+    """Give what a MERGE, or a table, is made of; None for another statement."""
+    if "merge into" in sql:
+        return sql[sql.index("merge into") :]
+    if "create or replace table" in sql:
+        return sql.partition("\nas\n")[2]
+    return None
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    """A collection with rows, which has run twice."""
+    project = new_project("cost")
+    project.add_collection("orders", COLUMNS[:1], COLUMNS[1:], {"verify": "always"})
+    for ts in (1, 2):
+        project.append("orders", commands(ts))
+        project.run()
+    return project
+
+
+def commands(ts: int) -> list[Command]:
+    return [Command(ts, (key,), (key,), ("b", f"{ts}")) for key in range(20)]
+
+
+RUN = ("orders_corrections", "orders_batch", "orders_changelog", "orders_state")
+
+
+def test_a_run_with_a_batch_costs_what_is_known(project: Project) -> None:
+    project.append("orders", commands(3))
+    with counted(project.spark) as cost:
+        project.run(*RUN)
+
+    assert cost.statements == {"corrections": 7, "batch": 12, "changelog": 3, "state": 5}
+    assert cost.jobs == 26
+    assert cost.reads == {
+        # The state for its values and for its progress; the log for the keys and for the commands.
+        "batch": {"state": 2, "log": 2, "changelog": 1},
+        "changelog": {"batch": 1, "changelog": 1},
+        # Rows and progress of the tail.
+        "state": {"changelog": 2, "state": 1},
+    }
+
+
+def test_a_run_with_nothing_to_do_costs_what_is_known(project: Project) -> None:
+    with counted(project.spark) as cost:
+        project.run(*RUN)
+
+    assert cost.statements == {"corrections": 7, "batch": 2, "changelog": 1, "state": 2}
+    assert cost.jobs == 18
+    assert cost.reads == {}
