@@ -4,7 +4,7 @@ PYTHON = python3
 export REPOSITORY =
 BIN = .venv/bin
 
-.PHONY: help run test lint faults clean
+.PHONY: help run test lint faults bench clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -18,6 +18,11 @@ test: lint ## everything that must hold: lint, then all tests
 faults: .venv/trueup ## the long form: a kill after every write, 100 races, 100 random logs
 	TRUEUP_KILL_STRIDE=1 TRUEUP_RACES=100 TRUEUP_EXAMPLES=100 \
 		$(BIN)/pytest tests/faults tests/functional/test_random_logs.py
+
+bench: ROWS = 1000000
+bench: .venv/trueup ## upserts side by side with what else there is; ROWS="1000000 5000000" for more
+	@mkdir -p target
+	$(BIN)/python -m benchmarks.upsert --rows $(ROWS) --json target/bench.json
 
 # The templater of sqlfluff opens a session while it compiles: it gets a catalog of its own.
 lint: .venv/trueup profiles.yml ## style, types, and whether every model compiles to SQL

@@ -181,16 +181,15 @@ def test_a_key_that_is_there_twice_is_refused_by_name(project: Project) -> None:
     assert len(project.progress("counts")) == before
 
 
-@pytest.mark.parametrize("change", ["rows", "rows and code"])
 @pytest.mark.parametrize(
-    ("rows", "key"),
+    ("rows", "key", "change"),
     [
-        ("('a', 1)", "a"),
-        ("('a', 7)", "a"),
-        ("('c', 3), ('c', 3)", "c"),
-        ("('c', 3), ('c', 4)", "c"),
+        ("('a', 1)", "a", "of the input"),
+        ("('a', 1)", "a", "of the code, too"),
+        ("('a', 7)", "a", "of the input"),
+        ("('c', 3), ('c', 3)", "c", "of the input"),
+        ("('c', 3), ('c', 4)", "c", "of the code, too"),
     ],
-    ids=["as it is", "as it is and another", "new", "new and another"],
 )
 def test_a_key_that_is_there_twice_is_found_whatever_is_persisted(
     project: Project, rows: str, key: str, change: str
@@ -202,7 +201,7 @@ def test_a_key_that_is_there_twice_is_found_whatever_is_persisted(
     assert multiset(project.rows("listed")) == multiset([("a", 1)])
     before = len(project.progress("listed"))
     project.sql(f"insert into {{}}.listed_input values {rows}")
-    if change == "rows and code":
+    if change == "of the code, too":
         query_of(project, "listed", f"{listed} -- once more")
     project.run("models/listed", fails=True)
     said = "\n".join(project.messages)
