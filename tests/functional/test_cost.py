@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from dbt.adapters.spark.session import Cursor
 
-from tests.acceptance import Column
-from tests.oracle import Command
+from tests.acceptance import Column, multiset
+from tests.oracle import Collection, Command, check_laws, consolidate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -106,6 +106,25 @@ def test_a_run_with_a_batch_costs_what_is_known(project: Project) -> None:
         # Rows and progress of the tail.
         "state": {"changelog": 2, "state": 1},
     }
+
+
+def test_a_batch_is_the_same_whichever_way_spark_reads_the_state(project: Project) -> None:
+    """Hints send the keys of a small batch to the state; without them both are shuffled."""
+    log, oracle = [command for ts in (1, 2, 3) for command in commands(ts)], Collection()
+    oracle.run(log)
+    log += [*commands(4)[5:], Command(4, (1,), (3,), None), Command(4, (1,), (99,), ("b", "new"))]
+    project.append("orders", log[60:])
+    project.spark.conf.set("spark.sql.optimizer.disableHints", "true")
+    try:
+        project.run(*RUN)
+    finally:
+        project.spark.conf.unset("spark.sql.optimizer.disableHints")
+
+    oracle.run(log)
+    assert multiset(project.rows("orders")) == multiset(oracle.rows)
+    updates = project.updates("orders")
+    check_laws(updates)
+    assert consolidate(updates) == consolidate(oracle.changelog)
 
 
 def test_a_run_with_nothing_to_do_costs_what_is_known(project: Project) -> None:
