@@ -64,7 +64,7 @@ ICEBERG = {
     "write.update.mode": "merge-on-read",
     "write.merge.mode": "merge-on-read",
 }
-"""The table properties that trueup sets, for the peers on Iceberg, too."""
+"""The table properties with which trueup writes, for the peers on Iceberg, too."""
 
 
 @dataclass(frozen=True)

@@ -59,12 +59,13 @@ def versions(names: Collection[str], own: Collection[str]) -> dict[str, str | No
     session = SparkSession._instantiatedSession  # noqa: SLF001 - has no public form
     if session is None:
         return dict.fromkeys(names)
-    left_out = {tail(name) for name in own}
+    catalog = session.catalog.currentCatalog()
+    left_out = {whole(name, catalog) for name in own}
     return {
         table: version
         for name in names
         for table, version in _under(session, name)
-        if tail(table) not in left_out
+        if whole(table, catalog) not in left_out
     }
 
 
@@ -78,13 +79,25 @@ def _under(session: Any, name: str) -> list[tuple[str, str | None]]:
 
 def _leaves(session: Any, name: str) -> Iterator[tuple[str, str | None]]:
     """List the tables that a table or view consists of, with their versions."""
-    leaves = session.table(name)._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001
-    for leaf in (leaves.apply(index) for index in range(leaves.size())):
-        kind = leaf.getClass().getSimpleName()
-        if kind == "DataSourceV2Relation":
-            yield leaf.table().name(), leaf.table().version()
-        elif kind.endswith("Relation") and kind not in CONSTANT:
-            yield _first_version(name, leaf)
+    plan = session.table(name)._jdf.queryExecution().analyzed()  # noqa: SLF001
+    # A subquery is an expression of the plan, and none of its leaves.
+    for part in (plan, *_items(plan.subqueriesAll())):
+        for leaf in _items(part.collectLeaves()):
+            yield from _versions_of(name, leaf)
+
+
+def _versions_of(name: str, leaf: Any) -> Iterator[tuple[str, str | None]]:
+    """Give the table that a leaf of a plan is, with its version, unless it is a constant."""
+    kind = leaf.getClass().getSimpleName()
+    if kind == "DataSourceV2Relation":
+        yield leaf.table().name(), leaf.table().version()
+    elif kind.endswith("Relation") and kind not in CONSTANT:
+        yield _first_version(name, leaf)
+
+
+def _items(sequence: Any) -> Iterator[Any]:
+    """Give the items of a sequence of Scala."""
+    return (sequence.apply(index) for index in range(sequence.size()))
 
 
 def _first_version(name: str, leaf: Any) -> tuple[str, str | None]:
@@ -101,11 +114,16 @@ def _first_version(name: str, leaf: Any) -> tuple[str, str | None]:
         return name, None
 
 
-def tail(name: str) -> tuple[str, ...]:
-    """Give schema and table of a name, without catalog and quotes, to compare it with another.
+def whole(name: str, catalog: str) -> str:
+    """Give a name with its catalog and without quotes, to compare it with another.
+
+    Args:
+        name: Of a table or view, as in SQL.
+        catalog: The one that it is in where it does not say.
 
     Example:
-        >>> tail("lake.trueup.files") == tail("`trueup`.`files`")
-        True
+        >>> whole("`trueup`.`files`", "lake")
+        'lake.trueup.files'
     """
-    return tuple(name.replace("`", "").lower().split(".")[-2:])
+    plain = name.replace("`", "").lower()
+    return plain if plain.count(".") > 1 else f"{catalog}.{plain}"

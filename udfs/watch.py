@@ -16,7 +16,7 @@ import signal
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR
@@ -39,7 +39,9 @@ DBT_OPTIONS = ("--project-dir", "--profiles-dir", "--profile", "--target", "--va
 QUIET = ("--quiet", "--no-use-colors", "--log-level", "none")
 """dbt writes to its log file only: what it says of the models is in its result."""
 
-NOTHING = re.compile(r"OK$|nothing to |up to date |corrections: none")
+NOTHING = re.compile(
+    r"OK$|nothing to |up to date |corrections: none(; (the next refresh|final since)|$)"
+)
 """How the message of a model begins that did nothing, or always does the same."""
 
 APPENDED = re.compile(r"batch \d+: ")
@@ -47,6 +49,9 @@ APPENDED = re.compile(r"batch \d+: ")
 
 STAGED = re.compile(r"batch \d+ \[")
 """The message of a batch; the changelog says what became of it."""
+
+MOST_DOUBLINGS = 20
+"""How often the pause after failures is doubled."""
 
 SHOWN = 400
 """How many characters of an error are shown; all of them are in dbt's log file."""
@@ -157,7 +162,10 @@ class Project:
         roots = {Path(path.project_root) for path in paths}
         folders = {Path(path.project_root, path.searched_path) for path in paths}
         files = {root / "dbt_project.yml" for root in roots}
-        files |= {file for folder in folders for file in folder.rglob("*")}
+        for folder in folders:
+            # A folder may go while it is listed: then its files have changed.
+            with suppress(OSError):
+                files.update(folder.rglob("*"))
         return {str(file): changed for file in files if (changed := changed_at(file))}
 
 
@@ -200,6 +208,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except UsageError as error:
             sys.stderr.write(f"trueup watch: {error}\n")
             return 2
+        finally:
+            # dbt leaves threads of a failed command to the end of Python, which complains of them.
+            gc.collect()
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> tuple[Namespace, list[str]]:
@@ -320,7 +331,7 @@ def repeat(runs: Runs, every: float, look: float, stop: Event, screen: Screen) -
             screen.say(tables)
             told = tables
         # What has failed is tried again soon, then less and less often.
-        end = monotonic() + min(every, look * 2**failed if failed else every)
+        end = monotonic() + min(every, look * 2 ** min(failed, MOST_DOUBLINGS) if failed else every)
         while now == seen and monotonic() < end and not stop.wait(min(look, end - monotonic())):
             screen.rest()
             now = runs.look()
@@ -431,7 +442,4 @@ def describe_tables(seen: Mapping[str, object], every: float, look: float) -> st
 
 
 if __name__ == "__main__":
-    exit_code = main(["watch", *sys.argv[1:]])
-    # dbt leaves the threads of a failed command to the end of Python, which then complains of them.
-    gc.collect()
-    sys.exit(exit_code)
+    sys.exit(main(["watch", *sys.argv[1:]]))

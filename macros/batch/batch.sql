@@ -17,9 +17,9 @@
 -- depends_on: {{ ref(collection ~ '_corrections') }}
 with
 
--- The one shuffle of the batch: all that follows is by key. Spark works out a CTE anew for each use,
--- and would read the state for updates, progress and certificate each, unless it is not the same
--- every time: that is what the random number, which nobody reads, is for.
+-- The one shuffle of the batch: all that follows is by key. Spark copies a deterministic CTE to each
+-- place that uses it, and would read the state for updates, progress and certificate each. With a
+-- random number, which nobody reads, it is not deterministic, and is worked out once.
 steps as (
 
     select /*+ repartition({{ trueup._column_list(identity) }}) */

@@ -27,7 +27,7 @@
     {%- do trueup.create_steps_view(collection, 'undigested',
         trueup.select_steps(
             input, persisted, waiting if corrections, shard.unique_key, values, shard.extras,
-            shard.frontier.has_truncates, options, is_small=trueup._is_small(shard.frontier)
+            shard.frontier.has_truncates, options, is_small=trueup._is_small_batch(shard.frontier)
         ),
         shard, values, options
     ) -%}
@@ -46,9 +46,10 @@
 
 {#-
     Whether the keys of a batch fit into memory, even long ones: then each core gets all of them, and
-    the state is read where it lies. Else both are shuffled.
+    the state is read where it lies. Else both are shuffled. What counts is all that the log has
+    ahead, though the batch may be cut before.
 -#}
-{% macro _is_small(frontier) -%}
+{% macro _is_small_batch(frontier) -%}
     {{ return(frontier.commands_ahead + frontier.correction_count <= 200000) }}
 {%- endmacro %}
 

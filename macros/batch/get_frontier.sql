@@ -6,9 +6,9 @@
     `seq`, `lower`, `upper`    the batch to mint; the first lower is the option `as_of`, and
                                `upper` is never below `lower`
     `commands_settled`         commands of the log below `lower`, now
-    `commands_ahead`           commands of the log at or past it
     `late_dropped`             of these, those that came after their tick was settled; null where
                                the log has lost commands since
+    `commands_ahead`           commands of the log at or past `lower`
     `records_indexed`          rows and errors that the state holds
     `leftover_batch_id`        of a batch that is staged and was never appended, else none
     `last_batch_id`            of the last batch in the changelog

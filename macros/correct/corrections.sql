@@ -4,8 +4,7 @@
 
     Three objects of the Spark session carry what is known only at run time, all made by the
     materialization `trueup_corrections`: the variable `frontier`, and the views `desired_in_doubt`
-    and `persisted_in_doubt`: what should be and what is, in the buckets that the certificate says
-    are not the same.
+    and `persisted_in_doubt`: what should be and what is, in the buckets that are to be compared.
 -#}
 {% macro corrections(collection) -%}
     {{- config(materialized='trueup_corrections') -}}

@@ -18,7 +18,9 @@
     {%- if is_rebase and not is_by_select -%}
         {%- do trueup._no_op('a rebase begins again, nothing is corrected') -%}
     {%- elif options.late != 'correct' and options.verify == 'never' -%}
-        {%- do trueup._no_op('late: ' ~ options.late ~ ', verify: never') -%}
+        {%- do trueup._no_op(
+            'nothing to correct (late: ' ~ options.late ~ ', verify: never)'
+        ) -%}
     {%- else -%}
         {%- set shard = trueup.prepare_shard(
             collection, 'corrections', options, is_rebase=is_rebase,
@@ -34,7 +36,7 @@
             {%- do trueup._no_op('nothing to correct') -%}
         {%- endif -%}
         {%- if healed or options.late == 'correct' -%}
-            {%- set found = trueup.count_corrections(target_relation, shard.unique_key) -%}
+            {%- set found = trueup.get_correction_counts(target_relation, shard.unique_key) -%}
             {%- if is_by_select -%}
                 {%- do trueup.require_all_accounted_for(
                     collection, shard, target_relation, surplus, found
@@ -94,7 +96,7 @@ insert into {{ corrections }} by name {{ compiled_code }}
     model; of those that are for the next batch `gained`, how many rows it adds by them, less those
     that it takes away, and `repeated`, how many are not the first of their key.
 -#}
-{% macro count_corrections(corrections, unique_key) -%}
+{% macro get_correction_counts(corrections, unique_key) -%}
     {%- set counts, gained, repeated = [], [0], [0] -%}
     {%- set query -%}
 select

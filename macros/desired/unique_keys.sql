@@ -6,7 +6,7 @@
 
 {#- Raises where the rows of a select have a key more than once, and shows one. -#}
 {% macro require_unique_keys(collection, rows, unique_key) -%}
-    {%- set message = trueup.find_duplicate_key(collection, rows, unique_key) -%}
+    {%- set message = trueup.get_duplicate_key_message(collection, rows, unique_key) -%}
     {%- if message is not none -%}
         {%- do exceptions.raise_compiler_error(message) -%}
     {%- endif -%}
@@ -16,15 +16,19 @@
 {#-
     Raises where the select has rows that the corrections do not account for, and takes these back.
     `surplus` says how many rows are desired more than are persisted (none where that is not known),
-    `found` what `count_corrections` did. They differ, too, where an input has changed in between,
+    `found` what `get_correction_counts` did. They differ, too, where an input has changed in between,
     which is no error.
 -#}
 {% macro require_all_accounted_for(collection, shard, corrections, surplus, found) -%}
     {%- if found.repeated > 0 or (surplus is not none and surplus != found.gained) -%}
-        {%- set message = trueup.find_duplicate_key(
+        {%- set message = trueup.get_duplicate_key_message(
             collection, shard.commands, shard.unique_key
         ) -%}
         {%- if message is not none -%}
+            {#- First of all the comparison is void, so that no batch takes up what is left of it. -#}
+            {%- do run_query(
+                trueup.set_properties_sql(corrections, trueup._no_comparison())
+            ) -%}
             {%- do run_query(
                 'delete from ' ~ corrections ~ " where not (_cause <=> 'external_edit')"
             ) -%}
@@ -35,13 +39,13 @@
 
 
 {#- Looks for a key that the rows of a select have more than once: a message, or none. -#}
-{% macro find_duplicate_key(collection, rows, unique_key) -%}
+{% macro get_duplicate_key_message(collection, rows, unique_key) -%}
     {%- set found = run_query(trueup.duplicate_key_sql(collection, rows, unique_key)).rows -%}
     {{ return(found[0][0] if found else none) }}
 {%- endmacro %}
 
 
-{#- The select behind `find_duplicate_key`: one row at most. -#}
+{#- The select behind `get_duplicate_key_message`: one row at most. -#}
 {% macro duplicate_key_sql(collection, rows, unique_key) -%}
     {%- set key = trueup._column_list(unique_key) -%}
 select

@@ -3,8 +3,7 @@
     that the tail was read after to the tail's last; if it has moved already, or is not there,
     nothing is applied.
 
-    No clause keeps a value of the row that it matches, so that of the state no more is read than
-    the key and the kind.
+    No clause keeps a value of the row that it matches, so that no values of the state are read.
 -#}
 {% macro apply_updates_sql(state, net_updates, unique_key) -%}
     {%- set moved -%}
@@ -19,8 +18,11 @@ using (
 ) as net
     on {{ trueup._same_key(unique_key + ['_error_key'], 'state', 'net') }}
     and (state._kind = 'progress') = (net._kind = 'progress')
-when matched and net._kind = 'progress'
-    and case when state._seq = net._applied then true else {{ moved }} end then update set *
+when matched and case
+        when net._kind <> 'progress' then false
+        when state._seq = net._applied then true
+        else {{ moved }}
+    end then update set *
 when matched and net._diff = 1 then update set *
 when matched then delete
 when not matched and net._kind = 'progress' then insert (_kind) values ({{ moved }})

@@ -5,10 +5,16 @@
     An operation: `dbt run-operation trueup.maintain --args '{collection: files}'`. The option
     `maintain` has state and changelog maintained by the runs themselves.
 -#}
-{% macro maintain(collection, retain_hours=24, retain_last=10, orphan_hours=72, idle=false) -%}
-    {%- set keep = {
+{% macro maintain(
+    collection, retain_hours=none, retain_last=none, orphan_hours=none, idle=false
+) -%}
+    {%- set keep = trueup._maintenance_defaults() -%}
+    {%- set given = {
         'retain_hours': retain_hours, 'retain_last': retain_last, 'orphan_hours': orphan_hours
     } -%}
+    {%- for name, value in given.items() if value is not none -%}
+        {%- do keep.update({name: value}) -%}
+    {%- endfor -%}
     {%- for name, least in {'retain_hours': 0, 'retain_last': 1, 'orphan_hours': 24}.items() -%}
         {%- if keep[name] is not integer or not least <= keep[name] <= 100000 -%}
             {%- do trueup._refuse(
@@ -23,18 +29,23 @@
     {%- set state = trueup._relation_of(collection, 'state', 'maintain') -%}
     {%- set changelog = trueup._relation_of(collection, 'changelog', 'maintain') -%}
     {%- set replaced = trueup._replaced_tables(collection) if idle else [] -%}
-    {%- for relation in [state, changelog] + replaced -%}
+    {%- for relation in [changelog, state] + replaced -%}
         {%- do trueup.maintain_table(relation, keep) -%}
     {%- endfor -%}
+{%- endmacro %}
+
+
+{#- What is kept unless somebody asks for more or less: hours and numbers of snapshots. -#}
+{% macro _maintenance_defaults() -%}
+    {{ return({'retain_hours': 24, 'retain_last': 10, 'orphan_hours': 72}) }}
 {%- endmacro %}
 
 
 {#- Maintains state and changelog where the option `maintain` says that it is time to. -#}
 {% macro maintain_when_due(state, changelog, options, position) -%}
     {%- if trueup._is_maintenance_due(options.maintain, position) -%}
-        {%- set keep = {'retain_hours': 24, 'retain_last': 10, 'orphan_hours': 72} -%}
-        {%- for relation in [state, changelog] -%}
-            {%- do trueup.maintain_table(relation, keep) -%}
+        {%- for relation in [changelog, state] -%}
+            {%- do trueup.maintain_table(relation, trueup._maintenance_defaults()) -%}
         {%- endfor -%}
     {%- endif -%}
 {%- endmacro %}

@@ -104,16 +104,20 @@ def test_a_version_is_another_after_each_commit_and_there_is_none_where_nobody_s
     name = project.name
     spark.sql(f"create table {name}.grows (x int) using iceberg")
     spark.sql(f"create view {name}.over as with c as (select * from {name}.grows) select * from c")
+    chosen = f"select 1 where 1 in (select x from {name}.grows)"
+    spark.sql(f"create or replace temporary view chosen as {chosen}")
     spark.sql(f"create or replace temporary view nothing as select 1 from {name}.grows, values (2)")
     spark.range(1).write.parquet(str(tmp_path / "files"))
     spark.read.parquet(str(tmp_path / "files")).createOrReplaceTempView("files_of_a_folder")
     table = f"lake.{name}.grows"
     before = growth.versions([f"{name}.over", "nothing"], [])
     assert list(before) == [table]
+    assert growth.versions(["chosen"], []) == before
     assert growth.versions([f"`{name}`.`grows`"], []) == before
     spark.sql(f"insert into {name}.grows values (1)")
     after = growth.versions([f"{name}.over"], [])
     assert after[table] != before[table]
     assert growth.versions([f"{name}.over"], own=[f"`{name}`.`grows`"]) == {}
+    assert growth.versions([f"{name}.over"], own=[f"raw.{name}.grows"]) == after
     assert growth.versions(["files_of_a_folder"], []) == {"files_of_a_folder": None}
     assert growth.versions(["not_there"], []) == {"not_there": "AnalysisException"}

@@ -132,6 +132,35 @@ def test_a_log_that_is_settled_in_several_batches_is_settled_without_a_pause() -
     assert (fake.rounds, stop.pauses) == (3, [])
 
 
+def test_it_goes_on_however_often_it_fails() -> None:
+    fake = Fake(*[FAILED] * 1_100, IDLE)
+    repeat(fake, Stop(), every=SOON)
+    assert fake.rounds == 1_101
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "corrections: none; the state was made anew, its progress row was not that of batch 5",
+        "corrections: 1 external_edit; 1 buckets of the state were healed",
+    ],
+)
+def test_a_heal_is_a_change(message: str) -> None:
+    assert not watch.NOTHING.match(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "corrections: none",
+        "corrections: none; the next refresh is at 10",
+        "nothing to correct (late: drop, verify: never)",
+    ],
+)
+def test_a_comparison_that_finds_nothing_is_no_change(message: str) -> None:
+    assert watch.NOTHING.match(message)
+
+
 def test_it_goes_on_after_a_failure_and_says_which_model(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(watch, "monotonic", lambda: now[0])
