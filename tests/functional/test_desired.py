@@ -194,7 +194,7 @@ def test_a_key_that_is_there_twice_is_refused_by_name(project: Project) -> None:
 def test_a_key_that_is_there_twice_is_found_whatever_is_persisted(
     project: Project, rows: str, key: str, change: str
 ) -> None:
-    listed = "select v, n from {{ target.schema }}.listed_input"
+    listed = "select v, n from desired.listed_input"
     project.sql("create or replace table {}.listed_input as select 'a' as v, 1 as n")
     project.add_select("listed", listed, ["v"])
     project.run("models/listed")
