@@ -56,9 +56,10 @@ def main() -> None:
         meet(folder, round_no, number)
         # Both settle the same tick, and nothing but the append can tell who was first.
         until = json.dumps({"trueup_until": round_no + 1})
-        # The first round makes the views, too.
-        models = ["--select", *(BY_SELECT if table else SHARD)] if round_no else []
-        invoked = dbt.invoke(["run", *arguments, *models, "--vars", until])
+        # The first round over commands makes the views, too.
+        models = BY_SELECT if table else SHARD if round_no else ()
+        selected = ["--select", *models] if models else []
+        invoked = dbt.invoke(["run", *arguments, *selected, "--vars", until])
         print(json.dumps({"success": invoked.success, "said": messages(invoked)}), flush=True)  # noqa: T201
 
 

@@ -24,6 +24,9 @@ WRITES = re.compile(r"^(create|declare|merge|delete|insert|drop|alter)\b")
 STRIDE = int(os.environ.get("TRUEUP_KILL_STRIDE", "4"))
 """Kills after every n-th write of a run; a long run sets 1."""
 
+SELECT_STRIDE = 2 * STRIDE - 1
+"""The same for the longer run of a collection by a select."""
+
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
 
 
@@ -122,9 +125,9 @@ def test_a_run_of_a_select_killed_after_any_write_loses_nothing(project: Project
     project.add_select("counts", counted, ["k"])
     project.run("models/counts")
     shard = ["counts_corrections", "counts_batch", "counts_changelog", "counts_state"]
-    for statement_no in count(1, STRIDE):
+    for statement_no in count(1, SELECT_STRIDE):
         # A key that changes, one that comes, one that goes.
-        gone = f"new {statement_no - STRIDE}"
+        gone = f"new {statement_no - SELECT_STRIDE}"
         project.sql(f"delete from {table} where k = '{gone}'")
         project.sql(
             f"insert into {table} values ('always', {statement_no}), ('new {statement_no}', 1)"
