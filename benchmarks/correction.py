@@ -72,6 +72,7 @@ def start(folder: str) -> SparkSession:
     settings = {
         "spark.driver.memory": "6g",
         "spark.sql.shuffle.partitions": "4",
+        "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.jars.packages": packages + "org.xerial:sqlite-jdbc:3.50.3.0",

@@ -6,8 +6,8 @@
 A table of `--rows` rows with 8 value columns takes one batch of commands a round: three commands a
 key, a tenth of the keys deleted. Every way takes the same batch in turn, the first one is another
 each round; the first two rounds are not counted. Printed are the median seconds of each way, and
-its ratio to dbt's incremental merge on Delta. With more than one size, share or kind of keys each
-combination starts from new tables.
+its ratio to dbt's incremental merge on Delta; benchmarks.plot draws them. With more than one size,
+share or kind of keys each combination starts from new tables.
 """
 
 # ruff: noqa: S608 - all SQL is made of names that stand here
@@ -26,6 +26,7 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+import duckdb
 import pyspark
 import yaml
 from dbt.cli.main import dbtRunner
@@ -104,8 +105,14 @@ def main() -> None:
             show(workload, seconds)
             found.append({"workload": asdict(workload), "seconds": seconds})
     if arguments.json:
-        versions = {"pyspark": pyspark.__version__, "packages": PACKAGES}
-        Path(arguments.json).write_text(json.dumps({"versions": versions, "runs": found}, indent=1))
+        versions = {
+            "pyspark": pyspark.__version__,
+            "duckdb": duckdb.__version__,
+            "packages": PACKAGES,
+        }
+        settings = dict(spark.sparkContext.getConf().getAll())
+        figures = {"versions": versions, "settings": settings, "runs": found}
+        Path(arguments.json).write_text(json.dumps(figures, indent=1))
 
 
 def parse() -> argparse.Namespace:
@@ -126,6 +133,7 @@ def start(folder: Path) -> SparkSession:
         "spark.master": "local[2]",
         "spark.driver.memory": "4g",
         "spark.sql.shuffle.partitions": "4",
+        "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
@@ -159,6 +167,9 @@ class Bench:
         self.spark, self.folder, self.workload = spark, folder, workload
         self.schema = folder.name
         self.tick = 0
+        self.duckdb = duckdb.connect(
+            f"{folder}.duckdb", config={"threads": 2, "memory_limit": "4GB"}
+        )
         spark.sql(f"create schema lake.{self.schema}")
         spark.sql(f"create schema spark_catalog.{self.schema}")
         self.log, self.commands = f"lake.{self.schema}.log", f"lake.{self.schema}.batch_commands"
@@ -281,6 +292,7 @@ where rn = 1"""
             "MERGE by hand, Iceberg": partial(self.merge, f"{lake}.merged"),
             "MERGE and change feed, Delta": partial(self.merge, f"{delta}.fed"),
             "MERGE and changelog view, Iceberg": self.merge_and_list_changes,
+            "MERGE, DuckDB": self.merge_in_duckdb,
             "rebuild, Iceberg": partial(in_catalog, "lake", "rebuilt"),
             "limit: read the keys, write the batch": self.touch,
         }
@@ -299,23 +311,38 @@ where rn = 1"""
         }.items():
             self.spark.sql(f"create table {table} {how} as {first}")
         self.spark.sql(f"create table {lake}.written using iceberg as {first} limit 0")
+        rows = f"select {', '.join(('k', *VALUES))} from read_parquet({self.files(self.log)})"
+        self.duckdb.execute(f"create table merged as {rows}")
 
     def merge(self, table: str) -> None:
         """MERGE the deduplicated batch."""
+        self.spark.sql(self.merge_sql(table, self.commands))
+
+    def merge_in_duckdb(self) -> None:
+        """MERGE the batch, read from the same files, in DuckDB's own database."""
+        self.duckdb.execute(self.merge_sql("merged", f"read_parquet({self.files(self.commands)})"))
+
+    def files(self, table: str) -> list[str]:
+        """List the data files of an Iceberg table."""
+        found = self.spark.sql(f"select file_path from {table}.files").collect()
+        return [row[0].removeprefix("file:") for row in found]
+
+    def merge_sql(self, table: str, commands: str) -> str:
+        """Give a MERGE of the deduplicated batch."""
         columns = ", ".join(("k", *VALUES))
-        self.spark.sql(f"""
+        return f"""
 merge into {table} as t
 using (
     select * from (
         select *, row_number() over (partition by k order by ts desc, seq desc) as rn
-        from {self.commands}
-    ) where rn = 1
+        from {commands}
+    ) as ranked where rn = 1
 ) as s
 on t.k = s.k
 when matched and s.op = 'D' then delete
 when matched then update set {", ".join(f"{name} = s.{name}" for name in VALUES)}
 when not matched and s.op <> 'D' then insert ({columns})
-    values ({", ".join(f"s.{name}" for name in ("k", *VALUES))})""")
+    values ({", ".join(f"s.{name}" for name in ("k", *VALUES))})"""
 
     def merge_and_list_changes(self) -> None:
         """MERGE, and write what Iceberg says has changed; that reads no merge-on-read tables."""

@@ -3,38 +3,33 @@
     name, which the model cannot know while it is compiled.
 -#}
 
-{#- `input` and `persisted` come together in `steps`; `provisional` is for eager collections. -#}
+{#- `steps` has all that happens to the keys of the batch; `provisional` is for eager collections. -#}
 {% macro create_batch_views(collection, shard, corrections, options) -%}
     {%- set columns = trueup.follow_columns(shard, options) -%}
     {%- set frontier = trueup._session_name(collection, 'frontier') -%}
     {%- set values = trueup._value_names(columns, shard.unique_key) -%}
-    {%- set input = none if shard.is_by_select else trueup._session_name(collection, 'input') -%}
-    {%- set persisted = trueup._session_name(collection, 'persisted') -%}
-    {%- if input -%}
-        {%- do trueup.create_session_view(input, trueup.select_input(
-            shard.commands, frontier ~ '.lower', frontier ~ '.open_upper', shard.unique_key,
-            columns, shard.columns, shard.extras, options,
-            partitions=frontier ~ '.partitions' if '_offset' in shard.extras
-        )) -%}
-    {%- endif -%}
-    {%- do trueup.create_persisted_view(collection, shard, values, options) -%}
-    {%- if corrections -%}
-        {%- set waiting = trueup._session_name(collection, 'waiting') -%}
-        {%- do trueup.create_session_view(
-            waiting, trueup.select_waiting(corrections, frontier, shard.unique_key, values)
-        ) -%}
-    {%- endif -%}
-    {%- do trueup.create_steps_view(collection, 'undigested',
+    {%- set input = none if shard.is_by_select else trueup.select_input(
+        shard.commands, frontier ~ '.lower', frontier ~ '.open_upper', shard.unique_key,
+        columns, shard.columns, shard.extras, options,
+        partitions=frontier ~ '.partitions' if '_offset' in shard.extras
+    ) -%}
+    {%- set persisted = trueup.select_persisted(
+        shard.state, shard.changelog, shard.unique_key, values, frontier ~ '.lower', options
+    ) -%}
+    {%- set waiting = trueup.select_waiting(corrections, frontier, shard.unique_key, values)
+        if corrections else none -%}
+    {%- set steps = trueup.carry_values(
+        collection,
         trueup.select_steps(
-            input, persisted, waiting if corrections, shard.unique_key, values, shard.extras,
+            trueup._subquery(input) if input else none, trueup._subquery(persisted),
+            trueup._subquery(waiting) if waiting else none, shard.unique_key, values, shard.extras,
             shard.frontier.has_truncates, options, is_small=trueup._is_small_batch(shard.frontier)
         ),
         shard, values, options
     ) -%}
-    {%- do trueup.create_session_view(trueup._session_name(collection, 'steps'),
-        trueup.digest_steps(
-            trueup._session_name(collection, 'undigested'), shard.unique_key, columns
-        )
+    {%- do trueup.create_session_view(
+        trueup._session_name(collection, 'steps'),
+        trueup.digest_steps(steps, shard.unique_key, columns)
     ) -%}
     {%- if options.eager -%}
         {%- do trueup.create_session_view(trueup._session_name(collection, 'provisional'),
@@ -55,29 +50,26 @@
 
 
 {#-
-    The view `object` of steps. Where values are carried from key to key, the steps are read many
-    times in one statement: they are written to a table, which `drop_kept_steps` drops again.
+    The steps with what they carry from key to key, as a select. Where they may carry anything they are
+    read many times in one statement: they are written to a table, which `drop_kept_steps` drops again.
 -#}
-{% macro create_steps_view(collection, object, steps, shard, values, options) -%}
-    {%- set name = trueup._session_name(collection, object) -%}
+{% macro carry_values(collection, steps, shard, values, options) -%}
     {%- if not trueup._carries_values(shard.extras) -%}
-        {%- do trueup.create_session_view(name, steps) -%}
-    {%- else -%}
-        {%- set kept = trueup._kept_steps() -%}
-        {%- set bases = trueup._session_name(collection, 'bases') -%}
-        {%- set resolved = trueup._session_name(collection, 'resolved') -%}
-        {%- set identity = shard.unique_key + ['_error_key'] -%}
-        {%- do run_query(trueup.create_table_sql(kept, steps, replace=true)) -%}
-        {%- do trueup.create_session_view(bases, trueup.select_bases(
-            kept, identity, trueup._sequence_terms(options)
-        )) -%}
-        {%- do trueup.create_session_view(resolved, trueup.resolve_bases(bases, values)) -%}
-        {%- do trueup.create_session_view(name, trueup.select_carried(kept, resolved, values)) -%}
+        {{ return(steps) }}
     {%- endif -%}
+    {%- set kept = trueup._kept_steps() -%}
+    {%- set bases = trueup._session_name(collection, 'bases') -%}
+    {%- set resolved = trueup._session_name(collection, 'resolved') -%}
+    {%- do run_query(trueup.create_table_sql(kept, steps, replace=true)) -%}
+    {%- do trueup.create_session_view(bases, trueup.select_bases(
+        kept, shard.unique_key + ['_error_key'], trueup._sequence_terms(options)
+    )) -%}
+    {%- do trueup.create_session_view(resolved, trueup.resolve_bases(bases, values)) -%}
+    {{ return(trueup.select_carried(kept, resolved, values)) }}
 {%- endmacro %}
 
 
-{#- The steps with the digest of each value, as a select. -#}
+{#- The steps, a select, with the digest of each value, as a select. -#}
 {% macro digest_steps(steps, unique_key, columns) -%}
 select
     *,
@@ -85,11 +77,11 @@ select
         when _value is not null
             then {{ trueup.digest_expr(unique_key, columns, in_value=true) }}
     end as _digest
-from {{ steps }}
+from {{ trueup._subquery(steps) }}
 {%- endmacro %}
 
 
-{#- Drops the table that `create_steps_view` has written, if it did. -#}
+{#- Drops the table that `carry_values` has written, if it did. -#}
 {% macro drop_kept_steps(extras) -%}
     {%- if trueup._carries_values(extras) -%}
         {%- do run_query('drop table if exists ' ~ trueup._kept_steps()) -%}
@@ -106,16 +98,6 @@ from {{ steps }}
 {#- Whether values that are left unchanged may come from another key. -#}
 {% macro _carries_values(extras) -%}
     {{ return('_old_key' in extras and '_unchanged' in extras) }}
-{%- endmacro %}
-
-
-{% macro create_persisted_view(collection, shard, values, options) -%}
-    {%- set frontier = trueup._session_name(collection, 'frontier') -%}
-    {%- do trueup.create_session_view(trueup._session_name(collection, 'persisted'),
-        trueup.select_persisted(
-            shard.state, shard.changelog, shard.unique_key, values, frontier ~ '.lower', options
-        )
-    ) -%}
 {%- endmacro %}
 
 

@@ -1,5 +1,5 @@
 {#-
-    Reads, in one query, where the collection stands and what its log holds. A dict:
+    Reads where the collection stands and what its log holds. A dict:
 
     `last_seq`                 the last batch in the changelog, 0 before the first
     `applied_seq`              the last batch in the state
@@ -29,10 +29,13 @@
 {% macro get_frontier(
     commands, changelog, batch, state, is_reclocked, options, corrections=none, input_upper=none
 ) -%}
-    {%- set query = trueup.frontier_sql(
-        commands, changelog, batch, state, is_reclocked, options, corrections, input_upper
-    ) -%}
-    {%- set frontier = run_query(query).rows[0].dict() -%}
+    {#- Two queries: in one, Spark would plan the first again at each place that the second names it. -#}
+    {%- set frontier = run_query(
+        trueup.progress_sql(changelog, batch, state, corrections, options)
+    ).rows[0].dict() -%}
+    {%- do frontier.update(run_query(
+        trueup.measured_log_sql(commands, frontier, is_reclocked, options, input_upper)
+    ).rows[0].dict()) -%}
     {%- do trueup._require_no_null_ticks(commands, frontier.null_ticks) -%}
     {%- if options.late == 'fail' and frontier.late_dropped -%}
         {%- do trueup._refuse(
@@ -73,87 +76,108 @@
 {%- endmacro %}
 
 
-{#- The select behind `get_frontier`: one row. -#}
-{% macro frontier_sql(
-    commands, changelog, batch, state, is_reclocked, options, corrections=none, input_upper=none
-) -%}
+{#-
+    A select of what the tables of the collection say of its batches: one row. All of them are added up
+    at once: that is one job of Spark, where a query each would be many.
+-#}
+{% macro progress_sql(changelog, batch, state, corrections, options) -%}
+with
+
+progress_rows as (
+
+    -- The state comes before the changelog: whatever other runs commit in between, it is not ahead.
+    select 'state' as _table, _seq, null as _upper, null as _batch_id, null as _statistics
+    from {{ state }}
+    where _kind = 'progress'
+    union all
+    select 'changelog' as _table, _seq, _upper, _batch_id, _statistics
+    from {{ changelog }}
+    where _kind = 'progress'
+    union all
+    select 'batch' as _table, _seq, _upper, _batch_id, null as _statistics
+    from {{ batch }}
+    where _kind = 'progress'
+    {%- if corrections %}
+    union all
+    select 'corrections' as _table, _seq, _ts, _after_batch_id, null as _statistics
+    from {{ corrections }}
+    where not (_cause <=> 'external_edit')
+    {%- endif %}
+
+),
+
+added_up as (
+
+    select
+        max(_seq) filter (where _table = 'state') as applied_seq,
+        coalesce(max(_seq) filter (where _table = 'changelog'), 0) as last_seq,
+        max_by(struct(_upper, _batch_id, _statistics), _seq) filter (where _table = 'changelog')
+            as _last,
+        -- Not the last one's: its batch may have been staged before a compaction.
+        max(_statistics.since) as since,
+        count_if(_table = 'changelog') as progress_count,
+        collect_set(case when _table = 'changelog' then _seq end) as _seqs,
+        collect_set(case when _table = 'changelog' then _batch_id end) as _batch_ids,
+        max(_batch_id) filter (where _table = 'batch') as staged_batch_id,
+        count_if(_table = 'corrections') as correction_count,
+        -- One comparison finds all of them after the same batch.
+        max(_batch_id) filter (where _table = 'corrections') as found_after_batch_id
+    from progress_rows
+
+)
+
+select
+    last_seq,
+    last_seq + 1 as seq,
+    applied_seq,
+    coalesce(_last._upper, {{ options.as_of }}) as lower,
+    _last._batch_id as last_batch_id,
+    _last._statistics.commands_settled as settled_before,
+    to_json(_last._statistics.partitions) as partitions,
+    coalesce(_last._statistics.records_indexed, 0) as records_indexed,
+    coalesce(_last._statistics.open_upper > _last._upper, false) as has_provisional,
+    _last._statistics.definition as settled_definition,
+    since,
+    progress_count <> last_seq or size(_seqs) <> last_seq as lacks_batches,
+    case when not array_contains(_batch_ids, staged_batch_id) then staged_batch_id end
+        as leftover_batch_id,
+    if(found_after_batch_id <=> _last._batch_id, correction_count, 0) as correction_count
+from added_up
+{%- endmacro %}
+
+
+{#-
+    A select of what the log holds for the next batch, and where that ends: one row. `progress` is what
+    the query of `progress_sql` has found.
+-#}
+{% macro measured_log_sql(commands, progress, is_reclocked, options, input_upper=none) -%}
     {#- What a select says cannot be capped; the collections that it reads are. -#}
     {%- set until = trueup._var('trueup_until') if commands is not none else none -%}
+    {%- set until = 'null' if until is none else until -%}
     {%- set input_upper = input_upper or 'log_upper' -%}
     {%- if options.input_upper -%}
         {%- set input_upper = trueup._tick_expr(
             '(' ~ options.input_upper ~ ')', 'Option `input_upper`'
         ) -%}
     {%- endif -%}
+    {%- set settled_before = trueup._number_or_null(progress.settled_before) -%}
 with
 
--- The state is read before the changelog: whatever other runs commit in between, it is not ahead.
-state_progress as (
-
-    select max(_seq) as applied_seq from {{ state }} where _kind = 'progress'
-
-),
-
-changelog_progress as (
-
-    select
-        coalesce(max(_seq), 0) as last_seq,
-        coalesce(max_by(_upper, _seq), {{ options.as_of }}) as lower,
-        max_by(_batch_id, _seq) as last_batch_id,
-        max_by(_statistics, _seq) as _statistics,
-        -- Not the last one's: its batch may have been staged before a compaction.
-        max(_statistics.since) as since,
-        count(*) as progress_count,
-        size(collect_set(_seq)) as batch_count
-    from {{ changelog }}
-    where _kind = 'progress'
-
-),
-
-{{ trueup.measure_log(commands) }},
-
-leftover as (
-
-    select max(staged._batch_id) as leftover_batch_id
-    from {{ batch }} as staged
-    left anti join {{ changelog }} as appended
-        on appended._kind = 'progress' and appended._batch_id = staged._batch_id
-    where staged._kind = 'progress'
-
-),
+{{ trueup.measure_log(commands, progress) }},
 
 {% if is_reclocked -%}
-{{ trueup.collect_partitions(commands, changelog) }},
-
-{% endif -%}
-{% if corrections -%}
-waiting as (
-
-    select count(*) as correction_count
-    from {{ corrections }}
-    where {{ trueup.is_waiting_expr('(select last_batch_id from changelog_progress)') }}
-
-),
+{{ trueup.collect_partitions(commands, progress) }},
 
 {% endif -%}
 capped as (
 
     select
         *,
-        greatest(lower, least(
-            coalesce({{ input_upper }}, lower),
-            {{ 'null' if until is none else until }}
-        )) as upper,
-        least(log_upper, {{ 'null' if until is none else until }}) as read_upper
-    from changelog_progress
-    cross join state_progress
-    cross join log
-    cross join leftover
+        greatest(lower, least(coalesce({{ input_upper }}, lower), {{ until }})) as upper,
+        least(log_upper, {{ until }}) as read_upper
+    from log
     {%- if is_reclocked %}
     cross join reclocked
-    {%- endif %}
-    {%- if corrections %}
-    cross join waiting
     {%- endif %}
 
 ){% if options.max_commands_per_batch %},
@@ -161,66 +185,58 @@ capped as (
 {{ trueup.cut_at_a_tick(commands, options.max_commands_per_batch) }}{% endif %}
 
 select
-    last_seq,
-    last_seq + 1 as seq,
-    applied_seq,
-    lower,
     {% if options.max_commands_per_batch -%}
     coalesce((select cut_upper from cut), upper) as upper,
     {%- else -%}
     upper,
     {%- endif %}
-    null_ticks,
-    commands_settled,
-    commands_ahead,
-    case
-        when last_seq = 0 then 0
-        when commands_settled >= _statistics.commands_settled
-            then commands_settled - _statistics.commands_settled
-    end as late_dropped,
-    coalesce(_statistics.records_indexed, 0) as records_indexed,
-    leftover_batch_id,
-    coalesce(last_truncate >= lower, false) as has_truncates,
-    coalesce(first_truncate < lower, false) as has_settled_truncates,
-    last_batch_id,
     {% set read_to = 'greatest(upper, read_upper)' if options.eager else 'upper' -%}
     {% if options.max_commands_per_batch -%}
     coalesce((select cut_upper from cut), {{ read_to }}) as open_upper,
     {%- else -%}
     {{ read_to }} as open_upper,
     {%- endif %}
-    coalesce(_statistics.open_upper > lower, false) as has_provisional,
-    {{ 'correction_count' if corrections else '0 as correction_count' }},
-    {{ 'partitions' if is_reclocked else 'null as partitions' }},
-    since,
-    _statistics.definition as settled_definition,
-    progress_count <> last_seq or batch_count <> last_seq as lacks_batches
+    null_ticks,
+    commands_settled,
+    commands_ahead,
+    {% if progress.last_seq == 0 -%}
+    0 as late_dropped,
+    {%- else -%}
+    case
+        when commands_settled >= {{ settled_before }} then commands_settled - {{ settled_before }}
+    end as late_dropped,
+    {%- endif %}
+    coalesce(last_truncate >= lower, false) as has_truncates,
+    coalesce(first_truncate < lower, false) as has_settled_truncates,
+    {{ 'partitions' if is_reclocked else 'null as partitions' }}
 from capped
 {%- endmacro %}
 
 
 {#- The CTE `log`, of one row: how far the commands go, and what is special about them. -#}
-{% macro measure_log(commands) -%}
+{% macro measure_log(commands, progress) -%}
+    {%- set lower = 'cast(' ~ progress.lower ~ ' as bigint)' -%}
 log as (
 
-    {% if commands is none -%}
     select
+        {{ lower }} as lower,
+        {{ trueup._literal_or_null(progress.last_batch_id) }} as last_batch_id,
+        {% if commands is none -%}
         cast(null as bigint) as log_upper,
         0 as commands_settled,
         0 as commands_ahead,
         0 as null_ticks,
         cast(null as bigint) as last_truncate,
         cast(null as bigint) as first_truncate
-    {%- else -%}
-    select
+        {%- else -%}
         max(_ts) + 1 as log_upper,
-        count_if(_ts < (select lower from changelog_progress)) as commands_settled,
-        count_if(_ts >= (select lower from changelog_progress)) as commands_ahead,
+        count_if(_ts < {{ lower }}) as commands_settled,
+        count_if(_ts >= {{ lower }}) as commands_ahead,
         count_if(_ts is null) as null_ticks,
         max(_ts) filter (where _op = 'truncate') as last_truncate,
         min(_ts) filter (where _op = 'truncate') as first_truncate
     from {{ commands }}
-    {%- endif %}
+        {%- endif %}
 
 )
 {%- endmacro %}

@@ -31,13 +31,15 @@ cross join last_progress
 
 
 {#-
-    CTEs that say how far each partition goes; they end with `reclocked`, one row, in JSON. They
-    read the CTE `changelog_progress`.
+    CTEs that say how far each partition goes; they end with `reclocked`, one row, in JSON.
+    `progress` has what the last batch has settled, in JSON, too.
 -#}
-{% macro collect_partitions(commands, changelog) -%}
+{% macro collect_partitions(commands, progress) -%}
 settled_partitions as (
 
-    select inline(max_by(_statistics.partitions, _seq)) from {{ changelog }} where _kind = 'progress'
+    select inline(from_json(
+        {{ trueup._literal_or_null(progress.partitions) }}, '{{ trueup._partitions_type() }}'
+    ))
 
 ),
 
@@ -45,7 +47,7 @@ log_partitions as (
 
     select
         _partition,
-        min(_offset) filter (where _ts >= (select lower from changelog_progress)) as first_offset,
+        min(_offset) filter (where _ts >= {{ progress.lower }}) as first_offset,
         max(_offset) + 1 as next_offset
     from {{ commands }}
     where _ts is not null

@@ -4,41 +4,36 @@
     settled ticks make of the key, from nothing.
 -#}
 {% macro create_desired_view(collection, shard, columns, options) -%}
-    {%- set desired = trueup._session_name(collection, 'desired') -%}
-    {%- if shard.is_by_select -%}
-        {%- do trueup.create_session_view(desired, trueup.select_input(
+    {%- do trueup.create_session_view(
+        trueup._session_name(collection, 'desired'),
+        trueup.select_input(
             shard.commands, 0, 1, shard.unique_key, columns, shard.columns, [], options
-        )) -%}
-    {%- else -%}
-        {%- do trueup._create_folded_view(collection, desired, shard, columns, options) -%}
-    {%- endif -%}
+        ) if shard.is_by_select else trueup.select_folded(collection, shard, columns, options)
+    ) -%}
 {%- endmacro %}
 
 
-{#- What the commands of all settled ticks make of each key, as a session view. -#}
-{% macro _create_folded_view(collection, folded, shard, columns, options) -%}
+{#- What the commands of all settled ticks make of each key, as a select. -#}
+{% macro select_folded(collection, shard, columns, options) -%}
     {%- set frontier = trueup._session_name(collection, 'frontier') -%}
-    {%- set settled = trueup._session_name(collection, 'settled') -%}
-    {%- set history = trueup._session_name(collection, 'history') -%}
     {%- set values = trueup._value_names(columns, shard.unique_key) -%}
-    {%- do trueup.create_session_view(settled, trueup.select_input(
+    {%- set settled = trueup.select_input(
         shard.commands, options.as_of, frontier ~ '.lower', shard.unique_key, columns,
         shard.columns, shard.extras, options
-    )) -%}
-    {%- do trueup.create_steps_view(collection, 'history',
+    ) -%}
+    {%- set history = trueup.carry_values(
+        collection,
         trueup.select_steps(
-            settled, none, none, shard.unique_key, values, shard.extras,
+            trueup._subquery(settled), none, none, shard.unique_key, values, shard.extras,
             shard.frontier.has_settled_truncates, options
         ),
         shard, values, options
     ) -%}
-    {%- do trueup.create_session_view(
-        folded, trueup.select_last_values(history, shard.unique_key, options)
-    ) -%}
+    {{ return(trueup.select_last_values(history, shard.unique_key, options)) }}
 {%- endmacro %}
 
 
-{#- The value that the steps of each key end with, as a select. -#}
+{#- The value that the steps of each key, a select, end with, as a select. -#}
 {% macro select_last_values(steps, unique_key, options) -%}
     {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
     {%- set position = ['_ts'] + trueup._sequence_terms(options)[:-1] -%}
@@ -46,7 +41,7 @@ select
     {{ identity }},
     max(_ts) as _ts,
     max_by(_value, struct({{ position | join(', ') }})) as _value
-from {{ steps }}
+from {{ trueup._subquery(steps) }}
 group by {{ identity }}
 {%- endmacro %}
 
@@ -60,4 +55,16 @@ group by {{ identity }}
             'A command with an offset below what was settled was seen before: leave it out.'
         ) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- The view `persisted` of the Spark session: what the collection holds, in the same form. -#}
+{% macro create_persisted_view(collection, shard, values, options) -%}
+    {%- set lower = trueup._session_name(collection, 'frontier') ~ '.lower' -%}
+    {%- do trueup.create_session_view(
+        trueup._session_name(collection, 'persisted'),
+        trueup.select_persisted(
+            shard.state, shard.changelog, shard.unique_key, values, lower, options
+        )
+    ) -%}
 {%- endmacro %}

@@ -56,3 +56,9 @@
 {% macro _type_sql(type) -%}
     {{ return(modules.re.sub('([<,])([^<>,:]+):', '\\1`\\2`:', type | replace('`', '``'))) }}
 {%- endmacro %}
+
+
+{#- A select where a relation is read. -#}
+{% macro _subquery(select) -%}
+    {{ return('(\n    ' ~ (select | indent) ~ '\n)') }}
+{%- endmacro %}

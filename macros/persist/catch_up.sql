@@ -6,7 +6,7 @@
     {%- do trueup._require_changelog_ahead(collection, position) -%}
     {%- if position.applied_seq < position.last_seq -%}
         {%- set net_updates = trueup.get_net_updates(
-            collection, changelog, unique_key, position.applied_seq
+            collection, changelog, unique_key, trueup.get_position(changelog, state)
         ) -%}
         {%- do run_query(trueup.apply_updates_sql(state, net_updates, unique_key)) -%}
     {%- endif -%}

@@ -66,47 +66,45 @@
 {% macro staged_batch_sql(changelog, batch) -%}
 with
 
-staged as (
+progress_rows as (
 
-    select
-        max(_seq) as seq,
-        max(_lower) as lower,
-        max(_upper) as upper,
-        max(_batch_id) as batch_id,
-        max(_statistics.updates_staged) as updates_staged
+    select 'batch' as _table, _seq, _lower, _upper, _batch_id, _statistics
     from {{ batch }}
+    where _kind = 'progress'
+    union all
+    select 'changelog' as _table, _seq, _lower, _upper, _batch_id, _statistics
+    from {{ changelog }}
     where _kind = 'progress'
 
 ),
 
-appended as (
+added_up as (
 
     select
-        coalesce(max(_seq), 0) as seq,
-        max_by(_upper, _seq) as upper,
-        max_by(_statistics.records_indexed, _seq) as records_indexed,
-        coalesce(count_if(_batch_id = (select batch_id from staged)), 0) > 0 as is_appended
-    from {{ changelog }}
-    where _kind = 'progress'
+        {% for table, name in [('batch', 'staged'), ('changelog', 'appended')] -%}
+        max_by(struct(_seq, _lower, _upper, _batch_id, _statistics), _seq)
+            filter (where _table = '{{ table }}') as {{ name }},
+        {% endfor -%}
+        collect_set(case when _table = 'changelog' then _batch_id end) as _batch_ids
+    from progress_rows
 
 )
 
 select
-    staged.seq,
-    staged.upper,
-    staged.batch_id,
-    staged.updates_staged,
-    appended.is_appended,
-    coalesce(appended.records_indexed, 0) as records_indexed,
+    staged._seq as seq,
+    staged._upper as upper,
+    staged._batch_id as batch_id,
+    staged._statistics.updates_staged as updates_staged,
+    coalesce(array_contains(_batch_ids, staged._batch_id), false) as is_appended,
+    coalesce(appended._statistics.records_indexed, 0) as records_indexed,
     case
-        when staged.seq <> appended.seq + 1 or staged.lower <> appended.upper then
+        when staged._seq <> coalesce(appended._seq, 0) + 1 or staged._lower <> appended._upper then
             {{ trueup.upper_mismatch_expr(
-                seq='staged.seq', lower='staged.lower',
-                upper="coalesce(cast(appended.upper as string), 'none')"
+                seq='staged._seq', lower='staged._lower',
+                upper="coalesce(cast(appended._upper as string), 'none')"
             ) }}
     end as mismatch
-from staged
-cross join appended
+from added_up
 {%- endmacro %}
 
 

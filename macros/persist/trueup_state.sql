@@ -27,7 +27,7 @@
             {%- do trueup._no_op('up to date at batch ' ~ position.applied_seq) -%}
         {%- else -%}
             {%- set net_updates = trueup.get_net_updates(
-                collection, changelog, unique_key, position.applied_seq, compiled_code
+                collection, changelog, unique_key, position, compiled_code
             ) -%}
             {%- call statement('main') -%}
                 {{ trueup.apply_updates_sql(target_relation, net_updates, unique_key) }}
@@ -45,7 +45,11 @@
 {% endmaterialization %}
 
 
-{#- The last batch of the changelog and of the state. A dict: `last_seq`, `applied_seq`. -#}
+{#-
+    Where changelog and state stand. A dict: `last_seq` and `applied_seq`, the last batch of each, and
+    `takes_back`, whether one of the batches in between left ticks open, so that the next took back
+    what it wrote for them.
+-#}
 {% macro get_position(changelog, state) -%}
     {{ return(run_query(trueup.position_sql(changelog, state)).rows[0].dict()) }}
 {%- endmacro %}
@@ -54,48 +58,47 @@
 {% macro position_sql(changelog, state) -%}
 with
 
--- The state is read before the changelog: whatever other runs commit in between, it is not ahead.
-state_progress as (
+progress_rows as (
 
-    select max(_seq) as applied_seq from {{ state }} where _kind = 'progress'
+    -- The state comes before the changelog: whatever other runs commit in between, it is not ahead.
+    select 'state' as _table, _seq, false as _leaves_open from {{ state }} where _kind = 'progress'
+    union all
+    select 'changelog' as _table, _seq, _statistics.open_upper > _upper as _leaves_open
+    from {{ changelog }}
+    where _kind = 'progress'
 
 ),
 
-changelog_progress as (
+added_up as (
 
-    select coalesce(max(_seq), 0) as last_seq from {{ changelog }} where _kind = 'progress'
+    select
+        max(_seq) filter (where _table = 'state') as applied_seq,
+        coalesce(max(_seq) filter (where _table = 'changelog'), 0) as last_seq,
+        collect_set(case when _leaves_open then _seq end) as _open_seqs
+    from progress_rows
 
 )
 
 select
     applied_seq,
-    last_seq
-from state_progress
-cross join changelog_progress
+    last_seq,
+    exists(_open_seqs, _seq -> _seq >= applied_seq and _seq < last_seq) as takes_back
+from added_up
 {%- endmacro %}
 
 
 {#-
-    The select of what the batches after `applied_seq` make of the state: `in_sequence`, the
+    The select of what the batches after `position.applied_seq` make of the state: `in_sequence`, the
     model's own, unless they take back what was written before for ticks that were open then.
     Declares the variable `applied`.
 -#}
-{% macro get_net_updates(collection, changelog, unique_key, applied_seq, in_sequence=none) -%}
-    {%- do run_query(trueup.declare_applied_sql(collection, applied_seq)) -%}
-    {%- set takes_back = run_query(trueup.takes_back_sql(changelog, applied_seq)).rows[0][0] -%}
+{% macro get_net_updates(collection, changelog, unique_key, position, in_sequence=none) -%}
+    {%- do run_query(trueup.declare_applied_sql(collection, position.applied_seq)) -%}
+    {%- set takes_back = position.takes_back -%}
     {{ return(in_sequence if in_sequence and not takes_back else trueup.consolidate_tail(
         changelog=changelog,
         applied=trueup._session_name(collection, 'applied'),
         identity=unique_key + ['_error_key'],
         takes_back=takes_back
     )) }}
-{%- endmacro %}
-
-
-{#- Whether one of the batches before the last left ticks open: the next one takes them back. -#}
-{% macro takes_back_sql(changelog, applied_seq) -%}
-select
-    coalesce(min(_seq) filter (where _statistics.open_upper > _upper) < max(_seq), false)
-from {{ changelog }}
-where _kind = 'progress' and _seq >= {{ applied_seq }}
 {%- endmacro %}

@@ -97,8 +97,8 @@ def test_a_run_with_a_batch_costs_what_is_known(project: Project) -> None:
     with counted(project.spark) as cost:
         project.run(*RUN)
 
-    assert cost.statements == {"corrections": 7, "batch": 12, "changelog": 3, "state": 5}
-    assert cost.jobs == 26
+    assert cost.statements == {"corrections": 8, "batch": 10, "changelog": 3, "state": 4}
+    assert cost.jobs == 14
     assert cost.reads == {
         # The state for its values and for its progress; the log for the keys and for the commands.
         "batch": {"state": 2, "log": 2, "changelog": 1},
@@ -131,6 +131,6 @@ def test_a_run_with_nothing_to_do_costs_what_is_known(project: Project) -> None:
     with counted(project.spark) as cost:
         project.run(*RUN)
 
-    assert cost.statements == {"corrections": 7, "batch": 2, "changelog": 1, "state": 2}
-    assert cost.jobs == 18
+    assert cost.statements == {"corrections": 8, "batch": 3, "changelog": 1, "state": 2}
+    assert cost.jobs == 7
     assert cost.reads == {}

@@ -28,7 +28,9 @@ def test_a_command_that_was_seen_is_below_the_lower_and_one_without_a_place_has_
 
 
 def test_what_is_kept_of_a_partition_never_goes_back() -> None:
-    sql = one_line(in_model("files_batch").collect_partitions(*RELATIONS[:2]))
+    sql = one_line(
+        in_model("files_batch").collect_partitions(RELATIONS[0], {"lower": 5, "partitions": None})
+    )
 
     assert "union all select _partition, null as first_offset, next_offset" in sql
     assert "min(first_offset) as first_offset, max(next_offset) as next_offset" in sql
@@ -38,7 +40,9 @@ def test_what_is_kept_is_read_as_it_is_written() -> None:
     trueup = in_model("files_batch")
     fields = re.findall(r"(\w+): \w+", trueup._partitions_type())
 
-    assert f"struct({', '.join(fields)})" in trueup.collect_partitions(*RELATIONS[:2])
+    assert f"struct({', '.join(fields)})" in trueup.collect_partitions(
+        RELATIONS[0], {"lower": 5, "partitions": None}
+    )
     assert trueup._partitions_type() in trueup._statistics_type()
 
 

@@ -19,7 +19,16 @@ OFFSETS = dict.fromkeys(("path", "size", "_ts", "_order", "_partition", "_offset
 
 
 def test_a_frontier_with_open_ticks_asks_for_an_eager_collection() -> None:
-    row = {"lower": 5, "null_ticks": 0, "late_dropped": 0, "has_provisional": True}
+    row = {
+        "last_seq": 1,
+        "lower": 5,
+        "last_batch_id": "b1",
+        "settled_before": 0,
+        "partitions": None,
+        "null_ticks": 0,
+        "late_dropped": 0,
+        "has_provisional": True,
+    }
     for options, is_refused in ((None, True), ({"eager": True}, False)):
         trueup = in_model("files_batch", options=options, row=row)
         call = (*RELATIONS, False, trueup._options())
@@ -50,7 +59,12 @@ def test_an_eager_batch_goes_as_far_as_the_log_unless_it_is_cut(
     options: dict[str, Any], open_upper: str
 ) -> None:
     trueup = in_model("files_batch", options=options, variables={"trueup_until": 340})
-    sql = one_line(trueup.frontier_sql(*RELATIONS, is_reclocked=False, options=trueup._options()))
+    progress = {"last_seq": 0, "lower": 0, "last_batch_id": None, "settled_before": None}
+    sql = one_line(
+        trueup.measured_log_sql(
+            RELATIONS[0], progress, is_reclocked=False, options=trueup._options()
+        )
+    )
 
     assert f" {open_upper}," in sql
     assert "least(log_upper, 340) as read_upper" in sql
@@ -139,8 +153,9 @@ def test_late_commands_of_a_log_without_ticks_cannot_be_put_right() -> None:
 def test_a_tail_that_takes_back_is_applied_from_the_history_of_its_keys(
     takes_back: bool,  # noqa: FBT001 - the answer of a query
 ) -> None:
-    trueup = in_model("files_state", row={"takes_back": takes_back})
-    given = ("files", CHANGELOG, ["path"], 3)
+    trueup = in_model("files_state", row={})
+    position = {"last_seq": 5, "applied_seq": 3, "takes_back": takes_back}
+    given = ("files", CHANGELOG, ["path"], position)
     sql = one_line(trueup.get_net_updates(*given, in_sequence="select 1"))
     caught_up = one_line(trueup.get_net_updates(*given))
 
@@ -149,10 +164,10 @@ def test_a_tail_that_takes_back_is_applied_from_the_history_of_its_keys(
 
 
 def test_a_tail_takes_back_where_a_batch_before_its_last_left_ticks_open() -> None:
-    assert one_line(in_model("files_state").takes_back_sql(CHANGELOG, 3)) == (
-        "select coalesce(min(_seq) filter (where _statistics.open_upper > _upper) < max(_seq),"
-        " false) from lake.files_changelog where _kind = 'progress' and _seq >= 3"
-    )
+    sql = one_line(in_model("files_state").position_sql(CHANGELOG, STATE))
+
+    assert "_statistics.open_upper > _upper as _leaves_open" in sql
+    assert "exists(_open_seqs, _seq -> _seq >= applied_seq and _seq < last_seq)" in sql
 
 
 def look_ahead(extras: tuple[str, ...] = (), **options: object) -> str:

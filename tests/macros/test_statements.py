@@ -10,7 +10,16 @@ import pytest
 from tests.macros.package import RELATIONS, ROOT, Package, in_model, one_line, refused
 
 DECLARES = "macros/batch/declare_frontier_sql.sql"
-FRONTIER = {"lower": 0, "null_ticks": 0, "late_dropped": 0, "has_provisional": False}
+FRONTIER = {
+    "last_seq": 3,
+    "lower": 0,
+    "last_batch_id": "b3",
+    "settled_before": 9,
+    "partitions": None,
+    "null_ticks": 0,
+    "late_dropped": 0,
+    "has_provisional": False,
+}
 
 
 def create(trueup: Package, **given: object) -> str:
@@ -21,9 +30,18 @@ def properties(sql: str) -> dict[str, str]:
     return dict(re.findall(r"'([^']*)' = '([^']*)'", sql))
 
 
-def frontier(options: dict[str, object] | None = None, **variables: object) -> str:
+def progress(options: dict[str, object] | None = None) -> str:
+    trueup = in_model("files_batch", options=options)
+    return one_line(trueup.progress_sql(*RELATIONS[1:], None, trueup._options()))
+
+
+def log(options: dict[str, object] | None = None, **variables: object) -> str:
     trueup = in_model("files_batch", options=options, variables=variables)
-    return one_line(trueup.frontier_sql(*RELATIONS, is_reclocked=False, options=trueup._options()))
+    return one_line(
+        trueup.measured_log_sql(
+            RELATIONS[0], FRONTIER, is_reclocked=False, options=trueup._options()
+        )
+    )
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "Iceberg", "hudi", 7])
@@ -78,33 +96,33 @@ def test_a_table_is_partitioned_only_by_what_is_said() -> None:
 
 
 def test_the_first_batch_begins_at_as_of() -> None:
-    assert "coalesce(max_by(_upper, _seq), 0) as lower" in frontier()
-    assert "coalesce(max_by(_upper, _seq), -7) as lower" in frontier({"as_of": -7})
+    assert "coalesce(_last._upper, 0) as lower" in progress()
+    assert "coalesce(_last._upper, -7) as lower" in progress({"as_of": -7})
 
 
 def test_the_upper_never_goes_back() -> None:
-    assert "greatest(lower, least( coalesce(log_upper, lower), null )) as upper" in frontier()
+    assert "greatest(lower, least(coalesce(log_upper, lower), null)) as upper" in log()
 
 
 def test_the_upper_is_capped_by_trueup_until() -> None:
     for until in (0, 340):
-        assert f"coalesce(log_upper, lower), {until} )) as upper" in frontier(trueup_until=until)
+        assert f"coalesce(log_upper, lower), {until})) as upper" in log(trueup_until=until)
 
 
 def test_the_input_upper_takes_the_place_of_the_logs() -> None:
-    sql = frontier({"input_upper": "log_upper - 1"})
+    sql = log({"input_upper": "log_upper - 1"})
 
     assert "then cast((log_upper - 1) as bigint)" in sql
     assert "'Option `input_upper`', ' must be an integer or a timestamp." in sql
 
 
 def test_a_bad_until_is_refused() -> None:
-    refused(frontier, trueup_until="340")
+    refused(log, trueup_until="340")
 
 
 def test_a_batch_is_cut_only_where_its_size_is_limited() -> None:
-    assert "cut_upper" not in frontier()
-    assert "coalesce((select cut_upper from cut), upper) as upper" in frontier(
+    assert "cut_upper" not in log()
+    assert "coalesce((select cut_upper from cut), upper) as upper" in log(
         {"max_commands_per_batch": 500}
     )
 
