@@ -83,7 +83,8 @@ def measure(folder: Path) -> None:
     def counting(cursor: Cursor, sql: str, *parameters: object) -> None:
         comment = re.match(r"/\*\s*(\{.*?\})\s*\*/", sql)
         node = json.loads(comment[1]).get("node_id", "") if comment else ""
-        statements[node.rpartition("_")[2]] += bool(node)
+        if node:
+            statements[node.rpartition("_")[2]] += 1
         execute(cursor, sql, *parameters)
 
     Cursor.execute = counting  # type: ignore[assignment]

@@ -102,6 +102,7 @@ def main() -> None:
         for number, workload in enumerate(loads):
             bench = Bench(spark, Path(folder) / f"project_{number}", workload)
             seconds = bench.measure(arguments.rounds, arguments.only)
+            bench.duckdb.close()
             show(workload, seconds)
             found.append({"workload": asdict(workload), "seconds": seconds})
     if arguments.json:
@@ -205,6 +206,7 @@ from ({keys})"""
             last = rows + (self.tick - 1) * (count // 2)
             keys = f"select id as k from range({last - count // 2}, {last + count // 2}, 1, 4)"
         self.write_log(f"select k, explode(array(0, 1, 2)) as c from ({keys})")
+        self.batch_files = self.files(self.commands)
 
     def make_project(self) -> Manifest:
         """Write the dbt project of trueup and of dbt's own incremental models, and parse it."""
@@ -320,7 +322,7 @@ where rn = 1"""
 
     def merge_in_duckdb(self) -> None:
         """MERGE the batch, read from the same files, in DuckDB's own database."""
-        self.duckdb.execute(self.merge_sql("merged", f"read_parquet({self.files(self.commands)})"))
+        self.duckdb.execute(self.merge_sql("merged", f"read_parquet({self.batch_files})"))
 
     def files(self, table: str) -> list[str]:
         """List the data files of an Iceberg table."""
@@ -393,14 +395,18 @@ when not matched and s.op <> 'D' then insert ({columns})
         return seconds
 
     def check(self, ways: dict[str, Callable[[], None]]) -> None:
-        """See to it that ours and the MERGE by hand have come to the same rows."""
-        if not any("trueup" in name for name in ways) or "MERGE by hand, Iceberg" not in ways:
+        """See to it that ours and the MERGEs by hand have come to the same rows."""
+        if not {"trueup, Iceberg", "MERGE by hand, Iceberg", "MERGE, DuckDB"} <= set(ways):
             return
         columns = ", ".join(("k", *VALUES))
         ours = f"select {columns} from lake.{self.schema}.ours_state where _kind = 'row'"
         theirs = f"select {columns} from lake.{self.schema}.merged"
         both = f"({ours} except {theirs}) union all ({theirs} except {ours})"
         assert self.spark.sql(both).count() == 0, "the ways have come to other rows"  # noqa: S101
+        sums = "select count(*), sum(k), sum(v1), sum(cast(v8 as int)), max(v4) from"
+        found = self.duckdb.execute(f"{sums} merged").fetchone()
+        expected = self.spark.sql(f"{sums} lake.{self.schema}.merged").first()
+        assert found == tuple(expected or ()), "DuckDB has come to other rows"  # noqa: S101
 
 
 def rotated(names: list[str], number: int) -> Iterator[str]:

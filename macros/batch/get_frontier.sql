@@ -1,5 +1,6 @@
 {#-
-    Reads where the collection stands and what its log holds. A dict:
+    Adds to the progress of a collection, which `get_progress` has read, what its log holds. Two queries:
+    in one, Spark would plan the first again at each place that the second names it. A dict:
 
     `last_seq`                 the last batch in the changelog, 0 before the first
     `applied_seq`              the last batch in the state
@@ -22,19 +23,16 @@
     `since`                    the first tick that can be read; none where nothing was compacted
     `settled_definition`       of the commands that the last batch was made of
     `lacks_batches`            whether the changelog has not one progress row a batch
+    `takes_back`               whether a batch from `applied_seq` to before `last_seq` left ticks open,
+                               so that the next one took back what it had written for them
 
     Null ticks are refused here: a command without a tick would never be settled, nor missed. A
     collection by a select has no log (`commands` is none): `input_upper` says how far it goes.
 -#}
-{% macro get_frontier(
-    commands, changelog, batch, state, is_reclocked, options, corrections=none, input_upper=none
-) -%}
-    {#- Two queries: in one, Spark would plan the first again at each place that the second names it. -#}
-    {%- set frontier = run_query(
-        trueup.progress_sql(changelog, batch, state, corrections, options)
-    ).rows[0].dict() -%}
+{% macro get_frontier(commands, progress, is_reclocked, options, input_upper=none) -%}
+    {%- set frontier = dict(progress) -%}
     {%- do frontier.update(run_query(
-        trueup.measured_log_sql(commands, frontier, is_reclocked, options, input_upper)
+        trueup.measured_log_sql(commands, progress, is_reclocked, options, input_upper)
     ).rows[0].dict()) -%}
     {%- do trueup._require_no_null_ticks(commands, frontier.null_ticks) -%}
     {%- if options.late == 'fail' and frontier.late_dropped -%}
@@ -77,78 +75,8 @@
 
 
 {#-
-    A select of what the tables of the collection say of its batches: one row. All of them are added up
-    at once: that is one job of Spark, where a query each would be many.
--#}
-{% macro progress_sql(changelog, batch, state, corrections, options) -%}
-with
-
-progress_rows as (
-
-    -- The state comes before the changelog: whatever other runs commit in between, it is not ahead.
-    select 'state' as _table, _seq, null as _upper, null as _batch_id, null as _statistics
-    from {{ state }}
-    where _kind = 'progress'
-    union all
-    select 'changelog' as _table, _seq, _upper, _batch_id, _statistics
-    from {{ changelog }}
-    where _kind = 'progress'
-    union all
-    select 'batch' as _table, _seq, _upper, _batch_id, null as _statistics
-    from {{ batch }}
-    where _kind = 'progress'
-    {%- if corrections %}
-    union all
-    select 'corrections' as _table, _seq, _ts, _after_batch_id, null as _statistics
-    from {{ corrections }}
-    where not (_cause <=> 'external_edit')
-    {%- endif %}
-
-),
-
-added_up as (
-
-    select
-        max(_seq) filter (where _table = 'state') as applied_seq,
-        coalesce(max(_seq) filter (where _table = 'changelog'), 0) as last_seq,
-        max_by(struct(_upper, _batch_id, _statistics), _seq) filter (where _table = 'changelog')
-            as _last,
-        -- Not the last one's: its batch may have been staged before a compaction.
-        max(_statistics.since) as since,
-        count_if(_table = 'changelog') as progress_count,
-        collect_set(case when _table = 'changelog' then _seq end) as _seqs,
-        collect_set(case when _table = 'changelog' then _batch_id end) as _batch_ids,
-        max(_batch_id) filter (where _table = 'batch') as staged_batch_id,
-        count_if(_table = 'corrections') as correction_count,
-        -- One comparison finds all of them after the same batch.
-        max(_batch_id) filter (where _table = 'corrections') as found_after_batch_id
-    from progress_rows
-
-)
-
-select
-    last_seq,
-    last_seq + 1 as seq,
-    applied_seq,
-    coalesce(_last._upper, {{ options.as_of }}) as lower,
-    _last._batch_id as last_batch_id,
-    _last._statistics.commands_settled as settled_before,
-    to_json(_last._statistics.partitions) as partitions,
-    coalesce(_last._statistics.records_indexed, 0) as records_indexed,
-    coalesce(_last._statistics.open_upper > _last._upper, false) as has_provisional,
-    _last._statistics.definition as settled_definition,
-    since,
-    progress_count <> last_seq or size(_seqs) <> last_seq as lacks_batches,
-    case when not array_contains(_batch_ids, staged_batch_id) then staged_batch_id end
-        as leftover_batch_id,
-    if(found_after_batch_id <=> _last._batch_id, correction_count, 0) as correction_count
-from added_up
-{%- endmacro %}
-
-
-{#-
     A select of what the log holds for the next batch, and where that ends: one row. `progress` is what
-    the query of `progress_sql` has found.
+    `get_progress` returns.
 -#}
 {% macro measured_log_sql(commands, progress, is_reclocked, options, input_upper=none) -%}
     {#- What a select says cannot be capped; the collections that it reads are. -#}
@@ -182,7 +110,7 @@ capped as (
 
 ){% if options.max_commands_per_batch %},
 
-{{ trueup.cut_at_a_tick(commands, options.max_commands_per_batch) }}{% endif %}
+{{ trueup.cut_at_a_tick(commands, progress.lower, options.max_commands_per_batch) }}{% endif %}
 
 select
     {% if options.max_commands_per_batch -%}
@@ -246,14 +174,14 @@ log as (
     CTEs that cut the batch at a tick: `cut_upper` takes as many ticks as hold at most
     `max_commands` commands, at least one; null where all of them fit.
 -#}
-{% macro cut_at_a_tick(commands, max_commands) -%}
+{% macro cut_at_a_tick(commands, lower, max_commands) -%}
 ticks as (
 
     select
         _ts,
         sum(count(*)) over (order by _ts) as command_count
     from {{ commands }}
-    where _ts >= (select lower from capped) and _ts < (select upper from capped)
+    where _ts >= {{ lower }} and _ts < (select upper from capped)
     group by _ts
 
 ),

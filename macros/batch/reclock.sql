@@ -4,17 +4,15 @@
     `next_offset`, which the progress row keeps.
 -#}
 
-{#- A select of the commands with ticks: those seen before are below the lower. -#}
-{% macro reclock_commands(commands, changelog, options) -%}
+{#- A select of the commands with ticks: those seen before are below the lower of `progress`. -#}
+{% macro reclock_commands(commands, progress) -%}
 with
 
 last_progress as (
 
     select
-        coalesce(max_by(_upper, _seq), {{ options.as_of }}) as _lower,
-        {{ trueup._next_offsets_expr('max_by(_statistics.partitions, _seq)') }} as _next_offsets
-    from {{ changelog }}
-    where _kind = 'progress'
+        cast({{ progress.lower }} as bigint) as _lower,
+        {{ trueup._next_offsets_expr(trueup._partitions_expr(progress)) }} as _next_offsets
 
 )
 
@@ -37,9 +35,7 @@ cross join last_progress
 {% macro collect_partitions(commands, progress) -%}
 settled_partitions as (
 
-    select inline(from_json(
-        {{ trueup._literal_or_null(progress.partitions) }}, '{{ trueup._partitions_type() }}'
-    ))
+    select inline({{ trueup._partitions_expr(progress) }})
 
 ),
 
@@ -93,5 +89,14 @@ reclocked as (
     {{ return(
         'map_from_entries(transform(' ~ partitions
         ~ ', each -> struct(each._partition, each.next_offset)))'
+    ) }}
+{%- endmacro %}
+
+
+{#- How far the last batch goes in each partition, as an SQL expression; null before the first. -#}
+{% macro _partitions_expr(progress) -%}
+    {{ return(
+        'from_json(' ~ trueup._literal(progress.settled_partitions or 'null') ~ ", '"
+        ~ trueup._partitions_type() ~ "')"
     ) }}
 {%- endmacro %}

@@ -6,11 +6,12 @@
     Steps of a key, in sequence: 0 what is persisted (no `_ts`), 1 a correction at the lower,
     2 the commands.
 
-    Relations are given by name, or as selects in parentheses. `input` has the commands, as `select_input` brings them into form, or is none, and `persisted`
-    the values that the collection had before them; with none the fold is one from nothing.
-    `corrections` is a select of step 1, or none. `values` are the names of the value columns, `extras` the columns
-    of the commands that only some logs have. Truncates touch every key: `has_truncates`. With
-    `is_small` the keys of the batch go to where the state is read.
+    Relations are given by name, or as selects in parentheses. `input` has the commands, as
+    `select_input` brings them into form, or is none, and `persisted` the values that the collection
+    had before them; with none the fold is one from nothing. `corrections` has step 1, or is none.
+    `values` are the names of the value columns, `extras` the columns of the commands that only some
+    logs have. Truncates touch every key: `has_truncates`. With `is_small` the keys of the batch go to
+    where the state is read.
 -#}
 {% macro select_steps(
     input, persisted, corrections, unique_key, values, extras, has_truncates, options,

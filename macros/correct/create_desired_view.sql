@@ -8,13 +8,16 @@
         trueup._session_name(collection, 'desired'),
         trueup.select_input(
             shard.commands, 0, 1, shard.unique_key, columns, shard.columns, [], options
-        ) if shard.is_by_select else trueup.select_folded(collection, shard, columns, options)
+        ) if shard.is_by_select else trueup.create_folded_select(collection, shard, columns, options)
     ) -%}
 {%- endmacro %}
 
 
-{#- What the commands of all settled ticks make of each key, as a select. -#}
-{% macro select_folded(collection, shard, columns, options) -%}
+{#-
+    What the commands of all settled ticks make of each key, as a select. It reads what `carry_values`
+    creates.
+-#}
+{% macro create_folded_select(collection, shard, columns, options) -%}
     {%- set frontier = trueup._session_name(collection, 'frontier') -%}
     {%- set values = trueup._value_names(columns, shard.unique_key) -%}
     {%- set settled = trueup.select_input(

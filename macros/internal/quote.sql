@@ -58,7 +58,7 @@
 {%- endmacro %}
 
 
-{#- A select where a relation is read. -#}
+{#- A select where a relation is read; as it stands, for the name of a column may have lines. -#}
 {% macro _subquery(select) -%}
-    {{ return('(\n    ' ~ (select | indent) ~ '\n)') }}
+    {{ return('(\n' ~ select ~ '\n)') }}
 {%- endmacro %}

@@ -1,12 +1,12 @@
 {#-
     Applies what the changelog holds beyond the state: a crash came between append and apply.
-    `position` has `last_seq` of the changelog and `applied_seq` of the state.
+    `position` is what `get_position` returns, or a frontier.
 -#}
 {% macro catch_up(collection, changelog, state, unique_key, position) -%}
     {%- do trueup._require_changelog_ahead(collection, position) -%}
     {%- if position.applied_seq < position.last_seq -%}
         {%- set net_updates = trueup.get_net_updates(
-            collection, changelog, unique_key, trueup.get_position(changelog, state)
+            collection, changelog, unique_key, position
         ) -%}
         {%- do run_query(trueup.apply_updates_sql(state, net_updates, unique_key)) -%}
     {%- endif -%}

@@ -51,17 +51,15 @@
     {%- do trueup.create_shard(
         commands, changelog, batch, state, unique_key, columns, order_type
     ) -%}
+    {%- set progress = trueup.get_progress(changelog, batch, state, corrections, options) -%}
     {%- if is_reclocked -%}
         {%- do trueup._require_no_correction_of_offsets(options) -%}
         {%- set seen = trueup._session_name(collection, 'reclocked') -%}
-        {%- do trueup.create_session_view(
-            seen, trueup.reclock_commands(commands, changelog, options)
-        ) -%}
+        {%- do trueup.create_session_view(seen, trueup.reclock_commands(commands, progress)) -%}
         {%- set commands = seen -%}
     {%- endif -%}
     {%- set frontier = trueup.get_frontier(
-        none if is_by_select else commands, changelog, batch, state, is_reclocked, options,
-        corrections,
+        none if is_by_select else commands, progress, is_reclocked, options,
         trueup.select_upper_expr(corrections, options) if is_by_select else none
     ) -%}
     {%- do frontier.update({

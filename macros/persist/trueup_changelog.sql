@@ -68,11 +68,25 @@ with
 
 progress_rows as (
 
-    select 'batch' as _table, _seq, _lower, _upper, _batch_id, _statistics
+    select
+        'batch' as _table,
+        _seq,
+        _lower,
+        _upper,
+        _batch_id,
+        _statistics.updates_staged as updates_staged,
+        null as records_indexed
     from {{ batch }}
     where _kind = 'progress'
     union all
-    select 'changelog' as _table, _seq, _lower, _upper, _batch_id, _statistics
+    select
+        'changelog' as _table,
+        _seq,
+        null as _lower,
+        _upper,
+        _batch_id,
+        null as updates_staged,
+        _statistics.records_indexed as records_indexed
     from {{ changelog }}
     where _kind = 'progress'
 
@@ -82,7 +96,7 @@ added_up as (
 
     select
         {% for table, name in [('batch', 'staged'), ('changelog', 'appended')] -%}
-        max_by(struct(_seq, _lower, _upper, _batch_id, _statistics), _seq)
+        max_by(struct(_seq, _lower, _upper, _batch_id, updates_staged, records_indexed), _seq)
             filter (where _table = '{{ table }}') as {{ name }},
         {% endfor -%}
         collect_set(case when _table = 'changelog' then _batch_id end) as _batch_ids
@@ -94,9 +108,9 @@ select
     staged._seq as seq,
     staged._upper as upper,
     staged._batch_id as batch_id,
-    staged._statistics.updates_staged as updates_staged,
+    staged.updates_staged,
     coalesce(array_contains(_batch_ids, staged._batch_id), false) as is_appended,
-    coalesce(appended._statistics.records_indexed, 0) as records_indexed,
+    coalesce(appended.records_indexed, 0) as records_indexed,
     case
         when staged._seq <> coalesce(appended._seq, 0) + 1 or staged._lower <> appended._upper then
             {{ trueup.upper_mismatch_expr(

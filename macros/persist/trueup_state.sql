@@ -47,8 +47,8 @@
 
 {#-
     Where changelog and state stand. A dict: `last_seq` and `applied_seq`, the last batch of each, and
-    `takes_back`, whether one of the batches in between left ticks open, so that the next took back
-    what it wrote for them.
+    `takes_back`, whether a batch from `applied_seq` to before `last_seq` left ticks open, so that the
+    next one took back what it had written for them.
 -#}
 {% macro get_position(changelog, state) -%}
     {{ return(run_query(trueup.position_sql(changelog, state)).rows[0].dict()) }}

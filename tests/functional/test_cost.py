@@ -97,6 +97,7 @@ def test_a_run_with_a_batch_costs_what_is_known(project: Project) -> None:
     with counted(project.spark) as cost:
         project.run(*RUN)
 
+    # Two queries for the frontier: in one, the first is planned again where the second names it.
     assert cost.statements == {"corrections": 8, "batch": 10, "changelog": 3, "state": 4}
     assert cost.jobs == 14
     assert cost.reads == {

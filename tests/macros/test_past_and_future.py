@@ -24,14 +24,14 @@ def test_a_frontier_with_open_ticks_asks_for_an_eager_collection() -> None:
         "lower": 5,
         "last_batch_id": "b1",
         "settled_before": 0,
-        "partitions": None,
+        "settled_partitions": None,
         "null_ticks": 0,
         "late_dropped": 0,
         "has_provisional": True,
     }
     for options, is_refused in ((None, True), ({"eager": True}, False)):
         trueup = in_model("files_batch", options=options, row=row)
-        call = (*RELATIONS, False, trueup._options())
+        call = (RELATIONS[0], row, False, trueup._options())
         if not is_refused:
             assert trueup.get_frontier(*call) == row
             continue

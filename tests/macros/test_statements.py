@@ -15,7 +15,7 @@ FRONTIER = {
     "lower": 0,
     "last_batch_id": "b3",
     "settled_before": 9,
-    "partitions": None,
+    "settled_partitions": None,
     "null_ticks": 0,
     "late_dropped": 0,
     "has_provisional": False,
@@ -128,7 +128,7 @@ def test_a_batch_is_cut_only_where_its_size_is_limited() -> None:
 
 
 def test_a_cut_is_after_the_last_tick_that_fits_and_never_before_the_first() -> None:
-    sql = " ".join(str(in_model("files_batch").cut_at_a_tick(RELATIONS[0], 500)).split())
+    sql = " ".join(str(in_model("files_batch").cut_at_a_tick(RELATIONS[0], 5, 500)).split())
 
     assert (
         "case when max(command_count) > 500 then coalesce( "
@@ -137,9 +137,10 @@ def test_a_cut_is_after_the_last_tick_that_fits_and_never_before_the_first() -> 
 
 
 def get_frontier(options: dict[str, object] | None = None, **row: object) -> dict[str, Any]:
-    trueup = in_model("files_batch", options=options, row={**FRONTIER, **row})
+    read = {**FRONTIER, **row}
+    trueup = in_model("files_batch", options=options, row=read)
     found: dict[str, Any] = trueup.get_frontier(
-        *RELATIONS, is_reclocked=False, options=trueup._options()
+        RELATIONS[0], read, is_reclocked=False, options=trueup._options()
     )
     return found
 

@@ -246,6 +246,14 @@ def test_a_column_of_another_type_is_taken_as_it_is(other: str) -> None:
     assert in_model("files_batch")._one_form_expr({"name": "a", "type": other}) == "`a`"
 
 
+def test_a_select_in_parentheses_keeps_the_lines_of_a_columns_name() -> None:
+    trueup = in_model("files_batch")
+    select = "select `a\r\nb`\nfrom lake.t"
+
+    assert trueup._subquery(select) == f"({chr(10)}{select}{chr(10)})"
+    assert select in trueup.digest_steps(select, ["path"], SHARD)
+
+
 def test_every_name_with_an_underscore_that_the_models_write_is_one_of_ours() -> None:
     options = {"eager": True, "ties": "prefer_delete", "errors": "fail", "late": "correct"}
     batch = in_model("files_batch", options=options)
@@ -257,7 +265,7 @@ def test_every_name_with_an_underscore_that_the_models_write_is_one_of_ours() ->
         in_model("files_corrections").corrections("files"),
         in_model("files_changelog").changelog("files"),
         in_model("files_state", options=options).state("files"),
-        batch.reclock_commands(RELATIONS[0], changelog, batch._options()),
+        batch.reclock_commands(RELATIONS[0], {"lower": 5, "settled_partitions": None}),
         batch.select_waiting("corrections", "frontier", ["path"], ["size"]),
         batch.compact_sql(changelog, ["path", *OWN], 3, 2),
     ]
