@@ -1,4 +1,4 @@
-"""What a run costs, in statements, Spark jobs and reads of tables: numbers that noise cannot move.
+"""What a run costs, in statements, Spark jobs, reads and files: numbers that noise cannot move.
 
 A change that makes one of them larger has to say why here. Seconds are for benchmarks/.
 """
@@ -38,6 +38,8 @@ class Cost:
     statements: Counter[str] = field(default_factory=Counter)
     reads: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     """How often the main statement of a model reads a table of the collection."""
+    files: int = 0
+    """Data files that were read, in all."""
 
 
 @contextmanager
@@ -56,13 +58,35 @@ def counted(spark: SparkSession) -> Iterator[Cost]:
         if role:
             cost.statements[role] += 1
 
-    begun = scheduler.numTotalJobs()
+    begun, last = scheduler.numTotalJobs(), max(executions(spark), default=-1)
     Cursor.execute = counting  # type: ignore[assignment]
     try:
         yield cost
     finally:
         Cursor.execute = execute  # type: ignore[method-assign]
     cost.jobs = scheduler.numTotalJobs() - begun
+    cost.files = sum(scanned_files(spark, execution) for execution in executions(spark, after=last))
+
+
+def executions(spark: SparkSession, after: int = -1) -> list[int]:
+    """Give the ids of the statements that Spark has executed after another one."""
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    found = spark._jsparkSession.sharedState().statusStore().executionsList()
+    ids = [found.apply(place).executionId() for place in range(found.size())]
+    return [each for each in ids if each > after]
+
+
+def scanned_files(spark: SparkSession, execution: int) -> int:
+    """Give how many data files a statement has read, by the metric of Iceberg's scans."""
+    store = spark._jsparkSession.sharedState().statusStore()
+    values = store.executionMetrics(execution)
+    metrics = store.execution(execution).get().metrics()
+    scans = {
+        metrics.apply(place).accumulatorId()
+        for place in range(metrics.size())
+        if metrics.apply(place).name() == "number of result data files"
+    }
+    return sum(int(values.apply(scan)) for scan in scans if values.contains(scan))
 
 
 def main_select(sql: str) -> str | None:
@@ -100,6 +124,7 @@ def test_a_run_with_a_batch_costs_what_is_known(project: Project) -> None:
     # Two queries for the frontier: in one, the first is planned again where the second names it.
     assert cost.statements == {"corrections": 8, "batch": 10, "changelog": 3, "state": 4}
     assert cost.jobs == 14
+    assert cost.files == 50
     assert cost.reads == {
         # The state for its values and for its progress; the log for the keys and for the commands.
         "batch": {"state": 2, "log": 2, "changelog": 1},
@@ -134,4 +159,5 @@ def test_a_run_with_nothing_to_do_costs_what_is_known(project: Project) -> None:
 
     assert cost.statements == {"corrections": 8, "batch": 3, "changelog": 1, "state": 2}
     assert cost.jobs == 7
+    assert cost.files == 52
     assert cost.reads == {}
