@@ -77,7 +77,8 @@ def test_two_runs_at_once_never_write_a_batch_twice_and_lose_nothing(
     assert consolidate(updates) == consolidate(oracle.changelog)
     assert len(updates) == len(oracle.changelog)
     assert multiset(project.rows("race")) == multiset(oracle.rows)
-    (applied,) = project.sql("select _seq, _upper from race_state where _kind = 'progress'")
+    position = f"select _seq, _upper from {project.name}.race_state where _kind = 'progress'"
+    (applied,) = project.sql(position)
     assert (applied["_seq"], applied["_upper"]) == (progress[-1]["_seq"], progress[-1]["_upper"])
     assert losers, "nobody lost: the processes did not race"
 
