@@ -1,0 +1,124 @@
+{#-
+    The select behind `get_frontier`: what the log holds for the next batch, and where that ends, in one
+    row. `progress` is what `get_progress` returns.
+-#}
+{% macro measured_log_sql(commands, progress, is_reclocked, options, input_upper=none) -%}
+    {#- What a select says cannot be capped; the collections that it reads are. -#}
+    {%- set until = trueup._var('trueup_until') if commands is not none else none -%}
+    {%- set until = 'null' if until is none else until -%}
+    {%- set input_upper = input_upper or 'log_upper' -%}
+    {%- if options.input_upper -%}
+        {%- set input_upper = trueup._tick_expr(
+            '(' ~ options.input_upper ~ ')', 'Option `input_upper`'
+        ) -%}
+    {%- endif -%}
+    {%- set settled_before = trueup._number_or_null(progress.settled_before) -%}
+with
+
+{{ trueup.measure_log(commands, progress) }},
+
+{% if is_reclocked -%}
+{{ trueup.collect_partitions(commands, progress) }},
+
+{% endif -%}
+capped as (
+
+    select
+        *,
+        greatest(lower, least(coalesce({{ input_upper }}, lower), {{ until }})) as upper,
+        least(log_upper, {{ until }}) as read_upper
+    from log
+    {%- if is_reclocked %}
+    cross join reclocked
+    {%- endif %}
+
+){% if options.max_commands_per_batch %},
+
+{{ trueup.cut_at_a_tick(commands, progress.lower, options.max_commands_per_batch) }}{% endif %}
+
+select
+    {% if options.max_commands_per_batch -%}
+    coalesce((select cut_upper from cut), upper) as upper,
+    {%- else -%}
+    upper,
+    {%- endif %}
+    {% set read_to = 'greatest(upper, read_upper)' if options.eager else 'upper' -%}
+    {% if options.max_commands_per_batch -%}
+    coalesce((select cut_upper from cut), {{ read_to }}) as open_upper,
+    {%- else -%}
+    {{ read_to }} as open_upper,
+    {%- endif %}
+    null_ticks,
+    commands_settled,
+    commands_ahead,
+    {% if progress.last_seq == 0 -%}
+    0 as late_dropped,
+    {%- else -%}
+    case
+        when commands_settled >= {{ settled_before }} then commands_settled - {{ settled_before }}
+    end as late_dropped,
+    {%- endif %}
+    coalesce(last_truncate >= lower, false) as has_truncates,
+    coalesce(first_truncate < lower, false) as has_settled_truncates,
+    {{ 'partitions' if is_reclocked else 'null as partitions' }}
+from capped
+{%- endmacro %}
+
+
+{#- The CTE `log`, of one row: how far the commands go, and what is special about them. -#}
+{% macro measure_log(commands, progress) -%}
+    {%- set lower = 'cast(' ~ progress.lower ~ ' as bigint)' -%}
+log as (
+
+    select
+        {{ lower }} as lower,
+        {{ trueup._literal_or_null(progress.last_batch_id) }} as last_batch_id,
+        {% if commands is none -%}
+        cast(null as bigint) as log_upper,
+        0 as commands_settled,
+        0 as commands_ahead,
+        0 as null_ticks,
+        cast(null as bigint) as last_truncate,
+        cast(null as bigint) as first_truncate
+        {%- else -%}
+        max(_ts) + 1 as log_upper,
+        count_if(_ts < {{ lower }}) as commands_settled,
+        count_if(_ts >= {{ lower }}) as commands_ahead,
+        count_if(_ts is null) as null_ticks,
+        max(_ts) filter (where _op = 'truncate') as last_truncate,
+        min(_ts) filter (where _op = 'truncate') as first_truncate
+    from {{ commands }}
+        {%- endif %}
+
+)
+{%- endmacro %}
+
+
+{#-
+    CTEs that cut the batch at a tick: `cut_upper` takes as many ticks as hold at most
+    `max_commands` commands, at least one; null where all of them fit.
+-#}
+{% macro cut_at_a_tick(commands, lower, max_commands) -%}
+ticks as (
+
+    select
+        _ts,
+        sum(count(*)) over (order by _ts) as command_count
+    from {{ commands }}
+    where _ts >= {{ lower }} and _ts < (select upper from capped)
+    group by _ts
+
+),
+
+cut as (
+
+    select
+        case
+            when max(command_count) > {{ max_commands }} then coalesce(
+                max(_ts) filter (where command_count <= {{ max_commands }}), min(_ts)
+            ) + 1
+        end as cut_upper
+    from ticks
+
+)
+{%- endmacro %}
