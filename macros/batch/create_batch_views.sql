@@ -101,12 +101,6 @@ from {{ trueup._subquery(steps) }}
 {%- endmacro %}
 
 
-{#- Whether a correction was found after the last batch, and is for the next. -#}
-{% macro is_waiting_expr(last_batch_id) -%}
-_after_batch_id <=> {{ last_batch_id }} and not (_cause <=> 'external_edit')
-{%- endmacro %}
-
-
 {#- The corrections that were found after the batch that is now the last one. -#}
 {% macro select_waiting(corrections, frontier, unique_key, values) -%}
 select
@@ -121,7 +115,7 @@ select
         '_error', _desired._error
     ) end as _value
 from {{ corrections }}
-where {{ trueup.is_waiting_expr(frontier ~ '.last_batch_id') }}
+where _after_batch_id <=> {{ frontier }}.last_batch_id and not (_cause <=> 'external_edit')
 {%- endmacro %}
 
 
