@@ -11,16 +11,18 @@
 
     All buckets are compared at once where the certificate says nothing of what is desired (the log
     does not hold all keys, or open ticks were written), and where rows of most buckets are likely to
-    be wrong: in the first run, and after a change of the code.
+    be wrong: in the first run, after a change of the code, and after a comparison that has found as
+    many. `found_before` is how many rows that was.
 -#}
-{% macro get_doubts(collection, shard, columns, options) -%}
+{% macro get_doubts(collection, shard, columns, options, found_before) -%}
     {%- set frontier = shard.frontier -%}
     {%- set desired = trueup._session_name(collection, 'desired') -%}
     {%- if 'reason' in frontier -%}
         {{ return({'buckets': [], 'surplus': 0}) }}
     {%- elif options.log == 'partial' or frontier.has_provisional or frontier.last_seq == 0 -%}
         {{ return({'buckets': none, 'surplus': none}) }}
-    {%- elif frontier.definition != frontier.settled_definition -%}
+    {%- elif frontier.definition != frontier.settled_definition
+            or found_before >= trueup._bucket_count() -%}
         {#- Of commands there is one value of each key, because they are folded. -#}
         {%- set row_count = run_query('select count(*) from ' ~ shard.commands).rows[0][0]
             if shard.is_by_select else none -%}
@@ -35,6 +37,18 @@
     {%- set buckets = fromjson(found[0]) -%}
     {%- set are_most = buckets | length > trueup._bucket_count() / 2 -%}
     {{ return({'buckets': none if are_most else buckets, 'surplus': found[1]}) }}
+{%- endmacro %}
+
+
+{#-
+    How many rows the comparison before has found wrong, with the edits that it healed; 0 where
+    there is none. Iceberg knows the number without reading the table.
+-#}
+{% macro get_found_before(corrections) -%}
+    {%- if load_relation(corrections) is none -%}
+        {{ return(0) }}
+    {%- endif -%}
+    {{ return(run_query('select count(*) from ' ~ corrections).rows[0][0]) }}
 {%- endmacro %}
 
 

@@ -72,7 +72,10 @@
         collection, shard, trueup._value_names(columns, shard.unique_key), options
     ) -%}
     {%- do trueup.create_desired_view(collection, shard, columns, options) -%}
-    {%- set doubts = trueup.get_doubts(collection, shard, columns, options) -%}
+    {%- set doubts = trueup.get_doubts(
+        collection, shard, columns, options,
+        found_before=0 if keeps_edits else trueup.get_found_before(corrections)
+    ) -%}
     {%- do trueup.create_views_in_doubt(
         collection, shard.unique_key, columns, doubts.buckets
     ) -%}
