@@ -20,7 +20,7 @@ faults: .venv/trueup ## the long form: a kill after every write, 100 races, 100 
 		$(BIN)/pytest tests/faults tests/functional/test_random_logs.py
 
 bench: ROWS = 1000000
-bench: .venv/trueup ## upserts side by side with what else there is; ROWS="1000000 5000000" for more
+bench: .venv/trueup .venv/hudi/packages ## upserts side by side with what else there is; ROWS="1000000 5000000" for more
 	@mkdir -p target
 	$(BIN)/python -m benchmarks.upsert --rows $(ROWS) --json target/bench.json
 
@@ -53,6 +53,14 @@ clean: ## forget all data of the demo, and what dbt wrote; the environment stays
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
 		--editable . --config-settings editable_mode=strict
 	@$(BIN)/pip check > /dev/null || { $(BIN)/pip check; exit 1; }
+	@touch $@
+
+# Hudi is measured with a Spark of its own.
+.venv/hudi/packages: .venv/packages benchmarks/requirements-hudi.txt
+	@echo "Installing the packages of benchmarks/requirements-hudi.txt into .venv/hudi ..."
+	@$(PYTHON) -m venv .venv/hudi
+	@.venv/hudi/bin/pip install --quiet --disable-pip-version-check \
+		--requirement benchmarks/requirements-hudi.txt
 	@touch $@
 
 profiles.yml:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -33,8 +32,12 @@ from dbt.cli.main import dbtRunner
 from dbt_trueup import session
 from pyspark.sql import SparkSession
 
+from benchmarks.correction import say
+from benchmarks.hudi import PYTHON as HUDI_PYTHON
+from benchmarks.hudi import Hudi
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from dbt.contracts.graph.manifest import Manifest
 
@@ -43,6 +46,10 @@ WARM_ROUNDS = 2
 COMMANDS_PER_KEY = 3
 BASE = "incremental merge, Delta"
 """The way that the others are set against."""
+HUDI = "upsert, Hudi"
+"""The way of another process: see benchmarks.hudi."""
+LIMIT = "limit: read the keys, write the batch"
+"""What no upsert that scans can be faster than."""
 PACKAGES = (
     "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
     "org.xerial:sqlite-jdbc:3.50.3.0",
@@ -102,7 +109,7 @@ def main() -> None:
         for number, workload in enumerate(loads):
             bench = Bench(spark, Path(folder) / f"project_{number}", workload)
             seconds = bench.measure(arguments.rounds, arguments.only)
-            bench.duckdb.close()
+            bench.close()
             show(workload, seconds)
             found.append({"workload": asdict(workload), "seconds": seconds})
     if arguments.json:
@@ -171,6 +178,7 @@ class Bench:
         self.duckdb = duckdb.connect(
             f"{folder}.duckdb", config={"threads": 2, "memory_limit": "4GB"}
         )
+        self.hudi: Hudi | None = None
         spark.sql(f"create schema lake.{self.schema}")
         spark.sql(f"create schema spark_catalog.{self.schema}")
         self.log, self.commands = f"lake.{self.schema}.log", f"lake.{self.schema}.batch_commands"
@@ -295,26 +303,42 @@ where rn = 1"""
             "MERGE and change feed, Delta": partial(self.merge, f"{delta}.fed"),
             "MERGE and changelog view, Iceberg": self.merge_and_list_changes,
             "MERGE, DuckDB": self.merge_in_duckdb,
+            HUDI: self.upsert_in_hudi,
             "rebuild, Iceberg": partial(in_catalog, "lake", "rebuilt"),
-            "limit: read the keys, write the batch": self.touch,
+            LIMIT: self.touch,
         }
 
-    def load(self) -> None:
-        """Make the tables of the ways that are written by hand, from the first commands."""
+    def load(self, ways: Collection[str]) -> None:
+        """Make the tables that the ways by hand need, from the first commands."""
         first = f"select {', '.join(('k', *VALUES))} from {self.log}"
         properties = ", ".join(f"'{name}' = '{value}'" for name, value in ICEBERG.items())
         copied = properties.replace("merge-on-read", "copy-on-write")
         lake, delta = f"lake.{self.schema}", f"spark_catalog.{self.schema}"
-        for table, how in {
-            f"{delta}.merged": "using delta",
-            f"{lake}.merged": f"using iceberg tblproperties ({properties})",
-            f"{delta}.fed": "using delta tblproperties ('delta.enableChangeDataFeed' = 'true')",
-            f"{lake}.listed": f"using iceberg tblproperties ({copied})",
-        }.items():
-            self.spark.sql(f"create table {table} {how} as {first}")
-        self.spark.sql(f"create table {lake}.written using iceberg as {first} limit 0")
-        rows = f"select {', '.join(('k', *VALUES))} from read_parquet({self.files(self.log)})"
-        self.duckdb.execute(f"create table merged as {rows}")
+        fed = "using delta tblproperties ('delta.enableChangeDataFeed' = 'true')"
+        for table, how, users in (
+            (f"{delta}.merged", "using delta", {"MERGE by hand, Delta"}),
+            (
+                f"{lake}.merged",
+                f"using iceberg tblproperties ({properties})",
+                {"MERGE by hand, Iceberg", LIMIT},
+            ),
+            (f"{delta}.fed", fed, {"MERGE and change feed, Delta"}),
+            (
+                f"{lake}.listed",
+                f"using iceberg tblproperties ({copied})",
+                {"MERGE and changelog view, Iceberg"},
+            ),
+        ):
+            if users & set(ways):
+                self.spark.sql(f"create table {table} {how} as {first}")
+        if LIMIT in ways:
+            self.spark.sql(f"create table {lake}.written using iceberg as {first} limit 0")
+        if "MERGE, DuckDB" in ways:
+            rows = f"select {', '.join(('k', *VALUES))} from read_parquet({self.files(self.log)})"
+            self.duckdb.execute(f"create table merged as {rows}")
+        if HUDI in ways:
+            self.hudi = Hudi(self.folder / "hudi")
+            self.hudi.write(self.latest("commands"), "bulk_insert", self.files(self.log))
 
     def merge(self, table: str) -> None:
         """MERGE the deduplicated batch."""
@@ -324,21 +348,32 @@ where rn = 1"""
         """MERGE the batch, read from the same files, in DuckDB's own database."""
         self.duckdb.execute(self.merge_sql("merged", f"read_parquet({self.batch_files})"))
 
+    def upsert_in_hudi(self) -> None:
+        """Upsert the deduplicated batch, read from the same files, with Hudi's index of keys."""
+        self.hudi.write(self.latest("commands"), "upsert", self.batch_files)  # type: ignore[union-attr]
+
     def files(self, table: str) -> list[str]:
         """List the data files of an Iceberg table."""
         found = self.spark.sql(f"select file_path from {table}.files").collect()
         return [row[0].removeprefix("file:") for row in found]
+
+    @staticmethod
+    def latest(commands: str) -> str:
+        """Give a select of the last command of each key, with the mark by which Hudi deletes."""
+        return f"""
+select {", ".join(("k", *VALUES))}, ts, op, op = 'D' as _hoodie_is_deleted
+from (
+    select *, row_number() over (partition by k order by ts desc, seq desc) as rn
+    from {commands}
+) as ranked
+where rn = 1"""
 
     def merge_sql(self, table: str, commands: str) -> str:
         """Give a MERGE of the deduplicated batch."""
         columns = ", ".join(("k", *VALUES))
         return f"""
 merge into {table} as t
-using (
-    select * from (
-        select *, row_number() over (partition by k order by ts desc, seq desc) as rn
-        from {commands}
-    ) as ranked where rn = 1
+using ({self.latest(commands)}
 ) as s
 on t.k = s.k
 when matched and s.op = 'D' then delete
@@ -377,7 +412,10 @@ when not matched and s.op <> 'D' then insert ({columns})
             for name, way in self.ways().items()
             if only is None or name.startswith(tuple(only))
         }
-        self.load()
+        if HUDI in ways and not HUDI_PYTHON.exists():
+            say("Hudi is left out: `make .venv/hudi/packages` installs it.")
+            del ways[HUDI]
+        self.load(ways)
         for name, way in ways.items():
             if "trueup" in name:
                 self.run("ours_commands", "ours_corrections")
@@ -394,6 +432,12 @@ when not matched and s.op <> 'D' then insert ({columns})
         self.check(ways)
         return seconds
 
+    def close(self) -> None:
+        """Let go of what is not Spark's."""
+        self.duckdb.close()
+        if self.hudi:
+            self.hudi.close()
+
     def check(self, ways: dict[str, Callable[[], None]]) -> None:
         """See to it that ours and the MERGEs by hand have come to the same rows."""
         if not {"trueup, Iceberg", "MERGE by hand, Iceberg", "MERGE, DuckDB"} <= set(ways):
@@ -407,6 +451,9 @@ when not matched and s.op <> 'D' then insert ({columns})
         found = self.duckdb.execute(f"{sums} merged").fetchone()
         expected = self.spark.sql(f"{sums} lake.{self.schema}.merged").first()
         assert found == tuple(expected or ()), "DuckDB has come to other rows"  # noqa: S101
+        if self.hudi:
+            read = self.hudi.read(f"{sums} merged")
+            assert read == list(expected or ()), "Hudi has come to other rows"  # noqa: S101
 
 
 def rotated(names: list[str], number: int) -> Iterator[str]:
@@ -418,12 +465,11 @@ def rotated(names: list[str], number: int) -> Iterator[str]:
 def show(workload: Workload, seconds: dict[str, list[float]]) -> None:
     """Print the figures of one workload."""
     base = median(seconds[BASE]) if BASE in seconds else None
-    sys.stdout.write(f"{workload}:\n")
+    say(f"{workload}:")
     for name, each in seconds.items():
         ratio = f"{median(each) / base:5.2f}" if base else ""
         shown = ", ".join(f"{one:.1f}" for one in each)
-        sys.stdout.write(f"  {name:40} {median(each):6.2f} s  {ratio}  ({shown})\n")
-    sys.stdout.flush()
+        say(f"  {name:40} {median(each):6.2f} s  {ratio}  ({shown})")
 
 
 if __name__ == "__main__":

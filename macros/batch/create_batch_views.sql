@@ -18,12 +18,19 @@
     ) -%}
     {%- set waiting = trueup.select_waiting(corrections, frontier, shard.unique_key, values)
         if corrections else none -%}
+    {%- set changes = shard.frontier.commands_ahead + shard.frontier.correction_count -%}
+    {%- set key_range = trueup.get_key_range(
+        trueup.select_first_keys([input, waiting], shard.unique_key, shard.extras),
+        shard.unique_key, columns
+    ) if not shard.frontier.has_truncates
+        and trueup._pays_to_find_range(changes, shard.frontier.records_indexed) else none -%}
     {%- set steps = trueup.carry_values(
         collection,
         trueup.select_steps(
             trueup._subquery(input) if input else none, trueup._subquery(persisted),
             trueup._subquery(waiting) if waiting else none, shard.unique_key, values, shard.extras,
-            shard.frontier.has_truncates, options, is_small=trueup._is_small_batch(shard.frontier)
+            shard.frontier.has_truncates, options, is_small=trueup._fits_memory(changes),
+            key_range=key_range
         ),
         shard, values, options
     ) -%}
@@ -40,12 +47,31 @@
 
 
 {#-
-    Whether the keys of a batch fit into memory, even long ones: then each core gets all of them, and
-    the state is read where it lies. Else both are shuffled. What counts is all that the log has
-    ahead, though the batch may be cut before.
+    Selects of the first key column of what a batch is made of: commands, corrections, either of which
+    may be none. Of a key that changes, the old one's value is read, too.
 -#}
-{% macro _is_small_batch(frontier) -%}
-    {{ return(frontier.commands_ahead + frontier.correction_count <= 200000) }}
+{% macro select_first_keys(sources, unique_key, extras) -%}
+    {%- set column = trueup._quote(unique_key[0]) -%}
+    {%- set selects = [] -%}
+    {%- for source in sources if source -%}
+        {%- do selects.append('select ' ~ column ~ ' from ' ~ trueup._subquery(source)) -%}
+    {%- endfor -%}
+    {%- if trueup._carries_values(extras) -%}
+        {%- do selects.append(
+            'select _old_key.' ~ column ~ ' from ' ~ trueup._subquery(sources | first)
+        ) -%}
+    {%- endif -%}
+    {{ return(selects) }}
+{%- endmacro %}
+
+
+{#-
+    Whether so many changes fit into memory, even long ones. Then each core gets all of their keys, and
+    the state is read where it lies; else both are shuffled. What counts is all that the log has ahead,
+    though the batch may be cut before.
+-#}
+{% macro _fits_memory(changes) -%}
+    {{ return(changes <= 200000) }}
 {%- endmacro %}
 
 

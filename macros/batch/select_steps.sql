@@ -11,11 +11,11 @@
     had before them; with none the fold is one from nothing. `corrections` has step 1, or is none.
     `values` are the names of the value columns, `extras` the columns of the commands that only some
     logs have. Truncates touch every key: `has_truncates`. With `is_small` the keys of the batch go to
-    where the state is read.
+    where the state is read; of that, only the keys in `key_range` are, if there is one.
 -#}
 {% macro select_steps(
     input, persisted, corrections, unique_key, values, extras, has_truncates, options,
-    is_small=false
+    is_small=false, key_range=none
 ) -%}
     {%- set identity = unique_key + ['_error_key'] -%}
     {%- set sequence = trueup._sequence_terms(options) -%}
@@ -32,7 +32,8 @@ with
 ,
 
 {{ trueup.read_prior(
-    persisted, identity, sequence, marks, changes_keys, every_key=has_truncates, is_small=is_small
+    persisted, identity, sequence, marks, changes_keys, every_key=has_truncates, is_small=is_small,
+    key_range=key_range
 ) }}
 {%- endif %}
 {%- if has_truncates -%}
@@ -113,7 +114,7 @@ given as (
 
 {#- CTEs that put what is persisted before what is given; they end with `prior_and_given`. -#}
 {% macro read_prior(
-    persisted, identity, sequence, marks, changes_keys, every_key, is_small
+    persisted, identity, sequence, marks, changes_keys, every_key, is_small, key_range
 ) -%}
     {%- set columns = trueup._column_list(identity) -%}
 {% if not every_key -%}
@@ -148,6 +149,9 @@ prior as (
     {%- if not every_key %}
     left semi join touched on {{ trueup._same_key(identity, 'persisted', 'touched') }}
     {%- endif %}
+    {%- if key_range %}
+    where {{ trueup._in_key_range_expr(key_range, 'persisted.' ~ trueup._quote(identity[0])) }}
+    {%- endif %}
 
 ),
 
@@ -156,6 +160,12 @@ prior_and_given as (
     select * from prior
     union all
     select * from given
+    {%- if key_range %}
+    {%- set key = trueup._quote(identity[0]) %}
+    where {{ trueup.require_in_key_range_expr(
+        key_range, [key] + (['_old_key.' ~ key] if changes_keys else [])
+    ) }}
+    {%- endif %}
 
 )
 {%- endmacro %}

@@ -33,7 +33,10 @@ alter table {{ relation }} set tblproperties ({{ trueup._property_list(propertie
 {%- endmacro %}
 
 
-{#- The table formats that trueup writes: those with MERGE, each with its table properties. -#}
+{#-
+    The table formats that trueup writes: those with MERGE, each with its table properties. A MERGE
+    leaves the rows of a file sorted by key: of small row groups a run can pass over most.
+-#}
 {% macro _table_properties() -%}
     {{ return({
         'iceberg': {
@@ -43,6 +46,7 @@ alter table {{ relation }} set tblproperties ({{ trueup._property_list(propertie
             'write.merge.mode': 'merge-on-read',
             'write.metadata.delete-after-commit.enabled': 'true',
             'write.metadata.previous-versions-max': '20',
+            'write.parquet.row-group-size-bytes': '16777216',
         },
         'delta': {'delta.enableDeletionVectors': 'true'},
     }) }}

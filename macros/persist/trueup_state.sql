@@ -30,7 +30,14 @@
                 collection, changelog, unique_key, position, compiled_code
             ) -%}
             {%- call statement('main') -%}
-                {{ trueup.apply_updates_sql(target_relation, net_updates, unique_key) }}
+                {{ trueup.apply_updates_sql(
+                    target_relation, net_updates, unique_key,
+                    is_small=trueup._fits_memory(position.updates_ahead),
+                    key_range=trueup.get_tail_range(collection, changelog, unique_key)
+                        if trueup._pays_to_find_range(
+                            position.updates_ahead, position.records_indexed
+                        ) else none
+                ) }}
             {%- endcall -%}
             {%- do trueup._report('applied batch ' ~ position.last_seq) -%}
             {%- do trueup.maintain_when_due(target_relation, changelog, options, position) -%}
@@ -46,9 +53,10 @@
 
 
 {#-
-    Where changelog and state stand. A dict: `last_seq` and `applied_seq`, the last batch of each, and
-    `takes_back`, whether a batch from `applied_seq` to before `last_seq` left ticks open, so that the
-    next one took back what it had written for them.
+    Where changelog and state stand. A dict: `last_seq` and `applied_seq`, the last batch of each;
+    `updates_ahead`, how many updates the batches after `applied_seq` have; `records_indexed`, how many
+    rows and errors there are after the last one; and `takes_back`, whether a batch from `applied_seq`
+    to before `last_seq` left ticks open, so that the next one took back what it had written for them.
 -#}
 {% macro get_position(changelog, state) -%}
     {{ return(run_query(trueup.position_sql(changelog, state)).rows[0].dict()) }}
@@ -61,9 +69,16 @@ with
 progress_rows as (
 
     -- The state comes before the changelog: whatever other runs commit in between, it is not ahead.
-    select 'state' as _table, _seq, false as _leaves_open from {{ state }} where _kind = 'progress'
+    select 'state' as _table, _seq, null as _updates, null as _rows, false as _leaves_open
+    from {{ state }}
+    where _kind = 'progress'
     union all
-    select 'changelog' as _table, _seq, _statistics.open_upper > _upper as _leaves_open
+    select
+        'changelog' as _table,
+        _seq,
+        _statistics.updates_staged as _updates,
+        _statistics.records_indexed as _rows,
+        _statistics.open_upper > _upper as _leaves_open
     from {{ changelog }}
     where _kind = 'progress'
 
@@ -74,6 +89,8 @@ added_up as (
     select
         max(_seq) filter (where _table = 'state') as applied_seq,
         coalesce(max(_seq) filter (where _table = 'changelog'), 0) as last_seq,
+        max_by(_rows, _seq) filter (where _table = 'changelog') as records_indexed,
+        collect_list(struct(_seq, _updates)) as _batches,
         collect_set(case when _leaves_open then _seq end) as _open_seqs
     from progress_rows
 
@@ -82,6 +99,12 @@ added_up as (
 select
     applied_seq,
     last_seq,
+    aggregate(
+        filter(_batches, _batch -> _batch._seq > applied_seq),
+        0L,
+        (_updates, _batch) -> _updates + _batch._updates
+    ) as updates_ahead,
+    coalesce(records_indexed, 0) as records_indexed,
     exists(_open_seqs, _seq -> _seq >= applied_seq and _seq < last_seq) as takes_back
 from added_up
 {%- endmacro %}
@@ -100,5 +123,18 @@ from added_up
         applied=trueup._session_name(collection, 'applied'),
         identity=unique_key + ['_error_key'],
         takes_back=takes_back
+    )) }}
+{%- endmacro %}
+
+
+{#- The range of the keys of the batches after the variable `applied`: see `get_key_range`. -#}
+{% macro get_tail_range(collection, changelog, unique_key) -%}
+    {%- set keys -%}
+select {{ trueup._quote(unique_key[0]) }}
+from {{ changelog }}
+where _kind = 'update' and _seq > {{ trueup._session_name(collection, 'applied') }}
+    {%- endset -%}
+    {{ return(trueup.get_key_range(
+        [keys], unique_key, trueup.get_shard_columns(changelog)
     )) }}
 {%- endmacro %}
