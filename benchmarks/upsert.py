@@ -71,6 +71,7 @@ ICEBERG = {
     "write.delete.mode": "merge-on-read",
     "write.update.mode": "merge-on-read",
     "write.merge.mode": "merge-on-read",
+    "write.parquet.row-group-size-bytes": "16777216",
 }
 """The table properties with which trueup writes, for the peers on Iceberg, too."""
 

@@ -22,7 +22,7 @@
     {%- set key_range = trueup.get_key_range(
         trueup.select_first_keys([input, waiting], shard.unique_key, shard.extras),
         shard.unique_key, columns
-    ) if not shard.frontier.has_truncates
+    ) if trueup._can_look_ahead(shard, options)
         and trueup._pays_to_find_range(changes, shard.frontier.records_indexed) else none -%}
     {%- set steps = trueup.carry_values(
         collection,
@@ -43,6 +43,15 @@
             trueup.select_provisional(shard.changelog, frontier, shard.unique_key, columns)
         ) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    Whether the keys of a batch are known before it is staged. Truncates touch every key; commands still
+    come to open ticks, and the corrections of a select may be replaced by those of another run.
+-#}
+{% macro _can_look_ahead(shard, options) -%}
+    {{ return(not (shard.frontier.has_truncates or options.eager or shard.is_by_select)) }}
 {%- endmacro %}
 
 

@@ -12,26 +12,23 @@
 {#-
     The range of the keys that `keys`, selects of the first key column, have; `columns` are the
     shard's. A dict of literals, `first` and `last`, null without a key; or none where the column has
-    no statistics to compare with, or a key is longer than a statement should be.
+    no range.
 -#}
 {% macro get_key_range(keys, unique_key, columns) -%}
     {%- set column = columns | selectattr('name', 'eq', unique_key[0]) | first -%}
-    {%- if not trueup._has_ranges(column.type) -%}
+    {%- if not trueup._has_range(column.type) -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set found = fromjson(run_query(trueup.key_range_sql(keys, column.type)).rows[0][0]) -%}
-    {%- set range = {} -%}
+    {%- set key_range = {} -%}
     {%- for end in ['first', 'last'] -%}
-        {%- if found.get(end, '') | length > 1000 -%}
-            {{ return(none) }}
-        {%- endif -%}
         {%- set text = trueup._literal_or_null(found.get(end)) -%}
-        {%- do range.update({
+        {%- do key_range.update({
             end: 'timestamp_micros(cast(' ~ text ~ ' as bigint))' if column.type == 'timestamp'
                 else 'cast(' ~ text ~ ' as ' ~ column.type ~ ')'
         }) -%}
     {%- endfor -%}
-    {{ return(range) }}
+    {{ return(key_range) }}
 {%- endmacro %}
 
 
@@ -56,30 +53,34 @@ from (
 {%- endmacro %}
 
 
-{#- Whether formats keep the least and the greatest value of columns of a type, in Spark's order. -#}
-{% macro _has_ranges(type) -%}
+{#-
+    Whether keys of a type have a range: numbers and times. The statistics of texts are cut, and say
+    nothing of bytes that are no text.
+-#}
+{% macro _has_range(type) -%}
     {{ return(trueup._parse_type(type).name in [
-        'tinyint', 'smallint', 'int', 'bigint', 'decimal', 'string', 'date', 'timestamp'
+        'tinyint', 'smallint', 'int', 'bigint', 'decimal', 'date', 'timestamp'
     ]) }}
 {%- endmacro %}
 
 
 {#- Whether a key, an SQL expression of the first key column, is in the range, as a condition. -#}
-{% macro _in_key_range_expr(range, key) -%}
+{% macro _in_key_range_expr(key_range, key) -%}
     {{ return(
-        '(' ~ key ~ ' between ' ~ range.first ~ ' and ' ~ range.last ~ ' or ' ~ key ~ ' is null)'
+        '(' ~ key ~ ' between ' ~ key_range.first ~ ' and ' ~ key_range.last ~ ' or ' ~ key
+        ~ ' is null)'
     ) }}
 {%- endmacro %}
 
 
 {#-
     The same for what the range was made for, as a condition that raises where it is false: commands or
-    batches may have come since, whose keys would be taken for new ones.
+    batches may have come since.
 -#}
-{% macro require_in_key_range_expr(range, keys) -%}
+{% macro _require_in_key_range_expr(key_range, keys) -%}
     {%- set terms = [] -%}
     {%- for key in keys -%}
-        {%- do terms.append(trueup._in_key_range_expr(range, key)) -%}
+        {%- do terms.append(trueup._in_key_range_expr(key_range, key)) -%}
     {%- endfor -%}
 case
             when {{ terms | join(' and ') }} then true

@@ -162,7 +162,7 @@ prior_and_given as (
     select * from given
     {%- if key_range %}
     {%- set key = trueup._quote(identity[0]) %}
-    where {{ trueup.require_in_key_range_expr(
+    where {{ trueup._require_in_key_range_expr(
         key_range, [key] + (['_old_key.' ~ key] if changes_keys else [])
     ) }}
     {%- endif %}

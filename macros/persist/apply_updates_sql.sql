@@ -3,11 +3,10 @@
     that the tail was read after to the tail's last; if it has moved already, or is not there,
     nothing is applied.
 
-    No clause keeps a value of the row that it matches, so that no values of the state are read. Where
-    the updates are few, `is_small`, they are looked up in memory, and the state is not sorted. Only
-    what is in the range of their keys is read, `key_range`, if there is one; it has the progress row.
+    No clause keeps a value of the row that it matches, so that no values of the state are read; and
+    with `key_range`, the range of the keys of the updates, only what is in it. The progress row is.
 -#}
-{% macro apply_updates_sql(state, net_updates, unique_key, is_small=false, key_range=none) -%}
+{% macro apply_updates_sql(state, net_updates, unique_key, key_range=none) -%}
     {%- set moved -%}
 raise_error(concat(
         'state moved: the tail was read after batch ', net._applied,
@@ -16,10 +15,11 @@ raise_error(concat(
     {%- endset -%}
 merge into {{ state }} as state
 using (
-    select {%- if is_small %} /*+ shuffle_hash(net_updates) */{% endif %} *
-    from {{ trueup._subquery(net_updates) }} as net_updates
     {%- if key_range %}
-    where {{ trueup.require_in_key_range_expr(key_range, [trueup._quote(unique_key[0])]) }}
+    select * from {{ trueup._subquery(net_updates) }}
+    where {{ trueup._require_in_key_range_expr(key_range, [trueup._quote(unique_key[0])]) }}
+    {%- else %}
+    {{ net_updates | indent }}
     {%- endif %}
 ) as net
     on {{ trueup._same_key(unique_key + ['_error_key'], 'state', 'net') }}

@@ -34,8 +34,8 @@ alter table {{ relation }} set tblproperties ({{ trueup._property_list(propertie
 
 
 {#-
-    The table formats that trueup writes: those with MERGE, each with its table properties. A MERGE
-    leaves the rows of a file sorted by key: of small row groups a run can pass over most.
+    The table formats that trueup writes: those with MERGE, each with its table properties. A large
+    MERGE leaves the rows of a file sorted by key: of small row groups a run can pass over most.
 -#}
 {% macro _table_properties() -%}
     {{ return({

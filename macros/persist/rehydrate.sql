@@ -106,7 +106,7 @@ select
     max_by(_upper, _seq) as _upper
 from {{ changelog }}
 where _kind = 'progress'
--- As a MERGE leaves them, so that a run can pass over parts of a file.
+-- As a large MERGE leaves them, so that a run can pass over parts of a file.
 sort by {{ trueup._quote(unique_key[0]) }}
 {%- endmacro %}
 

@@ -32,7 +32,6 @@
             {%- call statement('main') -%}
                 {{ trueup.apply_updates_sql(
                     target_relation, net_updates, unique_key,
-                    is_small=trueup._fits_memory(position.updates_ahead),
                     key_range=trueup.get_tail_range(collection, changelog, unique_key)
                         if trueup._pays_to_find_range(
                             position.updates_ahead, position.records_indexed

@@ -5,15 +5,17 @@ What is large is lowered for this test, in a copy of the package: a thousand row
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.acceptance import Column
-from tests.macros.package import in_model
+from tests.macros.package import Package, in_model
 from tests.project import Project
 
 if TYPE_CHECKING:
@@ -142,3 +144,44 @@ def test_a_batch_of_a_great_part_of_the_keys_is_shuffled(project: Project) -> No
     project.run()
     assert_right(project, batches=5)
     assert "a >= " not in scans(project)
+
+
+@pytest.mark.parametrize(
+    ("type_", "least", "greatest", "outside"),
+    [
+        ("tinyint", "-128", "7", "8"),
+        ("bigint", "-9223372036854775808", "0", "1"),
+        ("decimal(38,2)", "-0.01", "123456789012345678901234567890.12", "-0.02"),
+        ("date", "date'-0044-03-15'", "date'9999-12-31'", "date'-0044-03-14'"),
+        (
+            "timestamp",
+            "timestamp'1905-01-01 00:00:00.000001'",
+            "timestamp'9999-12-31 23:59:59.999999'",
+            "timestamp'1905-01-01'",
+        ),
+    ],
+)
+def test_a_range_keeps_the_type_and_both_ends(
+    spark: SparkSession, type_: str, least: str, greatest: str, outside: str
+) -> None:
+    rows = [f"select cast({value} as {type_}) as a" for value in (greatest, "null", least)]
+    context = in_model("files_batch").context
+    looked = Package(
+        context
+        | {
+            "run_query": lambda sql: SimpleNamespace(rows=spark.sql(str(sql)).collect()),
+            "fromjson": json.loads,
+        }
+    )
+    column = {"name": "a", "type": type_}
+    found = looked.get_key_range(rows, ["a"], [column])
+    condition = looked._in_key_range_expr(found, "a")
+    selects = " union all ".join([*rows, f"select cast({outside} as {type_}) as a"])
+    answers = spark.sql(f"select {condition} from ({selects})").collect()
+    assert [row[0] for row in answers] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("type_", ["string", "binary", "double", "boolean", "struct<b:int>"])
+def test_other_keys_have_no_range(type_: str) -> None:
+    column = {"name": "a", "type": type_}
+    assert in_model("files_batch").get_key_range(["select 1"], ["a"], [column]) is None
