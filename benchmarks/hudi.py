@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 PYTHON = Path(__file__).parents[1] / ".venv" / "hudi" / "bin" / "python"
 BUNDLE = "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0"
-SETTINGS = {
+SHARED_SETTINGS = {
     "spark.master": "local[2]",
     "spark.driver.memory": "4g",
     "spark.sql.shuffle.partitions": "4",
@@ -28,6 +28,10 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.catalogImplementation": "in-memory",
+}
+"""Of both sessions, so that what they take can be compared."""
+SETTINGS = {
+    **SHARED_SETTINGS,
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
     "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",

@@ -34,7 +34,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.correction import say
 from benchmarks.hudi import PYTHON as HUDI_PYTHON
-from benchmarks.hudi import Hudi
+from benchmarks.hudi import SHARED_SETTINGS, Hudi
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -139,14 +139,7 @@ def parse() -> argparse.Namespace:
 def start(folder: Path) -> SparkSession:
     """Start a session of two cores with both table formats, each with a catalog of its own."""
     settings = {
-        "spark.master": "local[2]",
-        "spark.driver.memory": "4g",
-        "spark.sql.shuffle.partitions": "4",
-        "spark.sql.codegen.cache.maxEntries": "2000",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.catalogImplementation": "in-memory",
+        **SHARED_SETTINGS,
         "spark.sql.warehouse.dir": f"{folder}/delta",
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.trueup.jvm_log": f"{folder}/spark.log",
