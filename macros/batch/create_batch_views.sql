@@ -47,34 +47,6 @@
 
 
 {#-
-    Whether the keys of a batch are known before it is staged. Truncates touch every key; commands still
-    come to open ticks, and the corrections of a select may be replaced by those of another run.
--#}
-{% macro _can_look_ahead(shard, options) -%}
-    {{ return(not (shard.frontier.has_truncates or options.eager or shard.is_by_select)) }}
-{%- endmacro %}
-
-
-{#-
-    Selects of the first key column of what a batch is made of: commands, corrections, either of which
-    may be none. Of a key that changes, the old one's value is read, too.
--#}
-{% macro select_first_keys(sources, unique_key, extras) -%}
-    {%- set column = trueup._quote(unique_key[0]) -%}
-    {%- set selects = [] -%}
-    {%- for source in sources if source -%}
-        {%- do selects.append('select ' ~ column ~ ' from ' ~ trueup._subquery(source)) -%}
-    {%- endfor -%}
-    {%- if trueup._carries_values(extras) -%}
-        {%- do selects.append(
-            'select _old_key.' ~ column ~ ' from ' ~ trueup._subquery(sources | first)
-        ) -%}
-    {%- endif -%}
-    {{ return(selects) }}
-{%- endmacro %}
-
-
-{#-
     Whether so many changes fit into memory, even long ones. Then each core gets all of their keys, and
     the state is read where it lies; else both are shuffled. What counts is all that the log has ahead,
     though the batch may be cut before.

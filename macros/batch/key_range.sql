@@ -10,6 +10,34 @@
 -#}
 
 {#-
+    Whether the keys of a batch are known before it is staged. Truncates touch every key; commands still
+    come to open ticks, and the corrections of a select may be replaced by those of another run.
+-#}
+{% macro _can_look_ahead(shard, options) -%}
+    {{ return(not (shard.frontier.has_truncates or options.eager or shard.is_by_select)) }}
+{%- endmacro %}
+
+
+{#-
+    Selects of the first key column of what a batch is made of: commands, corrections, either of which
+    may be none. Of a key that changes, the old one's value is read, too.
+-#}
+{% macro select_first_keys(sources, unique_key, extras) -%}
+    {%- set column = trueup._quote(unique_key[0]) -%}
+    {%- set selects = [] -%}
+    {%- for source in sources if source -%}
+        {%- do selects.append('select ' ~ column ~ ' from ' ~ trueup._subquery(source)) -%}
+    {%- endfor -%}
+    {%- if trueup._carries_values(extras) -%}
+        {%- do selects.append(
+            'select _old_key.' ~ column ~ ' from ' ~ trueup._subquery(sources | first)
+        ) -%}
+    {%- endif -%}
+    {{ return(selects) }}
+{%- endmacro %}
+
+
+{#-
     The range of the keys that `keys`, selects of the first key column, have; `columns` are the
     shard's. A dict of literals, `first` and `last`, null without a key; or none where the column has
     no range.
@@ -20,29 +48,48 @@
         {{ return(none) }}
     {%- endif -%}
     {%- set found = fromjson(run_query(trueup.key_range_sql(keys, column.type)).rows[0][0]) -%}
-    {%- set key_range = {} -%}
-    {%- for end in ['first', 'last'] -%}
-        {%- set text = trueup._literal_or_null(found.get(end)) -%}
-        {%- do key_range.update({
-            end: 'timestamp_micros(cast(' ~ text ~ ' as bigint))' if column.type == 'timestamp'
-                else 'cast(' ~ text ~ ' as ' ~ column.type ~ ')'
-        }) -%}
-    {%- endfor -%}
-    {{ return(key_range) }}
+    {%- set forms = {
+        'date': 'date_from_unix_date(cast({0} as int))',
+        'timestamp': 'timestamp_micros(cast({0} as bigint))',
+    } -%}
+    {%- set form = forms.get(column.type, 'cast({0} as ' ~ column.type ~ ')') -%}
+    {{ return({
+        'first': form.format(trueup._literal_or_null(found.get('first'))),
+        'last': form.format(trueup._literal_or_null(found.get('last'))),
+    }) }}
 {%- endmacro %}
 
 
-{#- The select behind `get_key_range`: one row, the first and the last key as texts in JSON. -#}
+{#-
+    The select behind `get_key_range`: one row, the first and the last key as texts in JSON. Whole
+    numbers are rounded, down and up to a multiple of a power of two that is at most an eighth of what
+    lies between them: the ranges of scattered keys differ little, and Spark keeps the code that it
+    has compiled for a range as long as the range stays the same. Bits cannot overflow.
+-#}
 {% macro key_range_sql(keys, type) -%}
-    {%- set key = 'unix_micros(_key)' if type == 'timestamp' else '_key' -%}
+    {%- set forms = {'date': 'unix_date(_key)', 'timestamp': 'unix_micros(_key)'} -%}
+    {%- set is_whole = not type.startswith('decimal') -%}
+    {%- set number = forms.get(type, 'cast(_key as bigint)' if is_whole else '_key') -%}
 select to_json(struct(
-    cast(min({{ key }}) as string) as first,
-    cast(max({{ key }}) as string) as last
+    cast(_first{{ ' & -_step' if is_whole }} as string) as first,
+    cast(_last{{ ' | (_step - 1)' if is_whole }} as string) as last
 ))
 from (
-    {% for select in keys -%}
-    {{ 'union all ' if not loop.first }}select _key from {{ trueup._subquery(select) }} as given (_key)
-    {% endfor -%}
+    select
+        *,
+        shiftleft(1L, greatest(0, cast(log2(cast(_last as double) - _first) as int) - 3)) as _step
+    from (
+        select
+            min(_number) as _first,
+            max(_number) as _last
+        from (
+            {% for select in keys -%}
+            {{ 'union all ' if not loop.first }}select {{ number }} from {{
+                trueup._subquery(select)
+            }} as given (_key)
+            {% endfor -%}
+        ) as numbers (_number)
+    )
 )
 {%- endmacro %}
 
@@ -74,16 +121,12 @@ from (
 
 
 {#-
-    The same for what the range was made for, as a condition that raises where it is false: commands or
-    batches may have come since.
+    Whether keys are among those that a run has looked at, as a condition that raises where one of
+    `conditions` is false: commands or batches may have come since.
 -#}
-{% macro _require_in_key_range_expr(key_range, keys) -%}
-    {%- set terms = [] -%}
-    {%- for key in keys -%}
-        {%- do terms.append(trueup._in_key_range_expr(key_range, key)) -%}
-    {%- endfor -%}
+{% macro _require_looked_at_expr(conditions) -%}
 case
-            when {{ terms | join(' and ') }} then true
+            when {{ conditions | join(' and ') }} then true
             else raise_error(
                 'keys moved: more came to the log or the changelog while this run looked at its keys;'
                 ' nothing is written, run again'

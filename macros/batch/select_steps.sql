@@ -131,6 +131,10 @@ touched as (
 
 {% endif -%}
 -- Rule: the prior value is what is persisted, never what a run believes that it wrote.
+{% if not every_key -%}
+-- One number is looked up sooner than a key. A key that has the hash of another comes along, but
+-- nothing is done to it, so that it leaves no trace.
+{% endif -%}
 prior as (
 
     select {%- if is_small and not every_key %} /*+ broadcast(touched) */{% endif %}
@@ -147,7 +151,9 @@ prior as (
         {%- endfor %}
     from {{ persisted }} as persisted
     {%- if not every_key %}
-    left semi join touched on {{ trueup._same_key(identity, 'persisted', 'touched') }}
+    left semi join touched
+        on {{ trueup._key_hash_expr(identity, 'persisted') }}
+        = {{ trueup._key_hash_expr(identity, 'touched') }}
     {%- endif %}
     {%- if key_range %}
     where {{ trueup._in_key_range_expr(key_range, 'persisted.' ~ trueup._quote(identity[0])) }}
@@ -162,8 +168,9 @@ prior_and_given as (
     select * from given
     {%- if key_range %}
     {%- set key = trueup._quote(identity[0]) %}
-    where {{ trueup._require_in_key_range_expr(
-        key_range, [key] + (['_old_key.' ~ key] if changes_keys else [])
+    where {{ trueup._require_looked_at_expr(
+        [trueup._in_key_range_expr(key_range, key)]
+        + ([trueup._in_key_range_expr(key_range, '_old_key.' ~ key)] if changes_keys else [])
     ) }}
     {%- endif %}
 

@@ -4,9 +4,13 @@
     nothing is applied.
 
     No clause keeps a value of the row that it matches, so that no values of the state are read; and
-    with `key_range`, the range of the keys of the updates, only what is in it. The progress row is.
+    with `key_range` and `key_filter`, of the keys of the updates, only what these let through. The
+    progress row is.
 -#}
-{% macro apply_updates_sql(state, net_updates, unique_key, key_range=none) -%}
+{% macro apply_updates_sql(state, net_updates, unique_key, key_range=none, key_filter=none) -%}
+    {%- set identity = unique_key + ['_error_key'] -%}
+    {%- set of_net = trueup._touched_conditions(key_range, key_filter, identity, 'net') -%}
+    {%- set of_state = trueup._touched_conditions(key_range, key_filter, identity, 'state') -%}
     {%- set moved -%}
 raise_error(concat(
         'state moved: the tail was read after batch ', net._applied,
@@ -15,18 +19,18 @@ raise_error(concat(
     {%- endset -%}
 merge into {{ state }} as state
 using (
-    {%- if key_range %}
-    select * from {{ trueup._subquery(net_updates) }}
-    where {{ trueup._require_in_key_range_expr(key_range, [trueup._quote(unique_key[0])]) }}
+    {%- if of_net %}
+    select * from {{ trueup._subquery(net_updates) }} as net
+    where {{ trueup._require_looked_at_expr(of_net) }}
     {%- else %}
     {{ net_updates | indent }}
     {%- endif %}
 ) as net
-    on {{ trueup._same_key(unique_key + ['_error_key'], 'state', 'net') }}
+    on {{ trueup._same_key(identity, 'state', 'net') }}
     and (state._kind = 'progress') = (net._kind = 'progress')
-    {%- if key_range %}
-    and {{ trueup._in_key_range_expr(key_range, 'state.' ~ trueup._quote(unique_key[0])) }}
-    {%- endif %}
+    {%- for condition in of_state %}
+    and {{ condition }}
+    {%- endfor %}
 when matched and case
         when net._kind <> 'progress' then false
         when state._seq = net._applied then true
@@ -36,6 +40,21 @@ when matched and net._diff = 1 then update set *
 when matched then delete
 when not matched and net._kind = 'progress' then insert (_kind) values ({{ moved }})
 when not matched and net._diff = 1 then insert *
+{%- endmacro %}
+
+
+{#- What is true of a key of `alias` if the updates touch it: a list of conditions. -#}
+{% macro _touched_conditions(key_range, key_filter, identity, alias) -%}
+    {%- set conditions = [] -%}
+    {%- if key_range -%}
+        {%- do conditions.append(
+            trueup._in_key_range_expr(key_range, alias ~ '.' ~ trueup._quote(identity[0]))
+        ) -%}
+    {%- endif -%}
+    {%- if key_filter -%}
+        {%- do conditions.append(trueup._in_key_filter_expr(key_filter, identity, alias)) -%}
+    {%- endif -%}
+    {{ return(conditions) }}
 {%- endmacro %}
 
 

@@ -29,13 +29,16 @@
             {%- set net_updates = trueup.get_net_updates(
                 collection, changelog, unique_key, position, compiled_code
             ) -%}
+            {%- set updates = position.updates_ahead -%}
+            {%- set is_large = trueup._pays_to_find_range(updates, position.records_indexed) -%}
+            {%- set key_range = trueup.get_tail_range(collection, changelog, unique_key)
+                if is_large else none -%}
+            {%- set key_filter = trueup.get_key_filter(
+                collection, changelog, unique_key + ['_error_key'], updates
+            ) if is_large and trueup._fits_memory(updates) else none -%}
             {%- call statement('main') -%}
                 {{ trueup.apply_updates_sql(
-                    target_relation, net_updates, unique_key,
-                    key_range=trueup.get_tail_range(collection, changelog, unique_key)
-                        if trueup._pays_to_find_range(
-                            position.updates_ahead, position.records_indexed
-                        ) else none
+                    target_relation, net_updates, unique_key, key_range, key_filter
                 ) }}
             {%- endcall -%}
             {%- do trueup._report('applied batch ' ~ position.last_seq) -%}

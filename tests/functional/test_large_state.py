@@ -1,4 +1,4 @@
-"""A large state: stage and apply read only the range of the keys of a batch.
+"""A large state: stage and apply leave out what a batch does not touch.
 
 What is large is lowered for this test, in a copy of the package: a thousand rows.
 """
@@ -24,161 +24,271 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 ROWS = 2_000
 LIMITS = {"rows >= 1000000": "rows >= 1000", "changes <= 200000": "changes <= 300"}
-COLUMNS = "log_ts, log_order, log_delete, log_error_key, a, b, v"
-LATEST = """
-select a, b, v
-from (
-    select *, row_number() over (partition by a, b order by log_ts desc, log_order desc) as place
-    from large.many_log
-    where log_error_key is null
-)
-where place = 1 and not log_delete
-"""
-"""What the log comes to, by another way than the fold's."""
+KEYS = {
+    "many": [Column("a", "bigint"), Column("b", "string")],
+    # The statistics of texts are cut: there is no range, but there is a filter.
+    "named": [Column("name", "string")],
+    # Commands may still come to its open ticks: its stage has no range.
+    "eager": [Column("a", "bigint")],
+    # A command may take values from another key.
+    "moved": [Column("a", "bigint")],
+}
+"""The collections, by name: all have errors, too."""
+HAS_RANGE = {"many": True, "named": False, "eager": False}
+"""Of those whose stage can be explained after the run, whether it has a range."""
+ALL_KEYS = f"range({ROWS}) as given (a)"
 
 
 @pytest.fixture(scope="module")
 def project(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A collection of many rows, with a key of two columns and an error."""
+    """The collections, each of many rows and an error."""
     package = tmp_path_factory.mktemp("package")
     shutil.copytree(ROOT / "macros", package / "macros")
     shutil.copy(ROOT / "dbt_project.yml", package)
-    for path in (package / "macros" / "batch").glob("*.sql"):
+    text = (look := looks(package)["batch"]).read_text()
+    views = package / "macros" / "batch" / "create_batch_views.sql"
+    assert all(limit in text + views.read_text() for limit in LIMITS)
+    for path in (look, views):
         text = path.read_text()
         for limit, lower in LIMITS.items():
             text = text.replace(limit, lower)
         path.write_text(text)
     project = Project(tmp_path_factory.mktemp("large"), "large", spark, package)
-    key = [Column("a", "bigint"), Column("b", "string")]
-    project.add_collection("many", key, [Column("v", "bigint")])
-    append(project, 1, "a", f"range({ROWS}) as keys (a)")
-    broken(project, 1)
+    for collection, key in KEYS.items():
+        options = {"eager": collection == "eager"}
+        extra = ["unchanged", "old_key"] if collection == "moved" else []
+        project.add_collection(collection, key, [Column("v", "bigint")], options, extra)
+        append(project, collection, "a", ALL_KEYS)
+        broken(project, collection)
     project.run()
-    assert_right(project, batches=1)
+    for collection in KEYS:
+        assert_right(project, collection)
     return project
 
 
-def append(project: Project, ts: int, key: str, source: str, deletes: str = "false") -> None:
-    """Append commands that set values to the tick, or delete, two for each key."""
+def looks(package: Path) -> dict[str, Path]:
+    """Give the files of the looks at the keys of a batch, by the role that needs them."""
+    macros = package / "macros"
+    return {
+        "batch": macros / "batch" / "key_range.sql",
+        "state": macros / "persist" / "key_filter.sql",
+    }
+
+
+def append(
+    project: Project, collection: str, key: str, source: str, deletes: str = "false"
+) -> None:
+    """Append commands that set values to the next tick, or delete, two for each key."""
+    names = [column.name for column in KEYS[collection]]
+    keys = ", ".join({"a": key, "b": "'b'", "name": f"concat('name ', {key})"}[n] for n in names)
+    tick = next_tick(project, collection)
     project.sql(
-        f"insert into large.many_log ({COLUMNS}) select {ts}, 1, false, null, {key}, 'b', -1"
-        f" from {source} union all select {ts}, 2, {deletes}, null, {key}, 'b', {ts}"
-        f" from {source}"
+        f"insert into large.{collection}_log"
+        f" (log_ts, log_order, log_delete, {', '.join(names)}, v)"
+        f" select {tick}, 1, false, {keys}, -1 from {source}"
+        f" union all select {tick}, 2, {deletes}, {keys}, {tick} from {source}"
     )
 
 
-def broken(project: Project, ts: int) -> None:
-    """Append a command whose key cannot be decoded, always the same."""
+def broken(project: Project, collection: str) -> None:
+    """Append a command whose key cannot be decoded, always the same, to the last tick."""
+    tick = next_tick(project, collection) - 1
     project.sql(
-        f"insert into large.many_log ({COLUMNS})"
-        f" values ({ts}, 1, false, 'broken', null, null, null)"
+        f"insert into large.{collection}_log (log_ts, log_order, log_delete, log_error_key)"
+        f" values ({tick}, 1, false, 'broken')"
     )
 
 
-def assert_right(project: Project, batches: int) -> None:
+def next_tick(project: Project, collection: str) -> int:
+    """Give the tick after the last one of a log."""
+    query = f"select coalesce(max(log_ts), 0) + 1 from large.{collection}_log"
+    return int(project.sql(query)[0][0])
+
+
+def assert_right(project: Project, collection: str) -> None:
     """Compare the state with what the log comes to, and see that every update stands once."""
-    state = "select a, b, v from large.many_state where _kind = 'row'"
-    both = f"({state} except all {LATEST}) union all ({LATEST} except all {state})"
+    keys = ", ".join(column.name for column in KEYS[collection])
+    # Another way than the fold's.
+    latest = f"""
+select {keys}, v
+from (
+    select
+        *, row_number() over (partition by {keys} order by log_ts desc, log_order desc) as place
+    from large.{collection}_log
+    where log_error_key is null
+)
+where place = 1 and not log_delete"""
+    state = f"select {keys}, v from large.{collection}_state where _kind = 'row'"
+    both = f"({state} except all {latest}) union all ({latest} except all {state})"
     assert project.sql(f"select count(*) from ({both})")[0][0] == 0
     # The error and the progress row are older than the batches that say nothing new of them.
-    keyless = "select _kind, _seq from large.many_state where a is null order by _kind"
+    first, *_ = KEYS[collection]
+    keyless = (
+        f"select _kind, _seq from large.{collection}_state where {first.name} is null"
+        " order by _kind"
+    )
+    batches = len(project.progress(collection))
     assert project.sql(keyless) == [("error", 1), ("progress", batches)]
     left = project.sql(
-        "select count(*) from (select sum(_diff) as n from large.many_changelog"
-        " where _kind = 'update' group by a, b, v, _error_key having n not in (0, 1))"
+        f"select count(*) from (select sum(_diff) as n from large.{collection}_changelog"
+        f" where _kind = 'update' group by {keys}, v, _error_key having n not in (0, 1))"
     )
     assert left[0][0] == 0
-    assert len(project.progress("many")) == batches
 
 
-def scans(project: Project) -> str:
+def scans(project: Project, collection: str) -> str:
     """What the last stage asked the state's files for."""
-    steps = in_model("many_batch", package="large")._session_name("many", "steps")
+    steps = in_model(f"{collection}_batch", package="large")._session_name(collection, "steps")
     plan = project.sql(f"explain select * from {steps}")[0][0]
-    found = re.search(r"BatchScan \S+\.many_state\[.*?filters=(.*?), runtimeFilters", plan)
+    found = re.search(rf"BatchScan \S+\.{collection}_state\[.*?filters=(.*?), runtimeFilters", plan)
     assert found
     return found[1]
 
 
-def test_neighbouring_keys_are_looked_for_where_they_can_be(project: Project) -> None:
-    append(project, 2, "a", f"range({ROWS - 40}, {ROWS + 40}) as keys (a)", deletes="a % 7 = 0")
+@pytest.mark.parametrize(("collection", "has_range"), HAS_RANGE.items())
+def test_neighbouring_keys_are_looked_for_where_they_can_be(
+    project: Project, collection: str, *, has_range: bool
+) -> None:
+    keys = f"range({ROWS - 40}, {ROWS + 40}) as given (a)"
+    append(project, collection, "a", keys, deletes="a % 7 = 0")
     # Its value before has to be known, so that it is written no second time.
-    broken(project, 2)
+    broken(project, collection)
     project.run()
-    assert_right(project, batches=2)
-    assert f"a >= {ROWS - 40}" in scans(project)
-    assert f"a <= {ROWS + 39}" in scans(project)
+    assert_right(project, collection)
+    scanned = scans(project, collection)
+    assert (f"a >= {ROWS - 40}" in scanned) == has_range
+    assert (f"a <= {ROWS + 39}" in scanned) == has_range
 
 
-def test_scattered_keys_are_found_too(project: Project) -> None:
-    append(project, 3, "a * 7919 % 2003", "range(70) as keys (a)", deletes="a % 5 = 0")
+@pytest.mark.parametrize("collection", KEYS)
+def test_scattered_keys_are_found_too(project: Project, collection: str) -> None:
+    append(project, collection, "a * 7919 % 2003", "range(70) as given (a)", deletes="a % 5 = 0")
     project.run()
-    assert_right(project, batches=3)
+    assert_right(project, collection)
 
 
-@pytest.mark.parametrize("role", ["batch", "state"])
-def test_keys_that_came_after_the_look_are_refused(project: Project, role: str) -> None:
-    # As if the greatest key had come since: the look sees the least one alone.
-    look = project.folder / "dbt_packages" / "trueup" / "macros" / "batch" / "key_range.sql"
-    text = look.read_text()
+@pytest.mark.parametrize(
+    ("role", "looked_at", "missing"),
+    [
+        ("batch", "max(_number) as _last", "min(_number) as _last"),
+        ("state", "where _seq > ", "where a < 10 and _seq > "),
+    ],
+)
+def test_keys_that_came_after_the_look_are_refused(
+    project: Project, role: str, looked_at: str, missing: str
+) -> None:
+    # As if the greatest keys had come since.
+    append(project, "many", "a + 5", "range(100) as given (a)")
     if role == "state":
         project.run("many_commands", "many_corrections", "many_batch", "many_changelog")
-    else:
-        append(project, 4, "a + 5", "range(10) as keys (a)")
     before = project.sql("select count(*) from large.many_changelog")
-    look.write_text(text.replace("cast(max({{ key }})", "cast(min({{ key }})"))
+    applied = project.sql("select max(_seq) from large.many_state")
+    look = looks(project.folder / "dbt_packages" / "trueup")[role]
+    text = look.read_text()
+    assert looked_at in text
+    look.write_text(text.replace(looked_at, missing))
     project.write("models/unparsed.sql", "select 1 as a")
     project.run(f"many_{role}", fails=True)
     assert "keys moved: more came" in "\n".join(project.messages)
     assert project.sql("select count(*) from large.many_changelog") == before
-    assert project.sql("select max(_seq) from large.many_state")[0][0] == 3
+    assert project.sql("select max(_seq) from large.many_state") == applied
     look.write_text(text)
     project.write("models/unparsed.sql", "select 2 as a")
-    if role == "state":
-        project.run()
-        assert_right(project, batches=4)
-
-
-def test_a_batch_of_a_great_part_of_the_keys_is_shuffled(project: Project) -> None:
-    append(project, 5, "a * 3", "range(400) as keys (a)", deletes="a % 9 = 0")
     project.run()
-    assert_right(project, batches=5)
-    assert "a >= " not in scans(project)
+    assert_right(project, "many")
+
+
+@pytest.mark.parametrize("collection", HAS_RANGE)
+def test_a_batch_of_a_great_part_of_the_keys_is_shuffled(project: Project, collection: str) -> None:
+    append(project, collection, "a * 3", "range(400) as given (a)", deletes="a % 9 = 0")
+    project.run()
+    assert_right(project, collection)
+    assert "a >= " not in scans(project, collection)
+
+
+def test_a_changed_key_takes_the_value_of_one_that_is_far_away(project: Project) -> None:
+    append(project, "moved", "a", "range(3, 4) as given (a)")
+    project.run()
+    tick = next_tick(project, "moved")
+    project.sql(
+        "insert into large.moved_log"
+        " (log_ts, log_order, log_delete, log_unchanged, log_old_key, a)"
+        f" values ({tick}, 1, false, array('v'), named_struct('a', 3L), 9000000)"
+    )
+    project.run()
+    rows = project.sql("select v from large.moved_state where a = 9000000")
+    assert rows == [(tick - 1,)]
+
+
+def looking(spark: SparkSession) -> Package:
+    """Give the macros, with queries that Spark answers."""
+    answers = {
+        "run_query": lambda sql: SimpleNamespace(rows=spark.sql(str(sql)).collect()),
+        "fromjson": json.loads,
+    }
+    return Package(in_model("files_state").context | answers)
+
+
+@pytest.mark.parametrize("updates", [0, 1, 3, 3_000, 10**9])
+def test_a_filter_lets_all_its_keys_through_and_few_others(
+    spark: SparkSession, updates: int
+) -> None:
+    columns = "id as k, if(id % 2 = 0, 'x', null) as _error_key, 2 as _seq"
+    keys = f"(select {columns} from range({min(updates, 3_000)}) union all select null, null, 2)"
+    settled = "select id, null, 1 from range(10000, 20000)"
+    changelog = f"(select * from {keys} union all {settled})"
+    looked = looking(spark)
+    spark.sql(looked.declare_applied_sql("files", 1))
+    found = looked.get_key_filter("files", changelog, ["k", "_error_key"], updates)
+    assert len(found["bits"]) == found["length"] <= 131_072
+    condition = looked._in_key_filter_expr(found, ["k", "_error_key"], "given")
+    missed, passed = (
+        spark.sql(f"select count(*) from {changelog} as given where {rows}").collect()[0][0]
+        for rows in (f"_seq = 2 and not {condition}", f"_seq = 1 and {condition}")
+    )
+    assert missed == 0
+    assert passed < 2_500
 
 
 @pytest.mark.parametrize(
     ("type_", "least", "greatest", "outside"),
     [
-        ("tinyint", "-128", "7", "8"),
-        ("bigint", "-9223372036854775808", "0", "1"),
+        ("tinyint", "-128", "7", "16"),
+        ("tinyint", "100", "127", "95"),
+        ("bigint", "-9223372036854775808", "9223372036854775807", None),
+        ("bigint", "-9223372036854775808", "0", "4611686018427387904"),
         ("decimal(38,2)", "-0.01", "123456789012345678901234567890.12", "-0.02"),
-        ("date", "date'-0044-03-15'", "date'9999-12-31'", "date'-0044-03-14'"),
+        ("date", "date'-0044-03-15'", "date'9999-12-31'", "date'-2000-01-01'"),
+        ("date", "date'2026-11-22'", "date'2026-11-22'", "date'2026-11-23'"),
         (
             "timestamp",
             "timestamp'1905-01-01 00:00:00.000001'",
             "timestamp'9999-12-31 23:59:59.999999'",
-            "timestamp'1905-01-01'",
+            "timestamp'0905-01-01'",
         ),
     ],
 )
-def test_a_range_keeps_the_type_and_both_ends(
-    spark: SparkSession, type_: str, least: str, greatest: str, outside: str
+def test_a_range_has_both_ends_and_nothing_that_is_far(
+    spark: SparkSession, type_: str, least: str, greatest: str, outside: str | None
 ) -> None:
+    looked = looking(spark)
     rows = [f"select cast({value} as {type_}) as a" for value in (greatest, "null", least)]
-    context = in_model("files_batch").context
-    looked = Package(
-        context
-        | {
-            "run_query": lambda sql: SimpleNamespace(rows=spark.sql(str(sql)).collect()),
-            "fromjson": json.loads,
-        }
-    )
-    column = {"name": "a", "type": type_}
-    found = looked.get_key_range(rows, ["a"], [column])
+    found = looked.get_key_range(rows, ["a"], [{"name": "a", "type": type_}])
     condition = looked._in_key_range_expr(found, "a")
-    selects = " union all ".join([*rows, f"select cast({outside} as {type_}) as a"])
-    answers = spark.sql(f"select {condition} from ({selects})").collect()
-    assert [row[0] for row in answers] == [True, True, True, False]
+    selects = [*rows, *([f"select cast({outside} as {type_}) as a"] if outside else [])]
+    answers = spark.sql(f"select {condition} from ({' union all '.join(selects)})").collect()
+    assert [row[0] for row in answers] == [True, True, True, False][: len(selects)]
+
+
+def test_scattered_keys_of_two_batches_have_the_same_range(spark: SparkSession) -> None:
+    looked = looking(spark)
+    found = [
+        looked.get_key_range(
+            [f"select explode(array({ends})) as a"], ["a"], [{"name": "a", "type": "bigint"}]
+        )
+        for ends in ("103L, 4999948L", "240L, 4999942L", "4500000L, 4999942L")
+    ]
+    assert found[0] == found[1] != found[2]
 
 
 @pytest.mark.parametrize("type_", ["string", "binary", "double", "boolean", "struct<b:int>"])

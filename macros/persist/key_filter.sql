@@ -1,0 +1,78 @@
+{#-
+    The keys that an apply touches, as a Bloom filter of one hash: the state's other rows are left out
+    before they are shuffled and sorted, which is most of what a MERGE into a large table does. Few of
+    them get through, and they match nothing.
+
+    The filter stands in the MERGE as a literal, for Spark knows neither subqueries nor variables in its
+    condition. A literal of bytes is no part of the code that Spark compiles for it.
+-#}
+
+{#-
+    The filter of the updates after the variable `applied`, and of the progress row, as a dict: `bits`,
+    a text with five bits in each character, and its `length`. It grows with the number of `updates`,
+    and stops at 128 kB: of 100,000 keys one of seven others gets through then.
+-#}
+{% macro get_key_filter(collection, changelog, identity, updates) -%}
+    {%- set length = [2 ** (2 * updates).bit_length(), 131072] | min -%}
+    {%- set sql = trueup.key_filter_sql(
+        changelog, trueup._session_name(collection, 'applied'), identity, length
+    ) -%}
+    {{ return({'bits': run_query(sql).rows[0][0], 'length': length}) }}
+{%- endmacro %}
+
+
+{#- The select behind `get_key_filter`: one row, the text. -#}
+{% macro key_filter_sql(changelog, applied, identity, length) -%}
+with
+
+keys as (
+
+    select {{ trueup._bit_expr(identity, 'tail', length) }} as _bit
+    from {{ changelog }} as tail
+    where _seq > {{ applied }}
+
+),
+
+filled as (
+
+    select _bit div 5 as place, bit_or(shiftleft(1, cast(_bit % 5 as int))) as bits
+    from keys
+    group by _bit div 5
+
+),
+
+in_sequence as (
+
+    select array_sort(collect_list(struct(place, bits))) as filled from filled
+
+)
+
+select rpad(
+    array_join(
+        transform(filled, (_one, _i) -> concat(
+            repeat('0', cast(_one.place - if(_i = 0, 0, filled[_i - 1].place + 1) as int)),
+            char(48 + _one.bits)
+        )),
+        ''
+    ),
+    {{ length }},
+    '0'
+)
+from in_sequence
+{%- endmacro %}
+
+
+{#- Whether the filter may have the key of `alias`, as a condition. -#}
+{% macro _in_key_filter_expr(key_filter, identity, alias) -%}
+    {%- set bit = trueup._bit_expr(identity, alias, key_filter.length) -%}
+    {{ return(
+        "bit_get(ascii(cast(substring(cast('" ~ key_filter.bits ~ "' as binary), cast(" ~ bit
+        ~ ' div 5 as int) + 1, 1) as string)) - 48, cast(' ~ bit ~ ' % 5 as int)) = 1'
+    ) }}
+{%- endmacro %}
+
+
+{#- The number of the bit of a key, in a filter of so many characters. -#}
+{% macro _bit_expr(identity, alias, length) -%}
+    {{ return('pmod(' ~ trueup._key_hash_expr(identity, alias) ~ ', ' ~ 5 * length ~ ')') }}
+{%- endmacro %}
