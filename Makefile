@@ -20,9 +20,10 @@ faults: .venv/trueup ## the long form: a kill after every write, 100 races, 100 
 		$(BIN)/pytest tests/faults tests/functional/test_random_logs.py
 
 bench: ROWS = 1000000
-bench: .venv/trueup .venv/hudi/packages ## upserts side by side with what else there is; ROWS="1000000 5000000" for more
+bench: ROUNDS = 5
+bench: .venv/trueup .venv/hudi/packages ## upserts side by side with what else there is; ROWS="1000000 5000000" for more, ROWS=100000 ROUNDS=1 for less
 	@mkdir -p target
-	$(BIN)/python -m benchmarks.upsert --rows $(ROWS) --json target/bench.json
+	$(BIN)/python -m benchmarks.upsert --rows $(ROWS) --rounds $(ROUNDS) --json target/bench.json
 
 # The templater of sqlfluff opens a session while it compiles: it gets a catalog of its own.
 lint: .venv/trueup profiles.yml ## style, types, and whether every model compiles to SQL

@@ -6,8 +6,9 @@
 A table of `--rows` rows with 8 value columns takes one batch of commands a round: three commands a
 key, a tenth of the keys deleted. Every way takes the same batch in turn, the first one is another
 each round; the first two rounds are not counted. Printed are the median seconds of each way, and
-its ratio to dbt's incremental merge on Delta; benchmarks.plot draws them. With more than one size,
-share or kind of keys each combination starts from new tables.
+its ratio to dbt's incremental merge on Delta; benchmarks.plot draws them. Of trueup's seconds those
+of each model are printed, too. With more than one size, share or kind of keys each combination
+starts from new tables.
 """
 
 # ruff: noqa: S608 - all SQL is made of names that stand here
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyspark
 import yaml
+from dbt.artifacts.schemas.run import RunExecutionResult
 from dbt.cli.main import dbtRunner
 from dbt_trueup import session
 from pyspark.sql import SparkSession
@@ -46,6 +48,7 @@ WARM_ROUNDS = 2
 COMMANDS_PER_KEY = 3
 BASE = "incremental merge, Delta"
 """The way that the others are set against."""
+OURS = "trueup, Iceberg"
 HUDI = "upsert, Hudi"
 """The way of another process: see benchmarks.hudi."""
 LIMIT = "limit: read the keys, write the batch"
@@ -111,16 +114,15 @@ def main() -> None:
             bench = Bench(spark, Path(folder) / f"project_{number}", workload)
             seconds = bench.measure(arguments.rounds, arguments.only)
             bench.close()
-            show(workload, seconds)
-            found.append({"workload": asdict(workload), "seconds": seconds})
+            show(workload, seconds, bench.models)
+            found.append({"workload": asdict(workload), "seconds": seconds, "models": bench.models})
     if arguments.json:
         versions = {
             "pyspark": pyspark.__version__,
             "duckdb": duckdb.__version__,
             "packages": PACKAGES,
         }
-        settings = dict(spark.sparkContext.getConf().getAll())
-        figures = {"versions": versions, "settings": settings, "runs": found}
+        figures = {"versions": versions, "settings": settings("FOLDER"), "runs": found}
         Path(arguments.json).write_text(json.dumps(figures, indent=1))
 
 
@@ -136,9 +138,9 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def start(folder: Path) -> SparkSession:
-    """Start a session of two cores with both table formats, each with a catalog of its own."""
-    settings = {
+def settings(folder: Path | str) -> dict[str, str]:
+    """Give the settings of a session with both table formats, each with a catalog of its own."""
+    return {
         **SHARED_SETTINGS,
         "spark.sql.warehouse.dir": f"{folder}/delta",
         "spark.databricks.delta.snapshotPartitions": "2",
@@ -155,8 +157,12 @@ def start(folder: Path) -> SparkSession:
         "spark.sql.catalog.lake.cache-enabled": "false",
         "spark.sql.catalog.lake.warehouse": f"{folder}/lake",
     }
+
+
+def start(folder: Path) -> SparkSession:
+    """Start a session of two cores."""
     builder = SparkSession.builder
-    for name, value in settings.items():
+    for name, value in settings(folder).items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
@@ -169,6 +175,8 @@ class Bench:
         self.spark, self.folder, self.workload = spark, folder, workload
         self.schema = folder.name
         self.tick = 0
+        self.models: dict[str, list[float]] = {}
+        """The seconds of each of trueup's models, round by round."""
         self.duckdb = duckdb.connect(
             f"{folder}.duckdb", config={"threads": 2, "memory_limit": "4GB"}
         )
@@ -274,7 +282,11 @@ where rn = 1"""
         invoked = dbtRunner(manifest=self.manifest).invoke(
             ["run", *self.flags(), "--select", *select]
         )
-        assert invoked.success, (invoked.exception, invoked.result)  # noqa: S101
+        assert isinstance(invoked.result, RunExecutionResult), invoked.exception  # noqa: S101
+        assert invoked.success, [one.message for one in invoked.result]  # noqa: S101
+        for one in invoked.result:
+            if one.node.name.startswith("ours_"):
+                self.models.setdefault(one.node.name, []).append(round(one.execution_time, 3))
 
     def ways(self) -> dict[str, Callable[[], None]]:
         """Give the ways to bring the last batch into a table, by name."""
@@ -286,9 +298,7 @@ where rn = 1"""
             self.spark.catalog.setCurrentCatalog("lake")
 
         return {
-            "trueup, Iceberg": partial(
-                in_catalog, "lake", "ours_batch", "ours_changelog", "ours_state"
-            ),
+            OURS: partial(in_catalog, "lake", "ours_batch", "ours_changelog", "ours_state"),
             "what verify adds, Iceberg": partial(in_catalog, "lake", "ours_corrections"),
             "incremental merge, Delta": partial(in_catalog, "spark_catalog", "peer_delta"),
             "incremental merge, Iceberg": partial(in_catalog, "lake", "peer_iceberg"),
@@ -417,6 +427,8 @@ when not matched and s.op <> 'D' then insert ({columns})
                 way()
         seconds: dict[str, list[float]] = {name: [] for name in ways}
         for number in range(WARM_ROUNDS + rounds):
+            if number == WARM_ROUNDS:
+                self.models.clear()
             self.next_batch()
             for name in rotated(list(ways), number):
                 began = perf_counter()
@@ -434,7 +446,7 @@ when not matched and s.op <> 'D' then insert ({columns})
 
     def check(self, ways: dict[str, Callable[[], None]]) -> None:
         """See to it that ours and the MERGEs by hand have come to the same rows."""
-        if not {"trueup, Iceberg", "MERGE by hand, Iceberg", "MERGE, DuckDB"} <= set(ways):
+        if not {OURS, "MERGE by hand, Iceberg", "MERGE, DuckDB"} <= set(ways):
             return
         columns = ", ".join(("k", *VALUES))
         ours = f"select {columns} from lake.{self.schema}.ours_state where _kind = 'row'"
@@ -456,7 +468,9 @@ def rotated(names: list[str], number: int) -> Iterator[str]:
     yield from names[start:] + names[:start]
 
 
-def show(workload: Workload, seconds: dict[str, list[float]]) -> None:
+def show(
+    workload: Workload, seconds: dict[str, list[float]], models: dict[str, list[float]]
+) -> None:
     """Print the figures of one workload."""
     base = median(seconds[BASE]) if BASE in seconds else None
     say(f"{workload}:")
@@ -464,6 +478,9 @@ def show(workload: Workload, seconds: dict[str, list[float]]) -> None:
         ratio = f"{median(each) / base:5.2f}" if base else ""
         shown = ", ".join(f"{one:.1f}" for one in each)
         say(f"  {name:40} {median(each):6.2f} s  {ratio}  ({shown})")
+    for name, each in models.items():
+        shown = ", ".join(f"{one:.1f}" for one in each)
+        say(f"  the model {name:30} {median(each):6.2f} s         ({shown})")
 
 
 if __name__ == "__main__":

@@ -16,14 +16,14 @@
     {%- set persisted = trueup.select_persisted(
         shard.state, shard.changelog, shard.unique_key, values, frontier ~ '.lower', options
     ) -%}
-    {%- set waiting = trueup.select_waiting(corrections, frontier, shard.unique_key, values)
+    {%- set waiting = trueup.select_waiting(corrections, frontier, shard.unique_key, columns)
         if corrections else none -%}
     {%- set changes = shard.frontier.commands_ahead + shard.frontier.correction_count -%}
     {%- set key_range = trueup.get_key_range(
         trueup.select_first_keys([input, waiting], shard.unique_key, shard.extras),
         shard.unique_key, columns
     ) if trueup._can_look_ahead(shard, options)
-        and trueup._pays_to_find_range(changes, shard.frontier.records_indexed) else none -%}
+        and trueup._pays_to_look(changes, shard.frontier.records_indexed) else none -%}
     {%- set steps = trueup.carry_values(
         collection,
         trueup.select_steps(
@@ -109,14 +109,19 @@ from {{ trueup._subquery(steps) }}
 
 
 {#- The corrections that were found after the batch that is now the last one. -#}
-{% macro select_waiting(corrections, frontier, unique_key, values) -%}
+{% macro select_waiting(corrections, frontier, unique_key, columns) -%}
 select
-    {{ trueup._column_list(unique_key + ['_error_key']) }},
+    {% for column in columns | selectattr('name', 'in', unique_key) -%}
+    {%- set name = trueup._quote(column.name) -%}
+    -- A table of corrections that was made before a rebase may have another type.
+    cast({{ name }} as {{ trueup._type_sql(column.type) }}) as {{ name }},
+    {% endfor -%}
+    _error_key,
     -- Of the comparison that the upper is of, or in the tick that is open.
     least(_ts, greatest({{ frontier }}.lower, {{ frontier }}.upper - 1)) as _ts,
     _cause,
     case when _desired is not null then named_struct(
-        {%- for name in values %}
+        {%- for name in trueup._value_names(columns, unique_key) %}
         {{ trueup._literal(name) }}, _desired.{{ trueup._quote(name) }},
         {%- endfor %}
         '_error', _desired._error

@@ -38,8 +38,8 @@
 
 
 {#-
-    The range of the keys that `keys`, selects of the first key column, have; `columns` are the
-    shard's. A dict of literals, `first` and `last`, null without a key; or none where the column has
+    A range that has all keys of `keys`, selects of the first key column; `columns` are the shard's. A
+    dict of literals, `first` and `last`, null without a key; or none where the column has
     no range.
 -#}
 {% macro get_key_range(keys, unique_key, columns) -%}
@@ -48,14 +48,14 @@
         {{ return(none) }}
     {%- endif -%}
     {%- set found = fromjson(run_query(trueup.key_range_sql(keys, column.type)).rows[0][0]) -%}
-    {%- set forms = {
+    {%- set literals = {
         'date': 'date_from_unix_date(cast({0} as int))',
         'timestamp': 'timestamp_micros(cast({0} as bigint))',
     } -%}
-    {%- set form = forms.get(column.type, 'cast({0} as ' ~ column.type ~ ')') -%}
+    {%- set literal = literals.get(column.type, 'cast({0} as ' ~ column.type ~ ')') -%}
     {{ return({
-        'first': form.format(trueup._literal_or_null(found.get('first'))),
-        'last': form.format(trueup._literal_or_null(found.get('last'))),
+        'first': literal.format(trueup._literal_or_null(found.get('first'))),
+        'last': literal.format(trueup._literal_or_null(found.get('last'))),
     }) }}
 {%- endmacro %}
 
@@ -67,17 +67,19 @@
     has compiled for a range as long as the range stays the same. Bits cannot overflow.
 -#}
 {% macro key_range_sql(keys, type) -%}
-    {%- set forms = {'date': 'unix_date(_key)', 'timestamp': 'unix_micros(_key)'} -%}
+    {%- set numbers = {'date': 'unix_date(_key)', 'timestamp': 'unix_micros(_key)'} -%}
     {%- set is_whole = not type.startswith('decimal') -%}
-    {%- set number = forms.get(type, 'cast(_key as bigint)' if is_whole else '_key') -%}
+    {%- set number = numbers.get(type, 'cast(_key as bigint)' if is_whole else '_key') -%}
 select to_json(struct(
     cast(_first{{ ' & -_step' if is_whole }} as string) as first,
     cast(_last{{ ' | (_step - 1)' if is_whole }} as string) as last
 ))
 from (
     select
-        *,
+        *
+        {%- if is_whole %},
         shiftleft(1L, greatest(0, cast(log2(cast(_last as double) - _first) as int) - 3)) as _step
+        {%- endif %}
     from (
         select
             min(_number) as _first,
@@ -95,7 +97,7 @@ from (
 
 
 {#- Whether a look at the keys of so many changes pays, on a state of so many rows. -#}
-{% macro _pays_to_find_range(changes, rows) -%}
+{% macro _pays_to_look(changes, rows) -%}
     {{ return(rows >= 1000000 and rows >= 10 * changes) }}
 {%- endmacro %}
 
@@ -121,12 +123,13 @@ from (
 
 
 {#-
-    Whether keys are among those that a run has looked at, as a condition that raises where one of
-    `conditions` is false: commands or batches may have come since.
+    An expression of a row whose key is among those that a run has looked at; it raises where one of
+    `conditions` is false, for commands or batches may have come since. Not a condition of the row:
+    Spark would move that below joins, to rows that these leave out.
 -#}
-{% macro _require_looked_at_expr(conditions) -%}
+{% macro _require_looked_at_expr(expression, conditions) -%}
 case
-            when {{ conditions | join(' and ') }} then true
+            when {{ conditions | join(' and ') }} then {{ expression }}
             else raise_error(
                 'keys moved: more came to the log or the changelog while this run looked at its keys;'
                 ' nothing is written, run again'

@@ -165,13 +165,19 @@ prior_and_given as (
 
     select * from prior
     union all
+    {% if key_range -%}
+    {%- set key = trueup._quote(identity[0]) -%}
+    select
+        {{ columns }},
+        {{ trueup._require_looked_at_expr(
+            '_step',
+            [trueup._in_key_range_expr(key_range, key)]
+            + ([trueup._in_key_range_expr(key_range, '_old_key.' ~ key)] if changes_keys else [])
+        ) }} as _step,
+        {{ (trueup._step_columns(sequence)[1:] + marks) | join(',\n        ') }}
+    from given
+    {%- else -%}
     select * from given
-    {%- if key_range %}
-    {%- set key = trueup._quote(identity[0]) %}
-    where {{ trueup._require_looked_at_expr(
-        [trueup._in_key_range_expr(key_range, key)]
-        + ([trueup._in_key_range_expr(key_range, '_old_key.' ~ key)] if changes_keys else [])
-    ) }}
     {%- endif %}
 
 )

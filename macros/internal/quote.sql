@@ -32,7 +32,7 @@
 {%- endmacro %}
 
 
-{#- The hash of a key, as an SQL expression: equal keys (`<=>`) have the same, others may. -#}
+{#- The hash of a key, as an SQL expression: equal keys of the same types have the same, others may. -#}
 {% macro _key_hash_expr(names, alias) -%}
     {{ return('xxhash64(' ~ trueup._column_list(names, alias) ~ ')') }}
 {%- endmacro %}

@@ -20,8 +20,10 @@ raise_error(concat(
 merge into {{ state }} as state
 using (
     {%- if of_net %}
-    select * from {{ trueup._subquery(net_updates) }} as net
-    where {{ trueup._require_looked_at_expr(of_net) }}
+    select
+        * except (_diff),
+        {{ trueup._require_looked_at_expr('_diff', of_net) }} as _diff
+    from {{ trueup._subquery(net_updates) }} as net
     {%- else %}
     {{ net_updates | indent }}
     {%- endif %}

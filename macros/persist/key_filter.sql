@@ -21,6 +21,15 @@
 {%- endmacro %}
 
 
+{#-
+    Whether the keys of so many updates fill a filter so little that it pays: of the largest, with 655,360
+    bits, at most a third. A Delta table keeps the condition of a MERGE with each commit.
+-#}
+{% macro _fits_filter(updates) -%}
+    {{ return(updates <= 200000 and trueup._file_format() == 'iceberg') }}
+{%- endmacro %}
+
+
 {#- The select behind `get_key_filter`: one row, the text. -#}
 {% macro key_filter_sql(changelog, applied, identity, length) -%}
 with
@@ -43,15 +52,15 @@ filled as (
 
 in_sequence as (
 
-    select array_sort(collect_list(struct(place, bits))) as filled from filled
+    select array_sort(collect_list(struct(place, bits))) as _places from filled
 
 )
 
 select rpad(
     array_join(
-        transform(filled, (_one, _i) -> concat(
-            repeat('0', cast(_one.place - if(_i = 0, 0, filled[_i - 1].place + 1) as int)),
-            char(48 + _one.bits)
+        transform(_places, (_place, _i) -> concat(
+            repeat('0', cast(_place.place - if(_i = 0, 0, _places[_i - 1].place + 1) as int)),
+            char(48 + _place.bits)
         )),
         ''
     ),

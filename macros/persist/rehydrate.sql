@@ -4,7 +4,8 @@
 
     The updates are consolidated: what they leave of a key is one value or none, else the statement
     fails and nothing is written. That is done by the aggregate `trueup_consolidate` of the Python
-    module, on rows written as bytes, or natively by GROUP BY, with the same result.
+    module, on rows written as bytes, or natively by GROUP BY, with the same rows. Only the batch that
+    `_seq` names may differ: of an eager collection whose open ticks were corrected.
 -#}
 
 {#- The select of the rehydrated state; with the option `rehydrate: udaf` it asks for sizes. -#}

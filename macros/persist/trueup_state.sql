@@ -30,12 +30,12 @@
                 collection, changelog, unique_key, position, compiled_code
             ) -%}
             {%- set updates = position.updates_ahead -%}
-            {%- set is_large = trueup._pays_to_find_range(updates, position.records_indexed) -%}
+            {%- set is_large = trueup._pays_to_look(updates, position.records_indexed) -%}
             {%- set key_range = trueup.get_tail_range(collection, changelog, unique_key)
                 if is_large else none -%}
             {%- set key_filter = trueup.get_key_filter(
                 collection, changelog, unique_key + ['_error_key'], updates
-            ) if is_large and trueup._fits_memory(updates) else none -%}
+            ) if is_large and trueup._fits_filter(updates) else none -%}
             {%- call statement('main') -%}
                 {{ trueup.apply_updates_sql(
                     target_relation, net_updates, unique_key, key_range, key_filter

@@ -110,10 +110,11 @@ def test_only_an_eager_batch_takes_away_what_was_written_before() -> None:
 
 
 def test_a_batch_takes_in_the_corrections_of_its_own_position() -> None:
-    sql = one_line(in_model("files_batch").select_waiting("made", "front", ["path"], ["size"]))
+    sql = one_line(in_model("files_batch").select_waiting("made", "front", ["path"], SHARD))
 
     assert "least(_ts, greatest(front.lower, front.upper - 1)) as _ts, _cause, " in sql
     assert "from made where _after_batch_id <=> front.last_batch_id" in sql
+    assert "cast(`path` as string) as `path`, _error_key" in sql
 
 
 def test_a_batch_without_its_table_of_corrections_is_refused() -> None:
