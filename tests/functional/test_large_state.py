@@ -131,6 +131,8 @@ where place = 1 and not log_delete"""
     )
     batches = len(project.progress(collection))
     assert project.sql(keyless) == [("error", 1), ("progress", batches)]
+    # Each tick came with a run of its own.
+    assert batches == next_tick(project, collection) - 1
     left = project.sql(
         f"select count(*) from (select sum(_diff) as n from large.{collection}_changelog"
         f" where _kind = 'update' group by {keys}, v, _error_key having n not in (0, 1))"
@@ -161,6 +163,9 @@ def test_neighbouring_keys_are_looked_for_where_they_can_be(
     first, *_ = KEYS[collection]
     assert (f"{first.name} >= " in scanned) == has_range
     assert (f"{first.name} <= " in scanned) == has_range
+    if has_range:
+        assert f"a >= {ROWS - 40}" in scanned
+        assert f"a <= {ROWS + 39}" in scanned
 
 
 @pytest.mark.parametrize("collection", KEYS)
