@@ -32,12 +32,6 @@
 {%- endmacro %}
 
 
-{#- The hash of a key, as an SQL expression: equal keys of the same types have the same, others may. -#}
-{% macro _key_hash_expr(names, alias) -%}
-    {{ return('xxhash64(' ~ trueup._column_list(names, alias) ~ ')') }}
-{%- endmacro %}
-
-
 {#- A value as an SQL literal, which may be none. -#}
 {% macro _literal_or_null(text) -%}
     {{ return('null' if text is none else trueup._literal(text)) }}

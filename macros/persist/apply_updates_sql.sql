@@ -45,21 +45,6 @@ when not matched and net._diff = 1 then insert *
 {%- endmacro %}
 
 
-{#- What is true of a key of `alias` if the updates touch it: a list of conditions. -#}
-{% macro _touched_conditions(key_range, key_filter, identity, alias) -%}
-    {%- set conditions = [] -%}
-    {%- if key_range -%}
-        {%- do conditions.append(
-            trueup._in_key_range_expr(key_range, alias ~ '.' ~ trueup._quote(identity[0]))
-        ) -%}
-    {%- endif -%}
-    {%- if key_filter -%}
-        {%- do conditions.append(trueup._in_key_filter_expr(key_filter, identity, alias)) -%}
-    {%- endif -%}
-    {{ return(conditions) }}
-{%- endmacro %}
-
-
 {#- The variable `applied` of the Spark session: the last batch that the state holds. -#}
 {% macro declare_applied_sql(collection, seq) -%}
 declare or replace variable {{ trueup._session_name(collection, 'applied') }} bigint

@@ -29,16 +29,10 @@
             {%- set net_updates = trueup.get_net_updates(
                 collection, changelog, unique_key, position, compiled_code
             ) -%}
-            {%- set updates = position.updates_ahead -%}
-            {%- set is_large = trueup._pays_to_look(updates, position.records_indexed) -%}
-            {%- set key_range = trueup.get_tail_range(collection, changelog, unique_key)
-                if is_large else none -%}
-            {%- set key_filter = trueup.get_key_filter(
-                collection, changelog, unique_key + ['_error_key'], updates
-            ) if is_large and trueup._fits_filter(updates) else none -%}
+            {%- set looked = trueup.look_at_tail(collection, changelog, unique_key, position) -%}
             {%- call statement('main') -%}
                 {{ trueup.apply_updates_sql(
-                    target_relation, net_updates, unique_key, key_range, key_filter
+                    target_relation, net_updates, unique_key, looked.key_range, looked.key_filter
                 ) }}
             {%- endcall -%}
             {%- do trueup._report('applied batch ' ~ position.last_seq) -%}
@@ -125,18 +119,5 @@ from added_up
         applied=trueup._session_name(collection, 'applied'),
         identity=unique_key + ['_error_key'],
         takes_back=takes_back
-    )) }}
-{%- endmacro %}
-
-
-{#- The range of the keys of the batches after the variable `applied`: see `get_key_range`. -#}
-{% macro get_tail_range(collection, changelog, unique_key) -%}
-    {%- set keys -%}
-select {{ trueup._quote(unique_key[0]) }}
-from {{ changelog }}
-where _kind = 'update' and _seq > {{ trueup._session_name(collection, 'applied') }}
-    {%- endset -%}
-    {{ return(trueup.get_key_range(
-        [keys], unique_key, trueup.get_shard_columns(changelog)
     )) }}
 {%- endmacro %}

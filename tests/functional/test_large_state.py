@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 ROWS = 2_000
 LIMITS = {
-    "batch/key_range.sql": ("rows >= 1000000", "rows >= 1000"),
-    "batch/create_batch_views.sql": ("changes <= 200000", "changes <= 300"),
-    "persist/key_filter.sql": ("updates <= 200000", "updates <= 300"),
+    "rows >= 1000000": "rows >= 1000",
+    "changes <= 200000": "changes <= 300",
+    "updates <= 200000": "updates <= 300",
 }
-"""What is large, by the file that says so, and what it is in these tests."""
+"""What is large, and what it is in these tests."""
 KEYS = {
     "many": [Column("a", "bigint"), Column("b", "string")],
     # The statistics of texts are cut: there is no range, but there is a filter.
@@ -51,8 +51,8 @@ def project(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pr
     package = tmp_path_factory.mktemp("package")
     shutil.copytree(ROOT / "macros", package / "macros")
     shutil.copy(ROOT / "dbt_project.yml", package)
-    for file, (limit, lower) in LIMITS.items():
-        replace(package / "macros" / file, limit, lower)
+    for limit, lower in LIMITS.items():
+        replace(package / "macros" / "keys" / "limits.sql", limit, lower)
     project = Project(tmp_path_factory.mktemp("large"), "large", spark, package)
     for collection, key in KEYS.items():
         options = {"eager": True, "input_upper": "log_upper - 1"} if collection == "eager" else {}
@@ -178,10 +178,10 @@ def test_scattered_keys_are_found_too(project: Project, collection: str) -> None
 @pytest.mark.parametrize(
     ("model", "file", "looked_at", "missing"),
     [
-        ("many_batch", "batch/key_range.sql", "max(_number) as _last", "min(_number) as _last"),
-        ("many_state", "batch/key_range.sql", "max(_number) as _last", "min(_number) as _last"),
-        ("many_state", "persist/key_filter.sql", "where ", "where (a < 10 or a is null) and "),
-        ("named_state", "persist/key_filter.sql", "where ", "where name is null and "),
+        ("many_batch", "keys/key_range.sql", "max(_number) as _last", "min(_number) as _last"),
+        ("many_state", "keys/key_range.sql", "max(_number) as _last", "min(_number) as _last"),
+        ("many_state", "keys/key_filter.sql", "where ", "where (a < 10 or a is null) and "),
+        ("named_state", "keys/key_filter.sql", "where ", "where name is null and "),
     ],
 )
 def test_keys_that_came_after_the_look_are_refused(

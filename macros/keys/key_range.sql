@@ -10,34 +10,6 @@
 -#}
 
 {#-
-    Whether the keys of a batch are known before it is staged. Truncates touch every key; commands still
-    come to open ticks, and the corrections of a select may be replaced by those of another run.
--#}
-{% macro _can_look_ahead(shard, options) -%}
-    {{ return(not (shard.frontier.has_truncates or options.eager or shard.is_by_select)) }}
-{%- endmacro %}
-
-
-{#-
-    Selects of the first key column of what a batch is made of: commands, corrections, either of which
-    may be none. Of a key that changes, the old one's value is read, too.
--#}
-{% macro select_first_keys(sources, unique_key, extras) -%}
-    {%- set column = trueup._quote(unique_key[0]) -%}
-    {%- set selects = [] -%}
-    {%- for source in sources if source -%}
-        {%- do selects.append('select ' ~ column ~ ' from ' ~ trueup._subquery(source)) -%}
-    {%- endfor -%}
-    {%- if trueup._carries_values(extras) -%}
-        {%- do selects.append(
-            'select _old_key.' ~ column ~ ' from ' ~ trueup._subquery(sources | first)
-        ) -%}
-    {%- endif -%}
-    {{ return(selects) }}
-{%- endmacro %}
-
-
-{#-
     A range that has all keys of `keys`, selects of the first key column; `columns` are the shard's. A
     dict of literals, `first` and `last`, null without a key; or none where the column has
     no range.
@@ -96,12 +68,6 @@ from (
 {%- endmacro %}
 
 
-{#- Whether a look at the keys of so many changes pays, on a state of so many rows. -#}
-{% macro _pays_to_look(changes, rows) -%}
-    {{ return(rows >= 1000000 and rows >= 10 * changes) }}
-{%- endmacro %}
-
-
 {#-
     Whether keys of a type have a range: numbers and times. The statistics of texts are cut, and say
     nothing of bytes that are no text.
@@ -119,20 +85,4 @@ from (
         '(' ~ key ~ ' between ' ~ key_range.first ~ ' and ' ~ key_range.last ~ ' or ' ~ key
         ~ ' is null)'
     ) }}
-{%- endmacro %}
-
-
-{#-
-    An expression of a row whose key is among those that a run has looked at; it raises where one of
-    `conditions` is false, for commands or batches may have come since. Not a condition of the row:
-    Spark would move that below joins, to rows that these leave out.
--#}
-{% macro _require_looked_at_expr(expression, conditions) -%}
-case
-            when {{ conditions | join(' and ') }} then {{ expression }}
-            else raise_error(
-                'keys moved: more came to the log or the changelog while this run looked at its keys;'
-                ' nothing is written, run again'
-            )
-        end
 {%- endmacro %}

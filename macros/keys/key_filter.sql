@@ -21,15 +21,6 @@
 {%- endmacro %}
 
 
-{#-
-    Whether the keys of so many updates fill a filter so little that it pays: of the largest, with 655,360
-    bits, at most a third. A Delta table keeps the condition of a MERGE with each commit.
--#}
-{% macro _fits_filter(updates) -%}
-    {{ return(updates <= 200000 and trueup._file_format() == 'iceberg') }}
-{%- endmacro %}
-
-
 {#- The select behind `get_key_filter`: one row, the text. -#}
 {% macro key_filter_sql(changelog, applied, identity, length) -%}
 with

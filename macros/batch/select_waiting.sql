@@ -1,0 +1,21 @@
+{#- The corrections that were found after the batch that is now the last one. -#}
+{% macro select_waiting(corrections, frontier, unique_key, columns) -%}
+select
+    {% for column in columns | selectattr('name', 'in', unique_key) -%}
+    {%- set name = trueup._quote(column.name) -%}
+    -- A table of corrections that was made before a rebase may have another type.
+    cast({{ name }} as {{ trueup._type_sql(column.type) }}) as {{ name }},
+    {% endfor -%}
+    _error_key,
+    -- Of the comparison that the upper is of, or in the tick that is open.
+    least(_ts, greatest({{ frontier }}.lower, {{ frontier }}.upper - 1)) as _ts,
+    _cause,
+    case when _desired is not null then named_struct(
+        {%- for name in trueup._value_names(columns, unique_key) %}
+        {{ trueup._literal(name) }}, _desired.{{ trueup._quote(name) }},
+        {%- endfor %}
+        '_error', _desired._error
+    ) end as _value
+from {{ corrections }}
+where _after_batch_id <=> {{ frontier }}.last_batch_id and not (_cause <=> 'external_edit')
+{%- endmacro %}

@@ -1,0 +1,51 @@
+{#-
+    CTEs that make of each truncate a delete of every key that has a value by then; they end with
+    `steps_and_truncations`. Only the first truncate after a step can find its value, and of several
+    in one tick the last does all. It is older than a command of the same order, which stays.
+-#}
+{% macro truncate_keys(source, identity, sequence, marks) -%}
+    {%- set columns = trueup._column_list(identity) -%}
+last_truncates as (
+
+    select _ts, max(_order) as _order
+    from given
+    where _is_truncate
+    group by _ts
+
+),
+
+truncates as (
+
+    select collect_list(struct(_ts, _order)) as _positions from last_truncates
+
+),
+
+truncations as (
+
+    select
+        {{ columns }},
+        array_min(filter(_positions, _position -> _position > struct(_ts, _order))) as _first
+    from {{ source }}
+    cross join truncates
+    where _value is not null
+
+),
+
+steps_and_truncations as (
+
+    select * from {{ source }}
+    union all
+    select distinct
+        {{ columns }},
+        2 as _step,
+        _first._ts,
+        cast(null as string) as _cause,
+        _first._order
+        {%- for name in sequence[1:] + marks %},
+        null as {{ name }}
+        {%- endfor %}
+    from truncations
+    where _first is not null
+
+)
+{%- endmacro %}

@@ -1,0 +1,39 @@
+{#-
+    The tables of a collection for what belongs to no model of it: operations and expectations.
+-#}
+
+{#- The table of a role of a collection; raises, for the argument of `macro`, where it is not there. -#}
+{% macro _relation_of(collection, role, macro='compact') -%}
+    {%- set relation = trueup._named_relation(collection, collection ~ '_' ~ role, macro) -%}
+    {%- if load_relation(relation) is none -%}
+        {%- do trueup._refuse(
+            trueup._argument(macro, 'collection'), 'the name of a collection that has run',
+            collection ~ ', without ' ~ relation
+        ) -%}
+    {%- endif -%}
+    {{ return(relation) }}
+{%- endmacro %}
+
+
+{#- The relation of the one model of a name; raises, for the argument of `macro`, where it is not one. -#}
+{% macro _named_relation(collection, name, macro) -%}
+    {%- set found = trueup._enabled_models(name) -%}
+    {%- if found | length != 1 -%}
+        {%- do trueup._refuse(
+            trueup._argument(macro, 'collection'), 'the name of one collection',
+            collection ~ ': ' ~ (found | length) ~ ' enabled models are named ' ~ name
+        ) -%}
+    {%- endif -%}
+    {{ return(api.Relation.create(
+        database=found[0].database, schema=found[0].schema, identifier=found[0].alias
+    )) }}
+{%- endmacro %}
+
+
+{#- The enabled models of a name, in whatever package. -#}
+{% macro _enabled_models(name) -%}
+    {{ return(
+        graph.nodes.values()
+        | selectattr('resource_type', 'eq', 'model') | selectattr('name', 'eq', name) | list
+    ) }}
+{%- endmacro %}

@@ -1,0 +1,43 @@
+{#-
+    The range of the keys of a batch before it is staged, where a look at them can be had and pays; else
+    none. `input` and `waiting` are its commands and its corrections, as selects, or none; `columns` the
+    shard's.
+-#}
+{% macro look_at_batch(shard, input, waiting, columns, changes, options) -%}
+    {%- if not (
+        trueup._can_look_ahead(shard, options)
+        and trueup._pays_to_look(changes, shard.frontier.records_indexed)
+    ) -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set keys = trueup.select_first_keys([input, waiting], shard.unique_key, shard.extras) -%}
+    {{ return(trueup.get_key_range(keys, shard.unique_key, columns)) }}
+{%- endmacro %}
+
+
+{#-
+    Whether the keys of a batch are known before it is staged. Truncates touch every key; commands still
+    come to open ticks, and the corrections of a select may be replaced by those of another run.
+-#}
+{% macro _can_look_ahead(shard, options) -%}
+    {{ return(not (shard.frontier.has_truncates or options.eager or shard.is_by_select)) }}
+{%- endmacro %}
+
+
+{#-
+    Selects of the first key column of what a batch is made of: commands, corrections, either of which
+    may be none. Of a key that changes, the old one's value is read, too.
+-#}
+{% macro select_first_keys(sources, unique_key, extras) -%}
+    {%- set column = trueup._quote(unique_key[0]) -%}
+    {%- set selects = [] -%}
+    {%- for source in sources if source -%}
+        {%- do selects.append('select ' ~ column ~ ' from ' ~ trueup._subquery(source)) -%}
+    {%- endfor -%}
+    {%- if trueup._carries_values(extras) -%}
+        {%- do selects.append(
+            'select _old_key.' ~ column ~ ' from ' ~ trueup._subquery(sources | first)
+        ) -%}
+    {%- endif -%}
+    {{ return(selects) }}
+{%- endmacro %}

@@ -1,0 +1,78 @@
+{#-
+    Keeps the tables of a collection small: small files and their deletes are rewritten, old
+    snapshots and files that no snapshot knows are removed. What the tables hold stays as it is.
+
+    An operation: `dbt run-operation trueup.maintain --args '{collection: files}'`. The option
+    `maintain` has state and changelog maintained by the runs themselves.
+-#}
+{% macro maintain(
+    collection, retain_hours=none, retain_last=none, orphan_hours=none, idle=false
+) -%}
+    {%- set keep = trueup._maintenance_defaults() -%}
+    {%- set given = {
+        'retain_hours': retain_hours, 'retain_last': retain_last, 'orphan_hours': orphan_hours
+    } -%}
+    {%- for name, value in given.items() if value is not none -%}
+        {%- do keep.update({name: value}) -%}
+    {%- endfor -%}
+    {%- for name, least in {'retain_hours': 0, 'retain_last': 1, 'orphan_hours': 24}.items() -%}
+        {%- if keep[name] is not integer or not least <= keep[name] <= 100000 -%}
+            {%- do trueup._refuse(
+                trueup._argument('maintain', name),
+                'an integer from ' ~ least ~ ' to 100000', keep[name]
+            ) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- if idle is not boolean -%}
+        {%- do trueup._refuse(trueup._argument('maintain', 'idle'), 'true or false', idle) -%}
+    {%- endif -%}
+    {%- set state = trueup._relation_of(collection, 'state', 'maintain') -%}
+    {%- set changelog = trueup._relation_of(collection, 'changelog', 'maintain') -%}
+    {%- set replaced = trueup._replaced_tables(collection) if idle else [] -%}
+    {%- for relation in [changelog, state] + replaced -%}
+        {%- do trueup.maintain_table(relation, keep) -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+
+{#- What is kept unless somebody asks for more or less: hours and numbers of snapshots. -#}
+{% macro _maintenance_defaults() -%}
+    {{ return({'retain_hours': 24, 'retain_last': 10, 'orphan_hours': 72}) }}
+{%- endmacro %}
+
+
+{#- Maintains state and changelog where the option `maintain` says that it is time to. -#}
+{% macro maintain_when_due(state, changelog, options, position) -%}
+    {%- if trueup._is_maintenance_due(options.maintain, position) -%}
+        {%- for relation in [changelog, state] -%}
+            {%- do trueup.maintain_table(relation, trueup._maintenance_defaults()) -%}
+        {%- endfor -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Whether a multiple of the option `maintain` is among the batches that were applied just now. -#}
+{% macro _is_maintenance_due(every, position) -%}
+    {%- if every is string -%}
+        {{ return(every == 'always') }}
+    {%- endif -%}
+    {{ return(position.last_seq // every > position.applied_seq // every) }}
+{%- endmacro %}
+
+
+{#-
+    The tables that a run replaces whole, as far as they are there. Every version of them is a
+    snapshot that holds its files. One that is replaced while snapshots of it expire may list these
+    still, without their files.
+-#}
+{% macro _replaced_tables(collection) -%}
+    {%- set found = [] -%}
+    {%- for role in ['batch', 'corrections'] -%}
+        {%- set name = collection ~ '_' ~ role -%}
+        {%- if trueup._enabled_models(name) -%}
+            {%- set relation = trueup._named_relation(collection, name, 'maintain') -%}
+            {%- do found.append(load_relation(relation)) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(found | reject('none') | list) }}
+{%- endmacro %}

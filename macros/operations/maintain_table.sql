@@ -1,0 +1,93 @@
+{#- Maintains one table, and logs what has become of it, on one line. -#}
+{% macro maintain_table(relation, keep) -%}
+    {%- set detail = trueup.get_table_detail(relation) -%}
+    {%- set figures = trueup.table_figures_sql(relation, detail.provider) -%}
+    {%- set before = run_query(figures).rows[0].dict() -%}
+    {%- set answers = [] -%}
+    {%- for step in trueup.maintenance_steps(relation, detail, keep) -%}
+        {%- do answers.append(run_query(step).rows | length) -%}
+    {%- endfor -%}
+    {%- set after = run_query(figures).rows[0].dict() -%}
+    {%- set changes = trueup._maintenance_report(before, after) -%}
+    {%- if detail.provider == 'iceberg' -%}
+        {%- do changes.append('orphan files removed: ' ~ answers[-1]) -%}
+    {%- endif -%}
+    {%- do log('Maintained ' ~ relation ~ ': ' ~ (changes | join(', ')), info=true) -%}
+{%- endmacro %}
+
+
+{#-
+    The statements that maintain a table, as a list. None of them fails where another run commits
+    first: with partial progress a rewrite that has lost is given up, and an expiry repeats its
+    commit. `rewrite_manifests` does fail, and Iceberg merges manifests itself.
+-#}
+{% macro maintenance_steps(relation, detail, keep) -%}
+    {%- if detail.provider == 'delta' -%}
+        {{ return(['optimize ' ~ relation, 'vacuum ' ~ relation]) }}
+    {%- endif -%}
+    {%- set table = 'table => ' ~ trueup._literal(relation | string) -%}
+    {%- set expired = trueup._hours_ago(keep.retain_hours) -%}
+    {%- set lost = trueup._hours_ago(keep.orphan_hours) -%}
+    {%- set system = 'call ' ~ trueup._quote(detail.catalog) ~ '.system.' -%}
+    {{ return([
+        system ~ 'rewrite_data_files(' ~ table
+        ~ ", options => map('partial-progress.enabled', 'true'))",
+        system ~ 'expire_snapshots(' ~ table ~ ', older_than => ' ~ expired
+        ~ ', retain_last => ' ~ keep.retain_last ~ ')',
+        system ~ 'remove_orphan_files(' ~ table ~ ', older_than => ' ~ lost ~ ')',
+    ]) }}
+{%- endmacro %}
+
+
+{#- A time as a literal: so many hours before now. A procedure takes no expression in its place. -#}
+{% macro _hours_ago(hours) -%}
+    {%- set now = modules.datetime.datetime.now(modules.pytz.utc) -%}
+    {%- set then = now - modules.datetime.timedelta(hours=hours) -%}
+    {{ return("timestamp '" ~ then.strftime('%Y-%m-%d %H:%M:%S') ~ "+00:00'") }}
+{%- endmacro %}
+
+
+{#- The format of a table, and the catalog that it lives in. A dict: `provider`, `catalog`. -#}
+{% macro get_table_detail(relation) -%}
+    {#- A column may have one of these names, too: the detail comes last. -#}
+    {%- set found = {} -%}
+    {%- for row in run_query('describe table extended ' ~ relation).rows -%}
+        {%- do found.update({row[0]: row[1]}) -%}
+    {%- endfor -%}
+    {{ return({
+        'provider': found.get('Provider', '') | lower,
+        'catalog': found.get('Name', '').split('.')[0],
+    }) }}
+{%- endmacro %}
+
+
+{#- A select of one row: how large a table is. That of Delta has more columns than are of use. -#}
+{% macro table_figures_sql(relation, provider) -%}
+{%- if provider == 'delta' -%}
+describe detail {{ relation }}
+{%- else -%}
+select
+    count_if(content = 0) as files,
+    coalesce(sum(file_size_in_bytes) filter (where content = 0), 0) as bytes,
+    count_if(content <> 0) as delete_files,
+    (select count(*) from {{ relation }}.snapshots) as snapshots
+from {{ relation }}.files
+{%- endif -%}
+{%- endmacro %}
+
+
+{#- What a table was and has become, as a list of texts. -#}
+{% macro _maintenance_report(before, after) -%}
+    {%- set names = {
+        'files': 'files', 'bytes': 'bytes', 'delete_files': 'delete files', 'snapshots': 'snapshots',
+        'numFiles': 'files', 'sizeInBytes': 'bytes',
+    } -%}
+    {%- set changes = [] -%}
+    {%- for name in names if name in after -%}
+        {%- do changes.append(
+            names[name] ~ ' ' ~ '{:,}'.format(before[name] | int)
+            ~ ' -> ' ~ '{:,}'.format(after[name] | int)
+        ) -%}
+    {%- endfor -%}
+    {{ return(changes) }}
+{%- endmacro %}
