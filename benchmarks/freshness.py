@@ -21,7 +21,7 @@ from threading import Event, Thread
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING
 
-from dbt_trueup import growth, watch
+from dbt_trueup import growth, rounds, watch
 from pyspark.sql import SparkSession
 
 from demo import run
@@ -61,7 +61,7 @@ def main() -> None:
             os.environ[name] = str(Path(folder, part))
         run.run(run.ROOT)
         screen, stop = Resting(), Event()
-        project = watch.Project([], ["--select", "path:models/demo"])
+        project = rounds.Project([], ["--select", "path:models/demo"])
         watcher = Thread(target=watch.repeat, args=(project, EVERY, LOOK, stop, screen))
         watcher.start()
         try:

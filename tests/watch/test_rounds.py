@@ -7,7 +7,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 import pytest
-from dbt_trueup import growth, watch
+from dbt_trueup import growth, rounds, watch
 
 from tests.acceptance import Column
 from tests.oracle import Command
@@ -46,7 +46,7 @@ class Watcher:
         """Start it. Only what grows makes it run again."""
         self.lines: list[str] = []
         self.stop = Event()
-        runs = watch.Project(["--project-dir", str(project.folder)], [])
+        runs = rounds.Project(["--project-dir", str(project.folder)], [])
         arguments = (runs, 3600, 0.1, self.stop, self)
         self.thread = Thread(target=watch.repeat, args=arguments)
         self.thread.start()

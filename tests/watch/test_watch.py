@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from dbt.cli.main import dbtRunnerResult
-from dbt_trueup import growth, watch
-from dbt_trueup.watch import Round, UsageError
+from dbt_trueup import growth, rounds, watch
+from dbt_trueup.rounds import Round, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -146,7 +146,7 @@ def test_it_goes_on_however_often_it_fails() -> None:
     ],
 )
 def test_a_heal_is_a_change(message: str) -> None:
-    assert not watch.NOTHING.match(message)
+    assert not rounds.NOTHING.match(message)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_heal_is_a_change(message: str) -> None:
     ],
 )
 def test_a_comparison_that_finds_nothing_is_no_change(message: str) -> None:
-    assert watch.NOTHING.match(message)
+    assert rounds.NOTHING.match(message)
 
 
 def test_it_goes_on_after_a_failure_and_says_which_model(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,7 +265,7 @@ def result(name: str, message: str, status: str = "success", **options: Any) -> 
 
 
 def test_a_round_says_what_models_did_and_not_what_they_found_done() -> None:
-    done = watch.read_round(
+    done = rounds.read_round(
         [
             result("a_commands", "OK"),
             result("a_corrections", "nothing to correct"),
@@ -285,12 +285,12 @@ def test_a_round_says_what_models_did_and_not_what_they_found_done() -> None:
 
 def test_a_round_says_why_models_failed_in_one_line_each() -> None:
     error = "Compilation Error in model a_batch (a.sql)\n  it must be 1\n  \n  > in macro b (c.sql)"
-    done = watch.read_round(
+    done = rounds.read_round(
         [result("a_batch", error, "error"), result("a_changelog", "", "skipped")], 2.5
     )
     why = "a_batch: Compilation Error in model a_batch (a.sql) it must be 1 (1 models skipped)"
     assert done == Round(seconds=2.5, models=1, failures=(why,))
-    assert len(watch.one_line("x" * 9999)) == watch.SHOWN + 3
+    assert len(rounds.one_line("x" * 9999)) == rounds.SHOWN + 3
 
 
 def test_a_capped_batch_may_have_left_commands_and_no_other() -> None:
@@ -302,13 +302,13 @@ def test_a_capped_batch_may_have_left_commands_and_no_other() -> None:
         ("read only: batch 3 is staged, not appended", {"max_commands_per_batch": 2}, False),
     ]
     for message, options, has_more in cases:
-        done = watch.read_round([result("a_changelog", message, **options)], 1)
+        done = rounds.read_round([result("a_changelog", message, **options)], 1)
         assert done.has_more is has_more
 
 
 def test_a_selection_of_nothing_is_refused() -> None:
     with pytest.raises(UsageError, match="no model is selected"):
-        watch.read_round([], 1)
+        rounds.read_round([], 1)
 
 
 def test_the_project_is_parsed_once_and_after_each_change(
@@ -331,8 +331,8 @@ def test_the_project_is_parsed_once_and_after_each_change(
             ran = SimpleNamespace(results=[result("a", "OK")])
             return dbtRunnerResult(success=True, result=manifest if words[0] == "parse" else ran)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(watch, "dbtRunner", Runner)
-    project = watch.Project(["--target", "prod"], ["--select", "a"])
+    monkeypatch.setattr(rounds, "dbtRunner", Runner)
+    project = rounds.Project(["--target", "prod"], ["--select", "a"])
     project.run()
     project.run()
     before = project.files()
