@@ -19,13 +19,13 @@
     {%- set waiting = trueup.select_waiting(corrections, frontier, shard.unique_key, columns)
         if corrections else none -%}
     {%- set changes = shard.frontier.commands_ahead + shard.frontier.correction_count -%}
-    {%- set key_range = trueup.look_at_batch(shard, input, waiting, columns, changes, options) -%}
+    {%- set key_range = trueup.get_batch_range(shard, input, waiting, columns, changes, options) -%}
     {%- set steps = trueup.carry_values(
         collection,
         trueup.select_steps(
             trueup._subquery(input) if input else none, trueup._subquery(persisted),
             trueup._subquery(waiting) if waiting else none, shard.unique_key, values, shard.extras,
-            shard.frontier.has_truncates, options, is_small=trueup._fits_memory(changes),
+            shard.frontier.has_truncates, options, broadcasts=trueup._can_broadcast_keys(changes),
             key_range=key_range
         ),
         shard, values, options

@@ -10,12 +10,12 @@
     `select_input` brings them into form, or is none, and `persisted` the values that the collection
     had before them; with none the fold is one from nothing. `corrections` has step 1, or is none.
     `values` are the names of the value columns, `extras` the columns of the commands that only some
-    logs have. Truncates touch every key: `has_truncates`. With `is_small` the keys of the batch go to
+    logs have. Truncates touch every key: `has_truncates`. With `broadcasts` the keys of the batch go to
     where the state is read; of that, only the keys in `key_range` are, if there is one.
 -#}
 {% macro select_steps(
     input, persisted, corrections, unique_key, values, extras, has_truncates, options,
-    is_small=false, key_range=none
+    broadcasts=false, key_range=none
 ) -%}
     {%- set identity = unique_key + ['_error_key'] -%}
     {%- set sequence = trueup._sequence_terms(options) -%}
@@ -32,7 +32,7 @@ with
 ,
 
 {{ trueup.read_prior(
-    persisted, identity, sequence, marks, changes_keys, every_key=has_truncates, is_small=is_small,
+    persisted, identity, sequence, marks, changes_keys, every_key=has_truncates, broadcasts=broadcasts,
     key_range=key_range
 ) }}
 {%- endif %}
@@ -114,7 +114,7 @@ given as (
 
 {#- CTEs that put what is persisted before what is given; they end with `prior_and_given`. -#}
 {% macro read_prior(
-    persisted, identity, sequence, marks, changes_keys, every_key, is_small, key_range
+    persisted, identity, sequence, marks, changes_keys, every_key, broadcasts, key_range
 ) -%}
     {%- set columns = trueup._column_list(identity) -%}
 {% if not every_key -%}
@@ -137,7 +137,7 @@ touched as (
 {% endif -%}
 prior as (
 
-    select {%- if is_small and not every_key %} /*+ broadcast(touched) */{% endif %}
+    select {%- if broadcasts and not every_key %} /*+ broadcast(touched) */{% endif %}
         {{ columns }},
         0 as _step,
         cast(null as bigint) as _ts,

@@ -54,8 +54,7 @@ truth as (
 {% macro heal_sql(state, changelog, unique_key, columns, seq, buckets) -%}
     {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
-    {%- set own = ['_ts', '_kind', '_seq', '_upper'] -%}
-    {%- set all = unique_key + values + ['_error', '_error_key'] + own -%}
+    {%- set all = unique_key + values + ['_error', '_error_key'] + trueup._state_columns() -%}
 merge into {{ state }} as state
 using (
     with

@@ -3,7 +3,7 @@
 -#}
 
 {#- The table of a role of a collection; raises, for the argument of `macro`, where it is not there. -#}
-{% macro _relation_of(collection, role, macro='compact') -%}
+{% macro _relation_of(collection, role, macro) -%}
     {%- set relation = trueup._named_relation(collection, collection ~ '_' ~ role, macro) -%}
     {%- if load_relation(relation) is none -%}
         {%- do trueup._refuse(

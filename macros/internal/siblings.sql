@@ -3,7 +3,7 @@
     reads the state and the state is made from the batch: a cycle that `ref` does not allow.
     The graph knows alias, schema and package, so that all of them may be customised.
 
-    `role` is a suffix of design section 2 (`commands`, `batch`, `changelog`, `state`, `errors`).
+    `role` is the end of its name: `commands`, `batch`, `changelog`, `state`, `corrections`, `desired`.
 -#}
 {% macro _sibling(collection, role) -%}
     {%- if not execute -%}
@@ -51,6 +51,15 @@
 {%- endmacro %}
 
 
+{#- A mark of the code that says what is desired: it changes with the model's text and options. -#}
+{% macro _definition(collection, options) -%}
+    {%- set name = collection ~ '_' ~ trueup._source_role(collection) -%}
+    {%- set name = 'model.' ~ model.package_name ~ '.' ~ name -%}
+    {%- set text = graph.nodes[name].raw_code ~ options.null_keys ~ options.ties -%}
+    {{ return(local_md5(text)) }}
+{%- endmacro %}
+
+
 {#- The collection that a model belongs to: its name without the role. -#}
 {% macro _collection_of(role) -%}
     {{ return(model.name[: -(role | length + 1)]) }}
@@ -64,4 +73,10 @@
 {% macro _session_name(collection, object) -%}
     {%- set owner = local_md5(model.package_name ~ '.' ~ collection)[:8] -%}
     {{ return(trueup._quote('trueup__' ~ collection ~ '__' ~ owner ~ '__' ~ object)) }}
+{%- endmacro %}
+
+
+{#- Makes a view of the Spark session, which others than this run do not see. -#}
+{% macro create_session_view(name, select) -%}
+    {%- do run_query('create or replace temporary view ' ~ name ~ ' as\n' ~ select) -%}
 {%- endmacro %}

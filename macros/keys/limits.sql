@@ -13,7 +13,7 @@
     Whether so many changes fit into memory, even long ones. Then each core gets all of their keys, and
     the state is read where it lies; else both are shuffled.
 -#}
-{% macro _fits_memory(changes) -%}
+{% macro _can_broadcast_keys(changes) -%}
     {{ return(changes <= 200000) }}
 {%- endmacro %}
 

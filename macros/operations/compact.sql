@@ -6,8 +6,8 @@
     An operation: `dbt run-operation trueup.compact --args '{collection: files, since: 340}'`.
 -#}
 {% macro compact(collection, since) -%}
-    {%- set changelog = trueup._relation_of(collection, 'changelog') -%}
-    {%- set state = trueup._relation_of(collection, 'state') -%}
+    {%- set changelog = trueup._relation_of(collection, 'changelog', 'compact') -%}
+    {%- set state = trueup._relation_of(collection, 'state', 'compact') -%}
     {%- do trueup._require_applied(collection, trueup.get_position(changelog, state)) -%}
     {%- set row = run_query(trueup.readable_ticks_sql(changelog)).rows[0].dict() -%}
     {%- if since is not integer or row.upper is none or since > row.upper -%}

@@ -28,10 +28,10 @@
     {%- else -%}
         {%- do trueup.require_few_retractions(collection, batch, staged, options) -%}
         {#- Other runs stage into the same table: what is appended is what was looked at. -#}
-        {%- set looked_at = 'select *\nfrom (\n' ~ compiled_code ~ '\n)\nwhere _batch_id = '
+        {%- set own_batch = 'select *\nfrom (\n' ~ compiled_code ~ '\n)\nwhere _batch_id = '
             ~ trueup._literal(staged.batch_id) -%}
         {%- call statement('main') -%}
-            {{ trueup.append_batch_sql(target_relation, looked_at, options.on_conflict) }}
+            {{ trueup.append_batch_sql(target_relation, own_batch, options.on_conflict) }}
         {%- endcall -%}
         {%- if not trueup.is_appended(target_relation, staged.batch_id) -%}
             {%- do trueup._report_lost(staged, options) -%}

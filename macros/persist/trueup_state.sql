@@ -29,10 +29,10 @@
             {%- set net_updates = trueup.get_net_updates(
                 collection, changelog, unique_key, position, compiled_code
             ) -%}
-            {%- set looked = trueup.look_at_tail(collection, changelog, unique_key, position) -%}
+            {%- set tail = trueup.get_tail_keys(collection, changelog, unique_key, position) -%}
             {%- call statement('main') -%}
                 {{ trueup.apply_updates_sql(
-                    target_relation, net_updates, unique_key, looked.key_range, looked.key_filter
+                    target_relation, net_updates, unique_key, tail.key_range, tail.key_filter
                 ) }}
             {%- endcall -%}
             {%- do trueup._report('applied batch ' ~ position.last_seq) -%}
@@ -46,78 +46,3 @@
 
     {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
-
-
-{#-
-    Where changelog and state stand. A dict: `last_seq` and `applied_seq`, the last batch of each;
-    `updates_ahead`, how many updates the batches after `applied_seq` have; `records_indexed`, how many
-    rows and errors there are after the last one; and `takes_back`, whether a batch from `applied_seq`
-    to before `last_seq` left ticks open, so that the next one took back what it had written for them.
--#}
-{% macro get_position(changelog, state) -%}
-    {{ return(run_query(trueup.position_sql(changelog, state)).rows[0].dict()) }}
-{%- endmacro %}
-
-
-{% macro position_sql(changelog, state) -%}
-with
-
-progress_rows as (
-
-    -- The state comes before the changelog: whatever other runs commit in between, it is not ahead.
-    select 'state' as _table, _seq, null as _updates, null as _rows, false as _leaves_open
-    from {{ state }}
-    where _kind = 'progress'
-    union all
-    select
-        'changelog' as _table,
-        _seq,
-        _statistics.updates_staged as _updates,
-        _statistics.records_indexed as _rows,
-        _statistics.open_upper > _upper as _leaves_open
-    from {{ changelog }}
-    where _kind = 'progress'
-
-),
-
-added_up as (
-
-    select
-        max(_seq) filter (where _table = 'state') as applied_seq,
-        coalesce(max(_seq) filter (where _table = 'changelog'), 0) as last_seq,
-        max_by(_rows, _seq) filter (where _table = 'changelog') as records_indexed,
-        collect_list(struct(_seq, _updates)) as _batches,
-        collect_set(case when _leaves_open then _seq end) as _open_seqs
-    from progress_rows
-
-)
-
-select
-    applied_seq,
-    last_seq,
-    aggregate(
-        filter(_batches, _batch -> _batch._seq > applied_seq),
-        0L,
-        (_updates, _batch) -> _updates + _batch._updates
-    ) as updates_ahead,
-    coalesce(records_indexed, 0) as records_indexed,
-    exists(_open_seqs, _seq -> _seq >= applied_seq and _seq < last_seq) as takes_back
-from added_up
-{%- endmacro %}
-
-
-{#-
-    The select of what the batches after `position.applied_seq` make of the state: `in_sequence`, the
-    model's own, unless they take back what was written before for ticks that were open then.
-    Declares the variable `applied`.
--#}
-{% macro get_net_updates(collection, changelog, unique_key, position, in_sequence=none) -%}
-    {%- do run_query(trueup.declare_applied_sql(collection, position.applied_seq)) -%}
-    {%- set takes_back = position.takes_back -%}
-    {{ return(in_sequence if in_sequence and not takes_back else trueup.consolidate_tail(
-        changelog=changelog,
-        applied=trueup._session_name(collection, 'applied'),
-        identity=unique_key + ['_error_key'],
-        takes_back=takes_back
-    )) }}
-{%- endmacro %}

@@ -78,21 +78,6 @@
 {%- endmacro %}
 
 
-{#- A mark of the code that says what is desired: it changes with the model's text and options. -#}
-{% macro _definition(collection, options) -%}
-    {%- set name = collection ~ '_' ~ trueup._source_role(collection) -%}
-    {%- set name = 'model.' ~ model.package_name ~ '.' ~ name -%}
-    {%- set text = graph.nodes[name].raw_code ~ options.null_keys ~ options.ties -%}
-    {{ return(local_md5(text)) }}
-{%- endmacro %}
-
-
-{#- Makes a view of the Spark session, which others than this run do not see. -#}
-{% macro create_session_view(name, select) -%}
-    {%- do run_query('create or replace temporary view ' ~ name ~ ' as\n' ~ select) -%}
-{%- endmacro %}
-
-
 {#-
     The key and value columns of the changelog, once it has followed those of the commands. Raises
     where it cannot follow.

@@ -3,9 +3,9 @@
     none. `input` and `waiting` are its commands and its corrections, as selects, or none; `columns` the
     shard's.
 -#}
-{% macro look_at_batch(shard, input, waiting, columns, changes, options) -%}
+{% macro get_batch_range(shard, input, waiting, columns, changes, options) -%}
     {%- if not (
-        trueup._can_look_ahead(shard, options)
+        trueup._are_keys_known(shard, options)
         and trueup._pays_to_look(changes, shard.frontier.records_indexed)
     ) -%}
         {{ return(none) }}
@@ -19,7 +19,7 @@
     Whether the keys of a batch are known before it is staged. Truncates touch every key; commands still
     come to open ticks, and the corrections of a select may be replaced by those of another run.
 -#}
-{% macro _can_look_ahead(shard, options) -%}
+{% macro _are_keys_known(shard, options) -%}
     {{ return(not (shard.frontier.has_truncates or options.eager or shard.is_by_select)) }}
 {%- endmacro %}
 

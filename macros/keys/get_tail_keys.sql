@@ -2,7 +2,7 @@
     The keys of the batches after the variable `applied`, where a look at them pays, before they are
     applied. A dict: `key_range` and `key_filter`, each none where it is of no use.
 -#}
-{% macro look_at_tail(collection, changelog, unique_key, position) -%}
+{% macro get_tail_keys(collection, changelog, unique_key, position) -%}
     {%- set updates = position.updates_ahead -%}
     {%- if not trueup._pays_to_look(updates, position.records_indexed) -%}
         {{ return({'key_range': none, 'key_filter': none}) }}

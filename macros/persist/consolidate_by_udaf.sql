@@ -1,0 +1,160 @@
+{#-
+    The CTEs from `encoded` to `consolidated`, by the aggregates of the Python module. A group is a
+    bucket of keys; where one is too large, each is cut into chunks whose sums are merged. A chunk
+    ends with the update that fills it, and keys are kept together, so that few are in two chunks.
+-#}
+{% macro consolidate_by_udaf(encoded, keys, values, plan, max_bytes) -%}
+{{ encoded }},
+
+bucketed as (
+
+    select
+        *,
+        _slot % {{ plan.buckets }} as _bucket
+    from encoded
+
+),
+
+{% if plan.is_skewed -%}
+chunked as (
+
+    select
+        *,
+        sum({{ trueup._update_bytes_expr() }}) over (
+            partition by _bucket
+            order by _key
+            rows between unbounded preceding and current row
+        ) div {{ max_bytes }} as _chunk
+    from bucketed
+
+),
+
+accumulated as (
+
+    select
+        _bucket,
+        trueup_accumulate(_key, _value, _diff, _seq, _ts) as _sums
+    from chunked
+    group by _bucket, _chunk
+
+),
+
+parts as (
+
+    select
+        _bucket,
+        inline(arrays_zip(
+            _sums.key, _sums.diff_sum, _sums.len_sum, _sums.checksum_sum, _sums.value_xor,
+            _sums.seq, _sums.ts
+        ))
+    from accumulated
+
+),
+
+merged as (
+
+    select trueup_merge(key, diff_sum, len_sum, checksum_sum, value_xor, seq, ts) as _live
+    from parts
+    group by _bucket
+
+),
+{%- else -%}
+merged as (
+
+    select trueup_consolidate(_key, _value, _diff, _seq, _ts) as _live
+    from bucketed
+    group by _bucket
+
+),
+{%- endif %}
+
+live as (
+
+    select inline(arrays_zip(_live.key, _live.value, _live.seq, _live.ts, _live.fault))
+    from merged
+
+),
+
+consolidated as (
+
+    select
+        {{ trueup.row_from_bytes_expr('key', keys) }} as _key,
+        {{ trueup.row_from_bytes_expr('value', values) }} as _value,
+        seq as _seq,
+        ts as _ts,
+        fault as _fault
+    from live
+
+)
+{%- endmacro %}
+
+
+{#-
+    How the updates are put into buckets of keys: `buckets`, their number, and `is_skewed`, whether
+    one of them is larger than a group may be.
+-#}
+{% macro get_bucket_plan(changelog, keys, values, max_bytes) -%}
+    {%- set row = run_query(
+        trueup.bucket_plan_sql(changelog, keys, values, max_bytes)
+    ).rows[0] -%}
+    {{ return({'buckets': row['buckets'] | int, 'is_skewed': row['is_skewed']}) }}
+{%- endmacro %}
+
+
+{#-
+    The select behind `get_bucket_plan`, of one row. A bucket is half full on average; there are
+    some even for few updates, so that they are worked on in parallel. Nothing is encoded for it:
+    what an update may take at most will do.
+-#}
+{% macro bucket_plan_sql(changelog, keys, values, max_bytes) -%}
+with
+
+measured as (
+
+    select
+        {{ trueup._slot_expr(keys) }} as slot,
+        {{ trueup.max_row_bytes_expr(keys + values) }} + 32 as bytes
+    from {{ changelog }}
+    where _kind = 'update'
+
+),
+
+slots as (
+
+    select slot, sum(bytes) as bytes from measured group by slot
+
+),
+
+plan as (
+
+    select least(65536, greatest(32, ceil(2 * sum(bytes) / {{ max_bytes }}))) as buckets
+    from slots
+
+),
+
+filled as (
+
+    select sum(slots.bytes) as bytes
+    from slots
+    cross join plan
+    group by slots.slot % plan.buckets
+
+)
+
+select
+    plan.buckets,
+    coalesce((select max(bytes) from filled), 0) > {{ max_bytes }} as is_skewed
+from plan
+{%- endmacro %}
+
+
+{#- The hash slot of a key: buckets are made of whole slots. -#}
+{% macro _slot_expr(keys) -%}
+pmod(xxhash64({{ trueup._hash_terms(keys, '').hashed | join(', ') }}), 65536)
+{%- endmacro %}
+
+
+{#- What an update takes in a group: its bytes, and 32 for two offsets and three numbers. -#}
+{% macro _update_bytes_expr() -%}
+octet_length(_key) + octet_length(_value) + 32
+{%- endmacro %}
