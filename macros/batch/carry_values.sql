@@ -32,9 +32,32 @@
 {%- endmacro %}
 
 
-{#- The table of steps that a run keeps while it makes this model. -#}
+{#-
+    The table of steps that a run keeps while it makes this model. Each run has its own: what another
+    one keeps at the same moment may be of other ticks.
+-#}
 {% macro _kept_steps() -%}
-    {{ return(api.Relation.create(schema=this.schema, identifier=this.identifier ~ '__steps')) }}
+    {{ return(api.Relation.create(
+        schema=this.schema,
+        identifier=trueup._kept_prefix(this) ~ invocation_id | replace('-', '_')
+    )) }}
+{%- endmacro %}
+
+
+{#- How the names of such tables of a model, given by its relation, begin. -#}
+{% macro _kept_prefix(relation) -%}
+    {{ return(relation.identifier ~ '__kept_') }}
+{%- endmacro %}
+
+
+{#- Drops the tables that runs which were killed have kept; no run of the model may be at work. -#}
+{% macro drop_left_steps(relation) -%}
+    {%- set prefix = trueup._kept_prefix(relation) | lower -%}
+    {%- for row in run_query('show tables in ' ~ relation.without_identifier()).rows
+            if row[1].lower().startswith(prefix) -%}
+        {%- do run_query('drop table ' ~ relation.incorporate(path={'identifier': row[1]})) -%}
+        {%- do log('Dropped ' ~ row[1] ~ ', which a run that was killed had left.', info=true) -%}
+    {%- endfor -%}
 {%- endmacro %}
 
 

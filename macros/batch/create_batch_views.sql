@@ -11,7 +11,8 @@
     {%- set input = none if shard.is_by_select else trueup.select_input(
         shard.commands, frontier ~ '.lower', frontier ~ '.open_upper', shard.unique_key,
         columns, shard.columns, shard.extras, options,
-        partitions=frontier ~ '.partitions' if '_offset' in shard.extras
+        partitions=frontier ~ '.partitions' if '_offset' in shard.extras,
+        may_truncate=shard.frontier.has_truncates
     ) -%}
     {%- set persisted = trueup.select_persisted(
         shard.state, shard.changelog, shard.unique_key, values, frontier ~ '.lower', options

@@ -10,11 +10,11 @@
     `columns` are the shard's key and value columns, `command_columns` those of the commands, each
     with `name` and `type`: what the commands do not have any more is null. `extras` are the columns
     of the commands that only some logs have. `partitions`, if there are any, says up to where each
-    one is taken.
+    one is taken. Unless the log `may_truncate`, a truncate raises: the steps would not know of it.
 -#}
 {% macro select_input(
     commands, lower, upper, unique_key, columns, command_columns, extras, options,
-    partitions=none
+    partitions=none, may_truncate=true
 ) -%}
     {%- set known = command_columns | map(attribute='name') | map('lower') | list -%}
     {%- set ignored = trueup.find_schema_changes(command_columns, columns).added -%}
@@ -114,7 +114,15 @@ select
         '_error', _error
     ) end as _value,
     xxhash64(
-        _op, _error
+        {% if may_truncate -%}
+        _op,
+        {%- else -%}
+        -- A column that every fold reads; Spark would move a condition.
+        case when _op = 'truncate' then raise_error(
+            'truncate moved: one came to the log while this run looked at it; nothing is written,'
+            ' run again'
+        ) else _op end,
+        {%- endif %} _error
         {%- for name in marks %}, {{ name }}{% endfor %}
         {%- for column in values %},
         {{ trueup._quote(column.name) }} is null, {{ trueup._quote(column.name) }}

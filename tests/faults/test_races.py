@@ -27,9 +27,17 @@ LOST = ("upper mismatch: ", "state moved: ", "another run made ")
 
 
 def log() -> list[Command]:
-    """At each tick every key gets a value, or, now and then, is deleted."""
+    """At each tick every key gets a value, or that of another key, or, now and then, is deleted."""
     return [
-        Command(ts, (key,), (f"key {key}",), None if (ts + key) % 4 == 0 else (f"value {ts}",))
+        Command(ts, (key,), (f"key {key}",), None)
+        if (ts + key) % 4 == 0
+        else Command(
+            *(ts, (key,), (f"key {key}",), ("left",)),
+            unchanged=frozenset([0]),
+            old_key=(f"key {(key + 1) % KEYS}",),
+        )
+        if (ts + key) % 4 == 1
+        else Command(ts, (key,), (f"key {key}",), (f"value {ts}",))
         for ts in range(ROUNDS)
         for key in range(KEYS)
     ]
@@ -56,7 +64,8 @@ def test_two_runs_at_once_never_write_a_batch_twice_and_lose_nothing(
     new_project: Callable[[str], Project],
 ) -> None:
     project = new_project("race")
-    project.add_collection("race", [Column("k", "string")], [Column("v", "string")])
+    extra = ("unchanged", "old_key")
+    project.add_collection("race", [Column("k", "string")], [Column("v", "string")], extra=extra)
     project.append("race", log())
     project.run(until=0)
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,6 +20,8 @@ from tests.macros.package import Package, in_model
 from tests.project import Project
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
@@ -38,10 +41,16 @@ KEYS = {
     "eager": [Column("a", "bigint")],
     # A command may take values from another key.
     "moved": [Column("a", "bigint")],
+    # Its batches are cut.
+    "capped": [Column("a", "bigint")],
 }
 """The collections, by name: all have errors, too."""
 HAS_RANGE = {"many": True, "named": False, "eager": False}
 """Of those whose stage can be explained after the run, whether it has a range."""
+OPTIONS: dict[str, dict[str, Any]] = {
+    "eager": {"eager": True, "input_upper": "log_upper - 1"},
+    "capped": {"max_commands_per_batch": 100},
+}
 ALL_KEYS = f"range({ROWS}) as given (a)"
 
 
@@ -55,9 +64,10 @@ def project(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pr
         replace(package / "macros" / "keys" / "limits.sql", limit, lower)
     project = Project(tmp_path_factory.mktemp("large"), "large", spark, package)
     for collection, key in KEYS.items():
-        options = {"eager": True, "input_upper": "log_upper - 1"} if collection == "eager" else {}
-        extra = ["unchanged", "old_key"] if collection == "moved" else []
-        project.add_collection(collection, key, [Column("v", "bigint")], options, extra)
+        extra = ["unchanged", "old_key", "truncate_when"] if collection == "moved" else []
+        project.add_collection(
+            collection, key, [Column("v", "bigint")], OPTIONS.get(collection), extra
+        )
         append(project, collection, "a", ALL_KEYS)
         broken(project, collection)
     # As a text it has the hash of the error.
@@ -75,6 +85,18 @@ def replace(path: Path, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
+
+
+@contextmanager
+def edit(project: Project, file: str, old: str, new: str) -> Iterator[None]:
+    """Replace a part of a macro for a while. dbt sees it because a model changes, too."""
+    path = project.folder / "dbt_packages" / "trueup" / "macros" / file
+    text = path.read_text()
+    replace(path, old, new)
+    project.write("models/unparsed.sql", "select 1 as a")
+    yield
+    path.write_text(text)
+    project.write("models/unparsed.sql", "select 2 as a")
 
 
 def append(
@@ -195,16 +217,11 @@ def test_keys_that_came_after_the_look_are_refused(
         project.run(*(f"{collection}_{each}" for each in earlier))
     before = project.sql(f"select count(*) from large.{collection}_changelog")
     applied = project.sql(f"select max(_seq) from large.{collection}_state")
-    look = project.folder / "dbt_packages" / "trueup" / "macros" / file
-    text = look.read_text()
-    replace(look, looked_at, missing)
-    project.write("models/unparsed.sql", "select 1 as a")
-    project.run(model, fails=True)
+    with edit(project, file, looked_at, missing):
+        project.run(model, fails=True)
     assert "keys moved: more came" in "\n".join(project.messages)
     assert project.sql(f"select count(*) from large.{collection}_changelog") == before
     assert project.sql(f"select max(_seq) from large.{collection}_state") == applied
-    look.write_text(text)
-    project.write("models/unparsed.sql", "select 2 as a")
     project.run()
     assert_right(project, collection)
 
@@ -215,6 +232,16 @@ def test_a_batch_of_a_great_part_of_the_keys_is_shuffled(project: Project, colle
     project.run()
     assert_right(project, collection)
     assert " >= " not in scans(project, collection)
+
+
+def test_a_batch_that_is_cut_is_as_large_as_what_it_takes(project: Project) -> None:
+    for _ in range(3):
+        append(project, "capped", "a", "range(500, 560) as given (a)")
+    project.run()
+    assert "a >= 500" in scans(project, "capped")
+    project.run()
+    project.run()
+    assert_right(project, "capped")
 
 
 def test_a_changed_key_takes_the_value_of_one_that_is_far_away(project: Project) -> None:
@@ -229,6 +256,26 @@ def test_a_changed_key_takes_the_value_of_one_that_is_far_away(project: Project)
     project.run()
     rows = project.sql("select v from large.moved_state where a = 9000000")
     assert rows == [(tick - 1,)]
+
+
+def test_a_truncate_that_came_after_the_look_is_refused(project: Project) -> None:
+    tick = next_tick(project, "moved")
+    project.sql(
+        "insert into large.moved_log (log_ts, log_order, log_delete, log_truncate)"
+        f" values ({tick}, 1, false, true)"
+    )
+    edited = edit(
+        project,
+        "batch/measured_log_sql.sql",
+        "coalesce(last_truncate >= lower, false) as has_truncates",
+        "false as has_truncates",
+    )
+    with edited:
+        project.run("moved_batch", fails=True)
+    assert "truncate moved: one came" in "\n".join(project.messages)
+    assert len(project.progress("moved")) == tick - 1
+    project.run()
+    assert project.sql("select * from large.moved_state where _kind = 'row'") == []
 
 
 def looking(spark: SparkSession) -> Package:
