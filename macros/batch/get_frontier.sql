@@ -9,7 +9,7 @@
     `commands_settled`         commands of the log below `lower`, now
     `late_dropped`             of these, those that came after their tick was settled; null where
                                the log has lost commands since
-    `commands_ahead`           commands of the log at or past `lower`
+    `commands_ahead`           commands of the log at or past `lower`, of a batch that is cut its own
     `records_indexed`          rows and errors that the state holds
     `leftover_batch_id`        of a batch that is staged and was never appended, else none
     `last_batch_id`            of the last batch in the changelog

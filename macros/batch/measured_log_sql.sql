@@ -32,25 +32,25 @@ capped as (
     cross join reclocked
     {%- endif %}
 
-){% if options.max_commands_per_batch %},
+)
+{%- if options.max_commands_per_batch %},
 
-{{ trueup.cut_at_a_tick(commands, progress.lower, options.max_commands_per_batch) }}{% endif %}
+{{ trueup.cut_at_a_tick(commands, progress.lower, options.max_commands_per_batch) }}
+{%- endif %}
 
 select
-    {% if options.max_commands_per_batch -%}
-    coalesce((select cut_upper from cut), upper) as upper,
-    {%- else -%}
-    upper,
-    {%- endif %}
     {% set read_to = 'greatest(upper, read_upper)' if options.eager else 'upper' -%}
     {% if options.max_commands_per_batch -%}
-    coalesce((select cut_upper from cut), {{ read_to }}) as open_upper,
+    coalesce(cut_upper, upper) as upper,
+    coalesce(cut_upper, {{ read_to }}) as open_upper,
+    coalesce(cut_count, commands_ahead) as commands_ahead,
     {%- else -%}
+    upper,
     {{ read_to }} as open_upper,
+    commands_ahead,
     {%- endif %}
     null_ticks,
     commands_settled,
-    commands_ahead,
     {% if progress.last_seq == 0 -%}
     0 as late_dropped,
     {%- else -%}
@@ -62,6 +62,9 @@ select
     coalesce(first_truncate < lower, false) as has_settled_truncates,
     {{ 'partitions' if is_reclocked else 'null as partitions' }}
 from capped
+{%- if options.max_commands_per_batch %}
+cross join cut
+{%- endif %}
 {%- endmacro %}
 
 
@@ -96,7 +99,8 @@ log as (
 
 {#-
     CTEs that cut the batch at a tick: `cut_upper` takes as many ticks as hold at most
-    `max_commands` commands, at least one; null where all of them fit.
+    `max_commands` commands, at least one, and `cut_count` is how many these hold; null where all of
+    them fit.
 -#}
 {% macro cut_at_a_tick(commands, lower, max_commands) -%}
 ticks as (
@@ -113,11 +117,14 @@ ticks as (
 cut as (
 
     select
+        {% for name, column in [('cut_upper', '_ts'), ('cut_count', 'command_count')] -%}
         case
             when max(command_count) > {{ max_commands }} then coalesce(
-                max(_ts) filter (where command_count <= {{ max_commands }}), min(_ts)
-            ) + 1
-        end as cut_upper
+                max({{ column }}) filter (where command_count <= {{ max_commands }}),
+                min({{ column }})
+            ){{ ' + 1' if name == 'cut_upper' }}
+        end as {{ name }}{{ ',' if not loop.last }}
+        {% endfor -%}
     from ticks
 
 )

@@ -1,6 +1,5 @@
 {#-
-    From which sizes on a run does more, to read less. What counts is all that the log or the changelog
-    has ahead, though a batch may be cut before.
+    From which sizes on a run does more, to read less.
 -#}
 
 {#- Whether a look at the keys of so many changes pays, on a state of so many rows. -#}

@@ -51,7 +51,7 @@ def test_a_frontier_with_open_ticks_asks_for_an_eager_collection() -> None:
         ({"eager": True}, "greatest(upper, read_upper) as open_upper"),
         (
             {"eager": True, "max_commands_per_batch": 9},
-            "coalesce((select cut_upper from cut), greatest(upper, read_upper)) as open_upper",
+            "coalesce(cut_upper, greatest(upper, read_upper)) as open_upper",
         ),
     ],
 )
