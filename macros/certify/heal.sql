@@ -49,12 +49,19 @@ truth as (
 
 {#-
     The MERGE that heals: every row of a wrong bucket matches the one row of the source that purges
-    the bucket, and what the changelog has there is inserted.
+    the bucket, and what the changelog has there is inserted. The progress row has a bucket of its own:
+    if it is not at the batch `seq` any more, nothing is healed.
 -#}
 {% macro heal_sql(state, changelog, unique_key, columns, seq, buckets) -%}
     {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
     {%- set all = unique_key + values + ['_error', '_error_key'] + trueup._state_columns() -%}
+    {%- set moved -%}
+raise_error(
+        'state moved: it was verified at batch {{ seq }}, which it is not at any more; nothing is healed,'
+        ' run again'
+    )
+    {%- endset %}
 merge into {{ state }} as state
 using (
     with
@@ -65,7 +72,7 @@ using (
 
     wrong as (
 
-        select explode(array({{ buckets | join(', ') }})) as _purged
+        select explode(array({{ (buckets + [trueup._progress_bucket()]) | join(', ') }})) as _purged
 
     )
 
@@ -91,10 +98,17 @@ using (
     left join truth on false
 ) as healed
     on healed._purged = case
-        when not (state._kind <=> 'progress')
-            then {{ trueup.bucket_expr(unique_key, columns, alias='state') }}
+        when state._kind <=> 'progress' then {{ trueup._progress_bucket() }}
+        else {{ trueup.bucket_expr(unique_key, columns, alias='state') }}
     end
+when matched and case
+        when healed._purged <> {{ trueup._progress_bucket() }} then false
+        when state._seq = {{ seq }} then true
+        else {{ moved }}
+    end then update set _kind = state._kind
 when matched then delete
+when not matched and healed._purged = {{ trueup._progress_bucket() }} then insert (_kind)
+    values ({{ moved }})
 when not matched and healed._purged is null then insert ({{ trueup._column_list(all) }})
     values ({{ trueup._column_list(all, alias='healed') }})
 {%- endmacro %}

@@ -17,6 +17,14 @@
     {%- if not (found.buckets or is_restored or frontier.lacks_batches) -%}
         {{ return(none) }}
     {%- endif -%}
+    {%- set position = trueup.get_position(shard.changelog, shard.state) -%}
+    {%- if position.last_seq != frontier.last_seq -%}
+        {#- It has batches that it should not have at `last_seq`, and they are no edits. -#}
+        {%- do exceptions.raise_compiler_error(
+            'state moved: batch ' ~ position.last_seq ~ ' came while this run verified the state at'
+            ~ ' batch ' ~ frontier.last_seq ~ '; nothing is healed, run again'
+        ) -%}
+    {%- endif -%}
     {%- do trueup.require_sound_changelog(shard.changelog, shard.unique_key, columns) -%}
     {%- do run_query(trueup.create_table_sql(corrections, trueup.external_edits_sql(
         shard.state, shard.changelog, shard.unique_key, columns, frontier,

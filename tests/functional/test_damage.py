@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from dbt.cli.main import dbtRunner
+from pyspark.errors import SparkRuntimeException
 
 from tests.acceptance import Column, multiset
+from tests.macros.package import in_model
 from tests.oracle import Collection, Command, check_laws
 from tests.project import messages
 
@@ -351,6 +353,24 @@ CHANGELOG_DAMAGES = {
     "progress_lost": "delete from {} where _kind = 'progress' and _seq = 2",
     "progress_doubled": "insert into {} select * from {} where _kind = 'progress' and _seq = 2",
 }
+
+
+def test_a_state_that_moves_before_it_is_healed_is_left_as_it_is(project: Project) -> None:
+    before = state(project, "plain")
+    columns = project.spark.table(f"{project.name}.plain_log").dtypes
+    sql = in_model("plain_corrections").heal_sql(
+        "{}.plain_state",
+        "{}.plain_changelog",
+        ["k", "d"],
+        [{"name": name, "type": type_} for name, type_ in columns if not name.startswith("log_")],
+        len(project.progress("plain")) - 1,
+        list(range(256)),
+    )
+
+    with pytest.raises(SparkRuntimeException, match="state moved: it was verified at batch"):
+        project.sql(str(sql))
+
+    assert state(project, "plain") == before
 
 
 @pytest.mark.parametrize("damage", CHANGELOG_DAMAGES)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import pytest
 
-from tests.macros.package import QueriedError, in_model, refused
+from tests.macros.package import Package, QueriedError, RefusedError, in_model, refused
 
 COLUMNS = [{"name": "path", "type": "string"}, {"name": "size", "type": "int"}]
 STATE_COLUMNS = {"path": "string", "size": "int", "_error": "string", "_kind": "string"}
@@ -46,6 +47,24 @@ def test_a_state_is_lost_that_no_run_leaves(
     is_lost = in_model("files_corrections")._is_state_lost(found == "there", position)
 
     assert is_lost == (expected == "lost")
+
+
+@pytest.mark.parametrize("found", ["lost", "kept"])
+def test_what_another_run_has_brought_meanwhile_is_no_edit(found: str) -> None:
+    answers = {"buckets": "[7]", "last_seq": 6}
+    context = in_model("files_corrections", row=answers).context | {"fromjson": json.loads}
+    shard = SimpleNamespace(
+        frontier=SimpleNamespace(last_seq=5, lower=9, lacks_batches=False),
+        is_state_lost=found == "lost",
+        state="lake.files_state",
+        changelog="lake.files_changelog",
+        unique_key=["path"],
+    )
+
+    with pytest.raises(RefusedError, match=r"state moved: batch 6 came while .* at batch 5;"):
+        Package(context).verify_and_heal(
+            shard, COLUMNS, "lake.files_corrections", SimpleNamespace(verify="always")
+        )
 
 
 def test_the_certificate_test_asks_for_the_changelog_of_a_state() -> None:
