@@ -6,6 +6,7 @@
     {%- if not trueup._carries_values(shard.extras) -%}
         {{ return(steps) }}
     {%- endif -%}
+    {%- do trueup.drop_left_steps() -%}
     {%- set kept = trueup._kept_steps() -%}
     {%- set bases = trueup._session_name(collection, 'bases') -%}
     {%- set resolved = trueup._session_name(collection, 'resolved') -%}
@@ -27,8 +28,30 @@
 {#- Drops the table that `carry_values` has written, if it did. -#}
 {% macro drop_kept_steps(extras) -%}
     {%- if trueup._carries_values(extras) -%}
-        {%- do run_query('drop table if exists ' ~ trueup._kept_steps()) -%}
+        {%- do run_query(trueup._drop_steps_sql(trueup._kept_steps())) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    Drops the tables of steps that runs which failed or were killed have left, a day after they began:
+    no statement takes so long.
+-#}
+{% macro drop_left_steps() -%}
+    {%- set kept = this.identifier ~ '__kept_' -%}
+    {%- set form = modules.re.escape(kept | lower) ~ '(\\d{14})_[0-9a-f]{8}' -%}
+    {%- set yesterday = run_started_at - modules.datetime.timedelta(days=1) -%}
+    {%- set found = run_query(
+        'show tables in ' ~ this.without_identifier() ~ ' like ' ~ trueup._literal(kept ~ '*')
+    ) -%}
+    {%- for row in found.rows -%}
+        {%- set name = modules.re.fullmatch(form, row[1] | lower) -%}
+        {%- if name and name.group(1) < yesterday.strftime('%Y%m%d%H%M%S') -%}
+            {%- do run_query(trueup._drop_steps_sql(
+                api.Relation.create(schema=this.schema, identifier=row[1])
+            )) -%}
+        {%- endif -%}
+    {%- endfor -%}
 {%- endmacro %}
 
 
@@ -39,25 +62,18 @@
 {% macro _kept_steps() -%}
     {{ return(api.Relation.create(
         schema=this.schema,
-        identifier=trueup._kept_prefix(this) ~ invocation_id | replace('-', '_')
+        identifier=this.identifier ~ '__kept_' ~ run_started_at.strftime('%Y%m%d%H%M%S') ~ '_'
+            ~ invocation_id[:8]
     )) }}
 {%- endmacro %}
 
 
-{#- How the names of such tables of a model, given by its relation, begin. -#}
-{% macro _kept_prefix(relation) -%}
-    {{ return(relation.identifier ~ '__kept_') }}
-{%- endmacro %}
-
-
-{#- Drops the tables that runs which were killed have kept; no run of the model may be at work. -#}
-{% macro drop_left_steps(relation) -%}
-    {%- set prefix = trueup._kept_prefix(relation) | lower -%}
-    {%- for row in run_query('show tables in ' ~ relation.without_identifier()).rows
-            if row[1].lower().startswith(prefix) -%}
-        {%- do run_query('drop table ' ~ relation.incorporate(path={'identifier': row[1]})) -%}
-        {%- do log('Dropped ' ~ row[1] ~ ', which a run that was killed had left.', info=true) -%}
-    {%- endfor -%}
+{#- The statement that drops such a table; without `purge` Iceberg would keep its files. -#}
+{% macro _drop_steps_sql(relation) -%}
+    {{ return(
+        'drop table if exists ' ~ relation
+        ~ (' purge' if trueup._file_format() == 'iceberg' else '')
+    ) }}
 {%- endmacro %}
 
 

@@ -13,8 +13,8 @@
     `records_indexed`          rows and errors that the state holds
     `leftover_batch_id`        of a batch that is staged and was never appended, else none
     `last_batch_id`            of the last batch in the changelog
-    `has_truncates`            whether the log has truncates that are not settled
-    `has_settled_truncates`    whether it has others
+    `has_truncates`            whether the log has truncates from `lower` to before `open_upper`
+    `has_settled_truncates`    whether it has truncates before `lower`
     `open_upper`               the ticks from `upper` to before this one are open: an eager batch
                                writes them, too; `upper` where the collection is not eager
     `has_provisional`          whether the changelog may have updates of open ticks

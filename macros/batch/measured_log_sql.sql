@@ -12,6 +12,10 @@
             '(' ~ options.input_upper ~ ')', 'Option `input_upper`'
         ) -%}
     {%- endif -%}
+    {%- set open_upper = 'greatest(upper, read_upper)' if options.eager else 'upper' -%}
+    {%- if options.max_commands_per_batch -%}
+        {%- set open_upper = 'coalesce(cut_upper, ' ~ open_upper ~ ')' -%}
+    {%- endif -%}
     {%- set settled_before = trueup._number_or_null(progress.settled_before) -%}
 with
 
@@ -39,16 +43,14 @@ capped as (
 {%- endif %}
 
 select
-    {% set read_to = 'greatest(upper, read_upper)' if options.eager else 'upper' -%}
     {% if options.max_commands_per_batch -%}
     coalesce(cut_upper, upper) as upper,
-    coalesce(cut_upper, {{ read_to }}) as open_upper,
     coalesce(cut_count, commands_ahead) as commands_ahead,
     {%- else -%}
     upper,
-    {{ read_to }} as open_upper,
     commands_ahead,
     {%- endif %}
+    {{ open_upper }} as open_upper,
     null_ticks,
     commands_settled,
     {% if progress.last_seq == 0 -%}
@@ -58,7 +60,7 @@ select
         when commands_settled >= {{ settled_before }} then commands_settled - {{ settled_before }}
     end as late_dropped,
     {%- endif %}
-    coalesce(last_truncate >= lower, false) as has_truncates,
+    coalesce(next_truncate < {{ open_upper }}, false) as has_truncates,
     coalesce(first_truncate < lower, false) as has_settled_truncates,
     {{ 'partitions' if is_reclocked else 'null as partitions' }}
 from capped
@@ -81,14 +83,14 @@ log as (
         0 as commands_settled,
         0 as commands_ahead,
         0 as null_ticks,
-        cast(null as bigint) as last_truncate,
+        cast(null as bigint) as next_truncate,
         cast(null as bigint) as first_truncate
         {%- else -%}
         max(_ts) + 1 as log_upper,
         count_if(_ts < {{ lower }}) as commands_settled,
         count_if(_ts >= {{ lower }}) as commands_ahead,
         count_if(_ts is null) as null_ticks,
-        max(_ts) filter (where _op = 'truncate') as last_truncate,
+        min(_ts) filter (where _op = 'truncate' and _ts >= {{ lower }}) as next_truncate,
         min(_ts) filter (where _op = 'truncate') as first_truncate
     from {{ commands }}
         {%- endif %}

@@ -51,7 +51,7 @@
 {%- endmacro %}
 
 
-{#- A mark of the code that says what is desired: it changes with the model's text and options. -#}
+{#- A mark of the code of that model: it changes with its text, and with options that it means. -#}
 {% macro _definition(collection, options) -%}
     {%- set name = collection ~ '_' ~ trueup._source_role(collection) -%}
     {%- set name = 'model.' ~ model.package_name ~ '.' ~ name -%}
@@ -63,20 +63,4 @@
 {#- The collection that a model belongs to: its name without the role. -#}
 {% macro _collection_of(role) -%}
     {{ return(model.name[: -(role | length + 1)]) }}
-{%- endmacro %}
-
-
-{#-
-    The name of a session object (a variable or a temporary view) of a collection. Collections
-    that run side by side may share one Spark session, so the name holds a mark of the package, too.
--#}
-{% macro _session_name(collection, object) -%}
-    {%- set owner = local_md5(model.package_name ~ '.' ~ collection)[:8] -%}
-    {{ return(trueup._quote('trueup__' ~ collection ~ '__' ~ owner ~ '__' ~ object)) }}
-{%- endmacro %}
-
-
-{#- Makes a view of the Spark session, which others than this run do not see. -#}
-{% macro create_session_view(name, select) -%}
-    {%- do run_query('create or replace temporary view ' ~ name ~ ' as\n' ~ select) -%}
 {%- endmacro %}

@@ -32,9 +32,6 @@
     {%- for relation in [changelog, state] + replaced -%}
         {%- do trueup.maintain_table(relation, keep) -%}
     {%- endfor -%}
-    {%- for relation in replaced -%}
-        {%- do trueup.drop_left_steps(relation) -%}
-    {%- endfor -%}
 {%- endmacro %}
 
 

@@ -11,6 +11,7 @@ from tests.oracle import Collection, Command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.project import Project
 
@@ -119,3 +120,19 @@ def test_a_message_is_short_however_long_the_key_is_that_it_shows(project: Proje
     (said,) = [line for line in project.messages if line.startswith("long_tie_batch")]
     assert "nothing is staged" in said
     assert len(said) < 5_000
+
+
+def test_steps_that_are_kept_go_with_their_run_or_a_day_later(project: Project, home: Path) -> None:
+    old, others = "renamed_batch__kept_20200101000000_0123abcd", "renamed_batch__kept_archive"
+    for name in (old, others):
+        project.sql(f"create table {{}}.{name} as select 1 as a")
+    project.append("renamed", [put(9, 1, "new", "z", ..., ...)])
+    project.run("renamed_batch", "renamed_changelog", "renamed_state")
+
+    kept = project.sql("show tables in {} like '*__kept_*'")
+    names = sorted(row["tableName"] for row in kept)
+    # That of the run that found a tie stays for a day.
+    assert [name.rpartition("__kept_")[0] for name in names] == ["long_tie_batch", "renamed_batch"]
+    assert names[1] == others
+    folder = home / "warehouse" / project.name
+    assert {file.parts[-3] for file in folder.glob("*__kept_*/data/*.parquet")} == set(names)

@@ -51,6 +51,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "eager": {"eager": True, "input_upper": "log_upper - 1"},
     "capped": {"max_commands_per_batch": 100},
 }
+EXTRA = {"moved": ["unchanged", "old_key", "truncate_when"], "capped": ["truncate_when"]}
 ALL_KEYS = f"range({ROWS}) as given (a)"
 
 
@@ -64,7 +65,7 @@ def project(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pr
         replace(package / "macros" / "keys" / "limits.sql", limit, lower)
     project = Project(tmp_path_factory.mktemp("large"), "large", spark, package)
     for collection, key in KEYS.items():
-        extra = ["unchanged", "old_key", "truncate_when"] if collection == "moved" else []
+        extra = EXTRA.get(collection, [])
         project.add_collection(
             collection, key, [Column("v", "bigint")], OPTIONS.get(collection), extra
         )
@@ -94,9 +95,11 @@ def edit(project: Project, file: str, old: str, new: str) -> Iterator[None]:
     text = path.read_text()
     replace(path, old, new)
     project.write("models/unparsed.sql", "select 1 as a")
-    yield
-    path.write_text(text)
-    project.write("models/unparsed.sql", "select 2 as a")
+    try:
+        yield
+    finally:
+        path.write_text(text)
+        project.write("models/unparsed.sql", "select 2 as a")
 
 
 def append(
@@ -258,24 +261,25 @@ def test_a_changed_key_takes_the_value_of_one_that_is_far_away(project: Project)
     assert rows == [(tick - 1,)]
 
 
-def test_a_truncate_that_came_after_the_look_is_refused(project: Project) -> None:
-    tick = next_tick(project, "moved")
+@pytest.mark.parametrize("collection", EXTRA)
+def test_a_truncate_that_came_after_the_look_is_refused(project: Project, collection: str) -> None:
+    tick = next_tick(project, collection)
     project.sql(
-        "insert into large.moved_log (log_ts, log_order, log_delete, log_truncate)"
+        f"insert into large.{collection}_log (log_ts, log_order, log_delete, log_truncate)"
         f" values ({tick}, 1, false, true)"
     )
     edited = edit(
         project,
         "batch/measured_log_sql.sql",
-        "coalesce(last_truncate >= lower, false) as has_truncates",
-        "false as has_truncates",
+        "coalesce(next_truncate < {{ open_upper }}, false)",
+        "false",
     )
     with edited:
-        project.run("moved_batch", fails=True)
+        project.run(f"{collection}_batch", fails=True)
     assert "truncate moved: one came" in "\n".join(project.messages)
-    assert len(project.progress("moved")) == tick - 1
+    assert len(project.progress(collection)) == tick - 1
     project.run()
-    assert project.sql("select * from large.moved_state where _kind = 'row'") == []
+    assert project.sql(f"select * from large.{collection}_state where _kind = 'row'") == []
 
 
 def looking(spark: SparkSession) -> Package:

@@ -94,8 +94,6 @@ def plant(folder: Path) -> Path:
 
 def test_maintenance_changes_nothing_that_can_be_read(project: Project, home: Path) -> None:
     project.run("m", "m_errors", "m_at_1", "m_at_4", "m_from_1_to_4")
-    # As a run leaves it that is killed while it carries values from key to key.
-    project.sql("create table {}.m_batch__kept_of_a_run as select 1 as a")
     before = content(project)
     assert len(before) == len(TABLES) + 6
     folder = home / "warehouse" / project.name
@@ -108,7 +106,6 @@ def test_maintenance_changes_nothing_that_can_be_read(project: Project, home: Pa
     said = maintain(project, collection="m", retain_hours=0, retain_last=2, idle=True)
 
     assert content(project) == before
-    assert not project.sql("show tables in {} like '*__kept_*'")
     assert not orphan.exists()
     assert recent.exists()
     assert figures(project, "m_state") == (1, 0, 2)

@@ -1,0 +1,14 @@
+{#-
+    The name of a session object (a variable or a temporary view) of a collection. Collections
+    that run side by side may share one Spark session, so the name holds a mark of the package, too.
+-#}
+{% macro _session_name(collection, object) -%}
+    {%- set owner = local_md5(model.package_name ~ '.' ~ collection)[:8] -%}
+    {{ return(trueup._quote('trueup__' ~ collection ~ '__' ~ owner ~ '__' ~ object)) }}
+{%- endmacro %}
+
+
+{#- Makes a view of the Spark session, which other processes do not see. -#}
+{% macro create_session_view(name, select) -%}
+    {%- do run_query('create or replace temporary view ' ~ name ~ ' as\n' ~ select) -%}
+{%- endmacro %}
