@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-ROUNDS = int(os.environ.get("TRUEUP_RACES", "20"))
+ROUNDS = int(os.environ.get("TRUEUP_RACES", "12"))
 SELECT_ROUNDS = max(4, ROUNDS // 4)
 KEYS = 5
 
