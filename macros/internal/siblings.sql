@@ -51,7 +51,7 @@
 {%- endmacro %}
 
 
-{#- A mark of the code of that model: it changes with its text, and with options that it means. -#}
+{#- A mark of the code that says what the rows are: that model's text, and the options that it obeys. -#}
 {% macro _definition(collection, options) -%}
     {%- set name = collection ~ '_' ~ trueup._source_role(collection) -%}
     {%- set name = 'model.' ~ model.package_name ~ '.' ~ name -%}

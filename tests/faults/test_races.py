@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-ROUNDS = int(os.environ.get("TRUEUP_RACES", "12"))
-SELECT_ROUNDS = max(5, ROUNDS // 4)
+ROUNDS = int(os.environ.get("TRUEUP_RACES", "20"))
+SELECT_ROUNDS = max(4, ROUNDS // 4)
 KEYS = 5
 
 LOST = ("upper mismatch: ", "state moved: ", "another run made ")
