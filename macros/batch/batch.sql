@@ -46,7 +46,12 @@ staged as (
 
     select * except (_digest), null as _certificate from updates
     union all
-    select * from progress cross join certificate
+    select
+        * except (_statistics, _digest_marks, _certificate),
+        struct(_statistics.*, {{ trueup.staged_seal_expr(frontier) }} as seal) as _statistics,
+        _certificate
+    from progress
+    cross join certificate
 
 )
 

@@ -12,6 +12,7 @@
     `commands_ahead`           commands of the log at or past `lower`, of a batch that is cut its own
     `records_indexed`          rows and errors that the state holds
     `leftover_batch_id`        of a batch that is staged and was never appended, else none
+    `is_leftover_read_only`    whether a run with `trueup_read_only` has staged it
     `last_batch_id`            of the last batch in the changelog
     `has_truncates`            whether the log has truncates from `lower` to before `open_upper`
     `has_settled_truncates`    whether it has truncates before `lower`
@@ -22,7 +23,8 @@
     `partitions`               how far each partition goes, in JSON; none unless `is_reclocked`
     `since`                    the first tick that can be read; none where nothing was compacted
     `settled_definition`       of the commands that the last batch was made of
-    `lacks_batches`            whether the changelog has not one progress row a batch
+    `last_seal`                the seal `own` of the last batch in the changelog; none before the first
+    `unsealed_seq`             the first batch whose progress row is lost, doubled or edited, else none
     `takes_back`               whether a batch from `applied_seq` to before `last_seq` left ticks open,
                                so that the next one took back what it had written for them
 

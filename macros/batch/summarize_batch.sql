@@ -126,6 +126,7 @@ progress as (
             'since', {{ frontier }}.since,
             'definition', {{ frontier }}.definition,
             'partitions', {{ frontier }}.partitions,
+            'read_only', {{ trueup._var('trueup_read_only') | lower }},
             'minted_at', {{ frontier }}.minted_at,
             'committed_at', cast(null as timestamp)
         ) as _statistics
@@ -145,16 +146,31 @@ progress as (
 {%- endmacro %}
 
 
-{#- The type of `_statistics`: counts of rows as bigint, times in UTC. -#}
+{#- The type of `_statistics`. -#}
 {% macro _statistics_type() -%}
-    {{ return('struct<' ~ [
-        'messages_received: bigint', 'commands_settled: bigint', 'updates_staged: bigint',
-        'inserts: bigint', 'updates: bigint', 'deletes: bigint', 'retractions: bigint',
-        'error_inserts: bigint', 'error_retractions: bigint', 'late_dropped: bigint',
-        'ties: bigint', 'tie_samples: array<string>',
-        'order_pairs: bigint', 'order_inversions: bigint', 'corrections: bigint',
-        'records_indexed: bigint', 'open_upper: bigint', 'since: bigint', 'definition: string',
-        'partitions: ' ~ trueup._partitions_type(),
-        'minted_at: timestamp', 'committed_at: timestamp',
-    ] | join(', ') ~ '>') }}
+    {%- set fields = [] -%}
+    {%- for field in trueup._statistics_fields() -%}
+        {%- do fields.append(field.name ~ ': ' ~ field.type) -%}
+    {%- endfor -%}
+    {{ return('struct<' ~ (fields | join(', ')) ~ '>') }}
+{%- endmacro %}
+
+
+{#- The fields of `_statistics`: counts of rows as bigint, times in UTC. -#}
+{% macro _statistics_fields() -%}
+    {%- set types = {
+        'tie_samples': 'array<string>', 'definition': 'string',
+        'partitions': trueup._partitions_type(), 'read_only': 'boolean',
+        'minted_at': 'timestamp', 'committed_at': 'timestamp', 'seal': trueup._seal_type(),
+    } -%}
+    {%- set fields = [] -%}
+    {%- for name in [
+        'messages_received', 'commands_settled', 'updates_staged', 'inserts', 'updates', 'deletes',
+        'retractions', 'error_inserts', 'error_retractions', 'late_dropped', 'ties', 'tie_samples',
+        'order_pairs', 'order_inversions', 'corrections', 'records_indexed', 'open_upper', 'since',
+        'definition', 'partitions', 'read_only', 'minted_at', 'committed_at', 'seal',
+    ] -%}
+        {%- do fields.append({'name': name, 'type': types.get(name, 'bigint')}) -%}
+    {%- endfor -%}
+    {{ return(fields) }}
 {%- endmacro %}

@@ -1,7 +1,8 @@
 {#-
     Catch up, mint, write: steps 1 to 3 of a run. Replaces the staged batch; the select is the
-    model's own (`trueup.batch`). With nothing to settle and nothing to write nothing is staged,
-    and what a run before has staged without appending it is thrown away.
+    model's own (`trueup.batch`). If there is nothing to settle and nothing to write, nothing is staged,
+    and the plan that a run with `trueup_read_only` has left is removed. Any other batch that is staged
+    stays: another run may be about to append it.
 -#}
 {% materialization trueup_batch, adapter='spark' %}
     {%- set collection = trueup._collection_of('batch') -%}
@@ -34,8 +35,8 @@
     {%- if leftover is not none and leftover == trueup._var('trueup_approve') -%}
         {%- do trueup._no_op('batch ' ~ leftover ~ ' was staged before, and is approved') -%}
     {%- elif trueup._has_nothing_to_write(frontier) -%}
-        {%- if leftover is not none -%}
-            {%- do run_query('delete from ' ~ target_relation ~ ' where true') -%}
+        {%- if leftover is not none and frontier.is_leftover_read_only -%}
+            {%- do run_query(trueup.unstage_sql(target_relation, leftover)) -%}
         {%- endif -%}
         {%- do trueup._no_op('up to date at ' ~ frontier.lower) -%}
     {%- else -%}
@@ -47,11 +48,11 @@
         {%- do trueup.drop_kept_steps(shard.extras) -%}
         {%- if frontier.upper == frontier.lower
                 and trueup.get_staged_count(target_relation) == 0 -%}
-            {%- do run_query('delete from ' ~ target_relation ~ ' where true') -%}
+            {%- do run_query(trueup.unstage_sql(target_relation, invocation_id)) -%}
             {%- do trueup._report('up to date at ' ~ frontier.lower) -%}
         {%- elif is_by_select and trueup.get_comparison(corrections) != comparison -%}
             {#- The upper is of one comparison, the corrections may be of the other. -#}
-            {%- do run_query('delete from ' ~ target_relation ~ ' where true') -%}
+            {%- do run_query(trueup.unstage_sql(target_relation, invocation_id)) -%}
             {%- do trueup._report('skipped: another run compared at the same moment') -%}
         {%- else -%}
             {%- do trueup._report(
@@ -76,6 +77,12 @@
         and frontier.open_upper == frontier.lower
         and not frontier.has_provisional
     ) }}
+{%- endmacro %}
+
+
+{#- The statement that removes one staged batch; a batch that another run has staged since stays. -#}
+{% macro unstage_sql(batch, batch_id) -%}
+delete from {{ batch }} where _batch_id = {{ trueup._literal(batch_id) }}
 {%- endmacro %}
 
 

@@ -21,17 +21,24 @@
         {%- do trueup._no_op('nothing to append') -%}
     {%- elif trueup._var('trueup_read_only') -%}
         {%- do trueup._no_op('read only: batch ' ~ staged.seq ~ ' is staged, not appended') -%}
+    {%- elif trueup._is_of_another_run(collection, staged) and not staged.is_from_now -%}
+        {%- do trueup._no_op(
+            'nothing to append: another run staged batch ' ~ staged.seq ~ ', and this one nothing'
+        ) -%}
     {%- elif staged.mismatch and options.on_conflict == 'skip' -%}
         {%- do trueup._no_op('skipped: ' ~ staged.mismatch) -%}
     {%- elif staged.mismatch -%}
         {%- do exceptions.raise_compiler_error(staged.mismatch) -%}
+    {%- elif trueup._is_of_another_run(collection, staged) -%}
+        {%- do trueup._report_moved(staged, options) -%}
     {%- else -%}
         {%- do trueup.require_few_retractions(collection, batch, staged, options) -%}
-        {#- Other runs stage into the same table: what is appended is what was looked at. -#}
-        {%- set own_batch = 'select *\nfrom (\n' ~ compiled_code ~ '\n)\nwhere _batch_id = '
-            ~ trueup._literal(staged.batch_id) -%}
+        {%- set checked_batch = trueup.select_checked_batch(
+            compiled_code, staged, target_relation, trueup._unique_key('changelog'),
+            trueup.get_shard_columns(target_relation)
+        ) -%}
         {%- call statement('main') -%}
-            {{ trueup.append_batch_sql(target_relation, own_batch, options.on_conflict) }}
+            {{ trueup.append_batch_sql(target_relation, checked_batch, options.on_conflict) }}
         {%- endcall -%}
         {%- if not trueup.is_appended(target_relation, staged.batch_id) -%}
             {%- do trueup._report_lost(staged, options) -%}
@@ -52,10 +59,24 @@
 
 
 {#-
-    What is staged, against where the changelog ends. A dict: `seq`, `upper`, `batch_id`,
+    Whether this run staged batches, too, but the one that is staged is not its own: it had nothing to
+    stage, or another run has replaced its batch. Such a batch is left to the run that staged it. A run
+    of the changelog without the batch appends what is staged.
+-#}
+{% macro _is_of_another_run(collection, staged) -%}
+    {%- set batch_model = 'model.' ~ model.package_name ~ '.' ~ collection ~ '_batch' -%}
+    {{ return(
+        batch_model in selected_resources
+        and staged.batch_id not in [invocation_id, trueup._var('trueup_approve')]
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    What is staged, against where the changelog ends. A dict: `seq`, `lower`, `upper`, `batch_id`,
     `updates_staged` of the staged batch (none where nothing is staged), `is_appended`,
-    `records_indexed` before it, and `mismatch`, the message of a batch that does not continue the
-    changelog, else none.
+    `is_from_now`, whether it was staged since this run began, `records_indexed` before it, and
+    `mismatch`, the message of a batch that does not continue the changelog, else none.
 -#}
 {% macro get_staged_batch(changelog, batch) -%}
     {{ return(run_query(trueup.staged_batch_sql(changelog, batch)).rows[0].dict()) }}
@@ -75,6 +96,7 @@ progress_rows as (
         _upper,
         _batch_id,
         _statistics.updates_staged as updates_staged,
+        _statistics.minted_at as minted_at,
         null as records_indexed
     from {{ batch }}
     where _kind = 'progress'
@@ -86,6 +108,7 @@ progress_rows as (
         _upper,
         _batch_id,
         null as updates_staged,
+        null as minted_at,
         _statistics.records_indexed as records_indexed
     from {{ changelog }}
     where _kind = 'progress'
@@ -96,8 +119,12 @@ added_up as (
 
     select
         {% for table, name in [('batch', 'staged'), ('changelog', 'appended')] -%}
-        max_by(struct(_seq, _lower, _upper, _batch_id, updates_staged, records_indexed), _seq)
-            filter (where _table = '{{ table }}') as {{ name }},
+        max_by(
+            struct(
+                _seq, _lower, _upper, _batch_id, updates_staged, minted_at, records_indexed
+            ),
+            _seq
+        ) filter (where _table = '{{ table }}') as {{ name }},
         {% endfor -%}
         collect_set(case when _table = 'changelog' then _batch_id end) as _batch_ids
     from progress_rows
@@ -106,10 +133,13 @@ added_up as (
 
 select
     staged._seq as seq,
+    staged._lower as lower,
     staged._upper as upper,
     staged._batch_id as batch_id,
     staged.updates_staged,
     coalesce(array_contains(_batch_ids, staged._batch_id), false) as is_appended,
+    coalesce(staged.minted_at >= timestamp_millis({{ trueup._milliseconds(run_started_at) }}), false)
+        as is_from_now,
     coalesce(appended.records_indexed, 0) as records_indexed,
     case
         when staged._seq <> coalesce(appended._seq, 0) + 1 or staged._lower <> appended._upper then
@@ -130,6 +160,17 @@ from {{ changelog }}
 where _kind = 'progress' and _batch_id = {{ trueup._literal(batch_id) }}
     {%- endset -%}
     {{ return(run_query(query).rows[0][0] > 0) }}
+{%- endmacro %}
+
+
+{#- Says that another run has staged a batch meanwhile: an error, unless `on_conflict` skips it. -#}
+{% macro _report_moved(staged, options) -%}
+    {%- set message = 'batch moved: another run staged batch ' ~ staged.seq
+        ~ ' after this run began; nothing is appended' -%}
+    {%- if options.on_conflict == 'fail' -%}
+        {%- do exceptions.raise_compiler_error(message ~ '; run again') -%}
+    {%- endif -%}
+    {%- do trueup._no_op('skipped: ' ~ message) -%}
 {%- endmacro %}
 
 

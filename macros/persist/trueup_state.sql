@@ -14,6 +14,9 @@
     {%- do trueup._require_made(collection, changelog, by='batch') -%}
     {%- do trueup.require_same_key(changelog, unique_key) -%}
     {%- if should_full_refresh() -%}
+        {%- do trueup.require_sound_changelog(
+            changelog, unique_key, trueup.get_shard_columns(changelog)
+        ) -%}
         {%- set rehydrated = trueup.rehydrate_sql(changelog, unique_key) -%}
         {%- call statement('main') -%}
             {{ trueup.create_table_sql(target_relation, rehydrated, replace=true) }}

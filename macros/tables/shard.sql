@@ -56,9 +56,12 @@
 {%- endmacro %}
 
 
-{#- Makes the state anew from the changelog where it is missing. -#}
+{#- Rebuilds the state from the changelog if it is missing. -#}
 {% macro create_state(changelog, state, unique_key) -%}
     {%- if load_relation(state) is none -%}
+        {%- do trueup.require_sound_changelog(
+            changelog, unique_key, trueup.get_shard_columns(changelog)
+        ) -%}
         {%- do trueup._create_sibling(state, trueup.rehydrate_sql(changelog, unique_key)) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -34,7 +34,7 @@ select
     progress._lower as lower,
     progress._upper as upper,
     progress._batch_id as batch_id,
-    progress._statistics.*,
+    progress._statistics.* except (read_only, seal),
     timestampdiff(
         second, progress._statistics.minted_at, progress._statistics.committed_at
     ) as duration

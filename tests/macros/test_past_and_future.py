@@ -276,7 +276,10 @@ def test_a_compaction_touches_what_is_below_and_the_last_progress_row() -> None:
 
     assert "when shard._kind = 'update' and shard._ts < 5 then 'purge'" in sql
     assert "when shard._kind = 'progress' and shard._seq = 7 then 'progress'" in sql
-    assert "update set _statistics.since = cast(5 as bigint) when matched then delete" in sql
+    assert (
+        "update set _statistics.since = cast(5 as bigint), _statistics.seal.committed = xxhash64("
+        in sql
+    )
     row = "`path`, `size`, `_error`, `_error_key`"
     assert f"from past group by {row}, _ts" in sql
     assert f"from ticks group by {row} having sum(_diff) <> 0" in sql
