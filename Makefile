@@ -2,62 +2,72 @@
 
 PYTHON = python3
 export REPOSITORY =
-BIN = .venv/bin
+# Which dbt: that of the lock, or, with `make test DBT=1.12`, another one in an environment of its own.
+DBT = 1.11
+VENV = .venv$(subst -1.11,,-$(DBT))
+BIN = $(VENV)/bin
 
 .PHONY: help run test lint faults bench clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
 
-run: .venv/trueup profiles.yml ## bring the demo to the HEAD of this checkout, or of REPOSITORY=path
+run: $(VENV)/trueup profiles.yml ## bring the demo to the HEAD of this checkout, or of REPOSITORY=path
 	@$(BIN)/python -m demo.run $${REPOSITORY:+--repository "$$REPOSITORY"}
 
-test: lint ## everything that must hold: lint, then all tests
+test: lint ## everything that must hold: lint, then all tests; DBT=1.12 for that dbt
 	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
-faults: .venv/trueup ## the long form: a kill after every write, 100 races, 100 random logs
+faults: $(VENV)/trueup ## the long form: a kill after every write, 100 races, 100 random logs
 	TRUEUP_KILL_STRIDE=1 TRUEUP_RACES=100 TRUEUP_EXAMPLES=100 \
 		$(BIN)/pytest tests/faults tests/functional/test_random_logs.py
 
 bench: ROWS = 1000000
 bench: ROUNDS = 5
-bench: .venv/trueup .venv/hudi/packages ## upserts side by side with what else there is; ROWS="1000000 5000000" for more, ROWS=100000 ROUNDS=1 for less
+bench: $(VENV)/trueup .venv/hudi/packages ## upserts side by side with what else there is; ROWS="1000000 5000000" for more, ROWS=100000 ROUNDS=1 for less
 	@mkdir -p target
 	$(BIN)/python -m benchmarks.upsert --rows $(ROWS) --rounds $(ROUNDS) --json target/bench.json
 
+# dbt 2 compiles every model and test without a warehouse.
 # The templater of sqlfluff opens a session while it compiles: it gets a catalog of its own.
-lint: .venv/trueup profiles.yml ## style, types, and whether every model compiles to SQL
+lint: $(VENV)/trueup profiles.yml ## style, types, and whether every model compiles to SQL
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/dbt parse --quiet --no-partial-parse --warn-error
 	@mkdir -p target/lint
+	DBT_ALLOW_EXPERIMENTAL_ADAPTERS=true $(BIN)/dbt-core-experimental-parser compile --quiet \
+		--profiles-dir tests/dbt_2 --target-path target/dbt_2 --log-path target/dbt_2/logs \
+		--no-manage-state --no-version-check --no-send-anonymous-usage-stats
 	TRUEUP_HOME=target/lint $(BIN)/sqlfluff lint models
 
 clean: ## forget all data of the demo, and what dbt wrote; the environment stays
 	rm -rf .trueup target logs
 
-# The packages of the lock. Both checks are made before anything is downloaded.
-.venv/packages: requirements-dev.lock
+# The packages of the lock, then those that another dbt replaces. Both checks are made before
+# anything is downloaded.
+$(VENV)/packages: requirements-dev.lock $(filter-out %-1.11.txt,requirements-dbt-$(DBT).txt)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and \
 		"make needs Python 3.10 or newer: make PYTHON=python3.10; this is " + sys.version[:6])'
 	@command -v "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" > /dev/null || { \
 		echo "make needs Java 17 or newer: install one or set JAVA_HOME" >&2; exit 1; }
-	@echo "Installing the packages of requirements-dev.lock into .venv ..."
-	@$(PYTHON) -m venv .venv
-	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-dev.lock
+	@$(PYTHON) -m venv $(VENV)
+	@for list in $^; do \
+		echo "Installing the packages of $$list into $(VENV) ..."; \
+		$(BIN)/pip install --quiet --disable-pip-version-check --requirement $$list || exit 1; \
+	done
 	@touch $@
 
 # trueup itself, for dbt to find as a plugin: only the strict mode lets it be found, and that mode
 # links the files that there are, so that a new one asks for another installation.
-.venv/trueup: .venv/packages pyproject.toml $(wildcard udfs/*.py)
+$(VENV)/trueup: $(VENV)/packages pyproject.toml $(wildcard udfs/*.py)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
 		--editable . --config-settings editable_mode=strict
 	@$(BIN)/pip check > /dev/null || { $(BIN)/pip check; exit 1; }
 	@touch $@
 
 # Hudi is measured with a Spark of its own.
-.venv/hudi/packages: .venv/packages benchmarks/requirements-hudi.txt
+.venv/hudi/packages: $(VENV)/packages benchmarks/requirements-hudi.txt
 	@echo "Installing the packages of benchmarks/requirements-hudi.txt into .venv/hudi ..."
 	@$(PYTHON) -m venv .venv/hudi
 	@.venv/hudi/bin/pip install --quiet --disable-pip-version-check \

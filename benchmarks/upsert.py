@@ -224,6 +224,8 @@ from ({keys})"""
         (models / "ours").mkdir(parents=True)
         (self.folder / "dbt_packages").mkdir()
         (self.folder / "dbt_packages" / "trueup").symlink_to(PACKAGE)
+        packages = {"packages": [{"local": str(PACKAGE)}]}
+        (self.folder / "packages.yml").write_text(json.dumps(packages))
         columns = json.dumps(list(VALUES))
         call = f"relation='{self.log}', ts='ts', sequence_by=['seq'], delete_when=\"op = 'D'\""
         (models / "ours" / "ours_commands.sql").write_text(

@@ -55,6 +55,8 @@ class Project:
         (folder / "models").mkdir()
         (folder / "dbt_packages").mkdir()
         (folder / "dbt_packages" / "trueup").symlink_to(package)
+        packages = {"packages": [{"local": str(package)}]}
+        (folder / "packages.yml").write_text(yaml.safe_dump(packages))
         self.configure()
         spark.sql(f"create schema if not exists {name}")
 

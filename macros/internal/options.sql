@@ -97,7 +97,9 @@
             {%- do trueup._refuse(subject, must[allowed], value) -%}
         {%- endif -%}
     {%- elif allowed == 'list' -%}
-        {%- do trueup._require_list(subject, value) -%}
+        {%- if value is string or value is mapping or value is not iterable or value | length -%}
+            {%- do trueup._require_list(subject, value) -%}
+        {%- endif -%}
     {%- elif allowed == 'count or share' -%}
         {%- if not (value is integer and value >= 0 or value is float and 0 <= value <= 1) -%}
             {%- do trueup._refuse(

@@ -27,13 +27,17 @@
 
 {#-
     Whether a collection is made by a select, its model `<collection>_desired`, and not by commands.
-    While dbt parses it has no graph yet, but the files of the project: which of the two models is
-    there says what to depend on. See docs/decisions/0010.
+    While dbt parses it has no graph yet, but dbt 1 has the files of the project, and dbt 2 the
+    config of the model's folder: an option that only a select has. See docs/decisions/0010.
 -#}
 {% macro _is_by_select(collection) -%}
     {%- set name = collection ~ '_desired' -%}
     {%- if execute -%}
         {{ return('model.' ~ model.package_name ~ '.' ~ name in graph.nodes) }}
+    {%- endif -%}
+    {%- if builtins.ref.manifest is not defined -%}
+        {%- set options = (model.config.meta or {}).get('trueup') or {} -%}
+        {{ return('of' in options or 'refresh' in options) }}
     {%- endif -%}
     {%- for file in builtins.ref.manifest.files.values() -%}
         {%- if file.path.relative_path.split('/')[-1] in [name ~ '.sql', name ~ '.py']

@@ -17,7 +17,7 @@ BAD: dict[str, list[object]] = {
     "positive integer": [*NO_INTEGERS, 0, -1],
     "expression": ["", "  ", 7, None, ["max(ts)"]],
     "name": ["", "  ", 7, None, ["error"]],
-    "list": ["files", [], [""], ["a", "A"], None, 7],
+    "list": ["files", {}, [""], ["a", "A"], None, 7],
     "count or share": ["10", -1, -0.1, 1.5, True, None, [1]],
     "schedule": ["1 hour", {}, {"each": 1}, None],
     "always, never, or a positive integer": [
