@@ -4,8 +4,10 @@
 
     `last_seq`                 the last batch in the changelog, 0 before the first
     `applied_seq`              the last batch in the state
-    `seq`, `lower`, `upper`    the batch to mint; the first lower is the option `as_of`, and
-                               `upper` is never below `lower`
+    `seq`, `lower`, `upper`    the batch to mint; the first lower is the option `as_of`, else the
+                               smallest tick of the log, or 0 if that is less; `upper` is never
+                               below `lower`
+    `last_tick`                the greatest tick of the log; none for an empty log
     `commands_settled`         commands of the log below `lower`, now
     `late_dropped`             of these, those that came after their tick was settled; null where
                                the log has lost commands since
@@ -37,6 +39,7 @@
         trueup.measured_log_sql(commands, progress, is_reclocked, options, input_upper)
     ).rows[0].dict()) -%}
     {%- do trueup._require_no_null_ticks(commands, frontier.null_ticks) -%}
+    {%- do trueup._require_bounded_ticks(commands, frontier.last_tick) -%}
     {%- if options.late == 'fail' and frontier.late_dropped -%}
         {%- do trueup._refuse(
             'With option `late: fail` every command of ' ~ commands,
@@ -57,11 +60,14 @@
 {%- endmacro %}
 
 
-{#- Raises where commands have no tick: before a rebase drops what it could not make again. -#}
+{#- Raises where ticks cannot be settled: before a rebase drops what it could not make again. -#}
 {% macro require_ticks(commands, is_reclocked) -%}
     {%- set is_missing = '_partition is null or _offset is null' if is_reclocked else '_ts is null' -%}
-    {%- set row = run_query('select count_if(' ~ is_missing ~ ') from ' ~ commands).rows[0] -%}
+    {%- set row = run_query(
+        'select count_if(' ~ is_missing ~ '), max(_ts) from ' ~ commands
+    ).rows[0] -%}
     {%- do trueup._require_no_null_ticks(commands, row[0]) -%}
+    {%- do trueup._require_bounded_ticks(commands, row[1]) -%}
 {%- endmacro %}
 
 
@@ -71,6 +77,22 @@
             'The tick (`ts`), or the partition and offset (`reclock`), of `trueup.commands`',
             'not null for every command of ' ~ commands, null_ticks ~ ' commands without one',
             'Give them one, or leave them out of the relation that `trueup.commands` reads.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    Raises where a tick is the greatest bigint: the upper, one more, would be none, and a sum that
+    overflows is silent where ANSI mode is off, as in the sessions of dbt-spark.
+-#}
+{% macro _require_bounded_ticks(commands, last_tick) -%}
+    {%- if last_tick == 9223372036854775807 -%}
+        {%- do trueup._refuse(
+            'The tick (`ts`) of every command of ' ~ commands,
+            'below 9223372036854775807, the greatest bigint: a batch ends one after it',
+            'a command with the tick ' ~ last_tick,
+            'Nothing is staged. If it stands for "no tick yet", leave the command out until it has one.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -94,7 +94,7 @@ select
     last_seq,
     last_seq + 1 as seq,
     applied_seq,
-    coalesce(_last._upper, {{ options.as_of }}) as lower,
+    coalesce(_last._upper, {{ options.as_of or 0 }}) as lower,
     _last._batch_id as last_batch_id,
     _last._statistics.commands_settled as settled_before,
     to_json(_last._statistics.partitions) as settled_partitions,

@@ -44,7 +44,7 @@ log_partitions as (
     select
         _partition,
         min(_offset) filter (where _ts >= {{ progress.lower }}) as first_offset,
-        max(_offset) + 1 as next_offset
+        {{ trueup._next_offset_expr() }} as next_offset
     from {{ commands }}
     where _ts is not null
     group by _partition
@@ -72,6 +72,15 @@ reclocked as (
     from last_offsets
 
 )
+{%- endmacro %}
+
+
+{#- The offset after the last one of a partition; raises where there is none, instead of a wrong one. -#}
+{% macro _next_offset_expr() -%}
+coalesce(try_add(max(_offset), 1), raise_error(concat(
+            'the offset (`reclock`) must be below 9223372036854775807, the greatest bigint.\nGot: ',
+            max(_offset), ' in the partition ', _partition, '; nothing is staged'
+        )))
 {%- endmacro %}
 
 

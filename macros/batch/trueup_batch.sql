@@ -31,6 +31,7 @@
     {%- set shard = trueup.prepare_shard(collection, 'batch', options, corrections, is_rebase) -%}
     {%- set frontier = shard.frontier -%}
 
+    {%- set note = trueup.get_log_note(collection, shard, options) -%}
     {%- set leftover = frontier.leftover_batch_id -%}
     {%- if leftover is not none and leftover == trueup._var('trueup_approve') -%}
         {%- do trueup._no_op('batch ' ~ leftover ~ ' was staged before, and is approved') -%}
@@ -38,7 +39,7 @@
         {%- if leftover is not none and frontier.is_leftover_read_only -%}
             {%- do run_query(trueup.unstage_sql(target_relation, leftover)) -%}
         {%- endif -%}
-        {%- do trueup._no_op('up to date at ' ~ frontier.lower) -%}
+        {%- do trueup._no_op(trueup._idle_message(frontier, note)) -%}
     {%- else -%}
         {%- do run_query(trueup.declare_frontier_sql(collection, frontier)) -%}
         {%- do trueup.create_batch_views(collection, shard, corrections, options) -%}
@@ -49,7 +50,7 @@
         {%- if frontier.upper == frontier.lower
                 and trueup.get_staged_count(target_relation) == 0 -%}
             {%- do run_query(trueup.unstage_sql(target_relation, invocation_id)) -%}
-            {%- do trueup._report('up to date at ' ~ frontier.lower) -%}
+            {%- do trueup._report(trueup._idle_message(frontier, note)) -%}
         {%- elif is_by_select and trueup.get_comparison(corrections) != comparison -%}
             {#- The upper is of one comparison, the corrections may be of the other. -#}
             {%- do run_query(trueup.unstage_sql(target_relation, invocation_id)) -%}
@@ -57,6 +58,7 @@
         {%- else -%}
             {%- do trueup._report(
                 'batch ' ~ frontier.seq ~ ' [' ~ frontier.lower ~ ', ' ~ frontier.upper ~ ')'
+                ~ ('; ' ~ note if note)
             ) -%}
         {%- endif -%}
     {%- endif -%}

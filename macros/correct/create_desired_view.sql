@@ -21,7 +21,8 @@
     {%- set frontier = trueup._session_name(collection, 'frontier') -%}
     {%- set values = trueup._value_names(columns, shard.unique_key) -%}
     {%- set settled = trueup.select_input(
-        shard.commands, options.as_of, frontier ~ '.lower', shard.unique_key, columns,
+        shard.commands, trueup._least_tick_expr() if options.as_of is none else options.as_of,
+        frontier ~ '.lower', shard.unique_key, columns,
         shard.columns, shard.extras, options
     ) -%}
     {%- set history = trueup.carry_values(

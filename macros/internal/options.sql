@@ -9,7 +9,7 @@
 -#}
 {% macro _option_rules() -%}
     {{ return({
-        'as_of': {'default': 0, 'allowed': 'integer'},
+        'as_of': {'default': none, 'allowed': 'integer'},
         'eager': {'default': false, 'allowed': 'boolean', 'of': 'commands'},
         'errors': {'default': 'keep', 'allowed': ['keep', 'fail'], 'of': 'commands'},
         'inline_errors': {'default': none, 'allowed': 'name', 'of': 'commands'},
@@ -116,11 +116,17 @@
         {%- if value is not boolean -%}
             {%- do trueup._refuse(subject, 'true or false', value) -%}
         {%- endif -%}
-    {%- elif value is not integer -%}
+    {%- elif not trueup._is_bigint(value) -%}
         {%- do trueup._refuse(subject, 'of the type ' ~ allowed, value) -%}
     {%- elif allowed == 'positive integer' and value < 1 -%}
         {%- do trueup._refuse(subject, 'of the type ' ~ allowed, value) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- Whether a value is an integer that fits into a bigint, as all ticks do. -#}
+{% macro _is_bigint(value) -%}
+    {{ return(value is integer and -9223372036854775808 <= value <= 9223372036854775807) }}
 {%- endmacro %}
 
 
@@ -131,7 +137,7 @@
 {% macro _var(name) -%}
     {%- set value = var(name, none if name in ['trueup_until', 'trueup_approve'] else false) -%}
     {%- if name == 'trueup_until' -%}
-        {%- if value is not none and value is not integer -%}
+        {%- if value is not none and not trueup._is_bigint(value) -%}
             {%- do trueup._refuse('Var `' ~ name ~ '`', 'an integer, or null for no cap', value) -%}
         {%- endif -%}
     {%- elif name == 'trueup_approve' -%}

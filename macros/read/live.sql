@@ -19,7 +19,8 @@
 {% macro look_ahead(commands, state, changelog, unique_key, columns, command_columns, extras, options) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
     {%- set upper -%}
-(select coalesce(max(_upper), {{ options.as_of }}) from {{ state }} where _kind = 'progress')
+(select coalesce(max(_upper), {{ trueup._least_tick_expr() if options.as_of is none
+    else options.as_of }}) from {{ state }} where _kind = 'progress')
     {%- endset -%}
     {%- set sequence = trueup._sequence_terms(options) -%}
     {%- set position = ['_step', '_ts'] + sequence[:-1] -%}

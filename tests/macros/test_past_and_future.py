@@ -26,6 +26,7 @@ def test_a_frontier_with_open_ticks_asks_for_an_eager_collection() -> None:
         "settled_before": 0,
         "settled_partitions": None,
         "null_ticks": 0,
+        "last_tick": 9,
         "late_dropped": 0,
         "has_provisional": True,
     }

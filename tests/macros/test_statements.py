@@ -17,6 +17,7 @@ FRONTIER = {
     "settled_before": 9,
     "settled_partitions": None,
     "null_ticks": 0,
+    "last_tick": 9,
     "late_dropped": 0,
     "has_provisional": False,
 }
@@ -100,6 +101,42 @@ def test_the_first_batch_begins_at_as_of() -> None:
     assert "coalesce(_last._upper, -7) as lower" in progress({"as_of": -7})
 
 
+def test_without_as_of_the_first_batch_begins_at_the_smallest_tick_and_not_above_0() -> None:
+    begins = "least(0, min(_ts)) as lower"
+    given = {"progress": {**FRONTIER, "last_seq": 0}, "input_upper": None}
+
+    def first(commands: str | None, options: dict[str, object], *, is_reclocked: bool) -> str:
+        trueup = in_model("files_batch", options=options)
+        return one_line(
+            trueup.measured_log_sql(
+                commands, is_reclocked=is_reclocked, options=trueup._options(), **given
+            )
+        )
+
+    assert begins in first(RELATIONS[0], {}, is_reclocked=False)
+    assert (
+        "_ts >= cast(-9223372036854775808 as bigint)"
+        in first(RELATIONS[0], {"max_commands_per_batch": 5}, is_reclocked=False).partition(
+            "ticks as ("
+        )[2]
+    )
+    assert begins not in log()
+    assert begins not in first(RELATIONS[0], {"as_of": 0}, is_reclocked=False)
+    assert begins not in first(RELATIONS[0], {}, is_reclocked=True)
+    assert begins not in first(None, {}, is_reclocked=False)
+
+
+def test_the_greatest_tick_is_refused_instead_of_an_upper_that_overflows() -> None:
+    must, got = refused(get_frontier, last_tick=2**63 - 1)[:2]
+
+    assert must.endswith(
+        " must be below 9223372036854775807, the greatest bigint: a batch ends one after it."
+    )
+    assert got == "Got: a command with the tick 9223372036854775807"
+    assert get_frontier(last_tick=2**63 - 2)["last_tick"] == 2**63 - 2
+    assert "try_add(max(_ts), 1) as log_upper" in log()
+
+
 def test_the_upper_never_goes_back() -> None:
     assert "greatest(lower, least(coalesce(log_upper, lower), null)) as upper" in log()
 
@@ -116,8 +153,9 @@ def test_the_input_upper_takes_the_place_of_the_logs() -> None:
     assert "'Option `input_upper`', ' must be an integer or a timestamp." in sql
 
 
-def test_a_bad_until_is_refused() -> None:
-    refused(log, trueup_until="340")
+@pytest.mark.parametrize("until", ["340", 2**63, -(2**63) - 1])
+def test_a_bad_until_is_refused(until: object) -> None:
+    refused(log, trueup_until=until)
 
 
 def test_a_batch_is_cut_only_where_its_size_is_limited() -> None:
@@ -176,8 +214,10 @@ def test_late_commands_stop_nothing_else(late: str, late_dropped: int | None) ->
 
 def test_a_rebase_asks_for_ticks_or_for_the_places_that_stand_for_them() -> None:
     for is_reclocked in (True, False):
-        in_model("files_batch", row={"missing": 0}).require_ticks(RELATIONS[0], is_reclocked)
-        missing = in_model("files_batch", row={"missing": 1})
+        in_model("files_batch", row={"missing": 0, "last_tick": 9}).require_ticks(
+            RELATIONS[0], is_reclocked
+        )
+        missing = in_model("files_batch", row={"missing": 1, "last_tick": 9})
         assert refused(missing.require_ticks, RELATIONS[0], is_reclocked)[1].startswith("Got: 1 ")
 
 
