@@ -17,9 +17,7 @@ declare or replace variable {{ trueup._session_name(collection, 'frontier') }} s
     'late_dropped', cast({{ trueup._number_or_null(frontier.late_dropped) }} as bigint),
     'records_indexed', cast({{ frontier.records_indexed }} as bigint),
     'minted_at', current_timestamp(),
-    'partitions', from_json(
-        {{ trueup._literal(frontier.partitions or 'null') }}, '{{ trueup._partitions_type() }}'
-    ),
+    'partitions', {{ frontier.get('partitions') or 'null' }},
     'since', cast({{ trueup._number_or_null(frontier.since) }} as bigint),
     'definition', '{{ frontier.definition }}',
     'settled_definition', {{ trueup._literal_or_null(frontier.settled_definition) }},

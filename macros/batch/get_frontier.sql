@@ -22,7 +22,8 @@
                                writes them, too; `upper` where the collection is not eager
     `has_provisional`          whether the changelog may have updates of open ticks
     `correction_count`         the corrections that wait for this batch
-    `partitions`               how far each partition goes, in JSON; none unless `is_reclocked`
+    `partitions`               how far each partition goes, as an SQL expression; none unless
+                               `reclocked`, the name of a collection whose log has no ticks
     `since`                    the first tick that can be read; none where nothing was compacted
     `settled_definition`       of the commands that the last batch was made of
     `last_seal`                the seal `own` of the last batch in the changelog; none before the first
@@ -33,11 +34,16 @@
     Null ticks are refused here: a command without a tick would never be settled, nor missed. A
     collection by a select has no log (`commands` is none): `input_upper` says how far it goes.
 -#}
-{% macro get_frontier(commands, progress, is_reclocked, options, input_upper=none) -%}
+{% macro get_frontier(commands, progress, reclocked, options, input_upper=none) -%}
     {%- set frontier = dict(progress) -%}
-    {%- do frontier.update(run_query(
-        trueup.measured_log_sql(commands, progress, is_reclocked, options, input_upper)
-    ).rows[0].dict()) -%}
+    {%- set settled = trueup._session_name(reclocked, 'settled') if reclocked else none -%}
+    {%- set measured_log = trueup.measured_log_sql(
+        commands, progress, settled, options, input_upper
+    ) -%}
+    {%- do frontier.update(
+        trueup.get_measured_partitions(reclocked, measured_log) if reclocked
+        else run_query(measured_log).rows[0].dict()
+    ) -%}
     {%- do trueup._require_no_null_ticks(commands, frontier.null_ticks) -%}
     {%- do trueup._require_bounded_ticks(commands, frontier.last_tick) -%}
     {%- if options.late == 'fail' and frontier.late_dropped -%}

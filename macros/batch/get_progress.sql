@@ -3,7 +3,6 @@
     that does not come from the log; and
 
     `settled_before`      `commands_settled` when the last batch was minted
-    `settled_partitions`  how far the last batch goes in each partition, in JSON
 -#}
 {% macro get_progress(changelog, batch, state, corrections, options) -%}
     {{ return(run_query(
@@ -97,7 +96,6 @@ select
     coalesce(_last._upper, {{ options.as_of or 0 }}) as lower,
     _last._batch_id as last_batch_id,
     _last._statistics.commands_settled as settled_before,
-    to_json(_last._statistics.partitions) as settled_partitions,
     coalesce(_last._statistics.records_indexed, 0) as records_indexed,
     coalesce(_last._statistics.open_upper > _last._upper, false) as has_provisional,
     _last._statistics.definition as settled_definition,

@@ -1,8 +1,9 @@
 {#-
     The select behind `get_frontier`: what the log holds for the next batch, and where that ends, in one
-    row. `progress` is what `get_progress` returns.
+    row. `progress` is what `get_progress` returns. `settled` says, as an SQL expression, how far the last
+    batch goes in each partition of a log without ticks; none for a log that has them.
 -#}
-{% macro measured_log_sql(commands, progress, is_reclocked, options, input_upper=none) -%}
+{% macro measured_log_sql(commands, progress, settled, options, input_upper=none) -%}
     {#- What a select says cannot be capped; the collections that it reads are. -#}
     {%- set until = trueup._var('trueup_until') if commands is not none else none -%}
     {%- set until = 'null' if until is none else until -%}
@@ -17,7 +18,7 @@
         {%- set open_upper = 'coalesce(cut_upper, ' ~ open_upper ~ ')' -%}
     {%- endif -%}
     {%- set settled_before = trueup._number_or_null(progress.settled_before) -%}
-    {%- set has_no_lower = progress.last_seq == 0 and options.as_of is none and not is_reclocked -%}
+    {%- set has_no_lower = progress.last_seq == 0 and options.as_of is none and settled is none -%}
     {#- Rule: without `as_of` a collection begins at the smallest tick of its log, or at 0. -#}
     {%- set bound = trueup._least_tick_expr() if has_no_lower and commands is not none
         else 'cast(' ~ progress.lower ~ ' as bigint)' -%}
@@ -25,8 +26,8 @@ with
 
 {{ trueup.measure_log(commands, progress, bound) }},
 
-{% if is_reclocked -%}
-{{ trueup.collect_partitions(commands, progress) }},
+{% if settled -%}
+{{ trueup.collect_partitions(commands, progress.lower, settled) }},
 
 {% endif -%}
 capped as (
@@ -43,7 +44,7 @@ capped as (
         {%- endif %}
         least(log_upper, {{ until }}) as read_upper
     from log
-    {%- if is_reclocked %}
+    {%- if settled %}
     cross join reclocked
     {%- endif %}
 
@@ -74,8 +75,8 @@ select
     end as late_dropped,
     {%- endif %}
     coalesce(next_truncate < {{ open_upper }}, false) as has_truncates,
-    coalesce(first_truncate < lower, false) as has_settled_truncates,
-    {{ 'partitions' if is_reclocked else 'null as partitions' }}
+    coalesce(first_truncate < lower, false) as has_settled_truncates
+    {{- ',\n    partitions' if settled }}
 from capped
 {%- if options.max_commands_per_batch %}
 cross join cut

@@ -41,7 +41,7 @@
     {%- endif -%}
 case
             when coalesce(last_batch_id, '') = {{ trueup._literal(found['trueup.after_batch_id']) }}
-                then {{ found['trueup.upper'] }}
+                then try_cast({{ trueup._literal(found['trueup.upper']) }} as bigint)
         end
 {%- endmacro %}
 

@@ -50,12 +50,12 @@
     {%- do trueup._require_undamaged(changelog, progress.unsealed_seq) -%}
     {%- if is_reclocked -%}
         {%- do trueup._require_no_correction_of_offsets(options) -%}
-        {%- set seen = trueup._session_name(collection, 'reclocked') -%}
-        {%- do trueup.create_session_view(seen, trueup.reclock_commands(commands, progress)) -%}
-        {%- set commands = seen -%}
+        {%- set commands = trueup.create_reclocked_view(
+            collection, commands, changelog, progress
+        ) -%}
     {%- endif -%}
     {%- set frontier = trueup.get_frontier(
-        none if is_by_select else commands, progress, is_reclocked, options,
+        none if is_by_select else commands, progress, collection if is_reclocked else none, options,
         trueup.select_upper_expr(corrections, options) if is_by_select else none
     ) -%}
     {%- do frontier.update({

@@ -24,7 +24,6 @@ def test_a_frontier_with_open_ticks_asks_for_an_eager_collection() -> None:
         "lower": 5,
         "last_batch_id": "b1",
         "settled_before": 0,
-        "settled_partitions": None,
         "null_ticks": 0,
         "last_tick": 9,
         "late_dropped": 0,
@@ -32,7 +31,7 @@ def test_a_frontier_with_open_ticks_asks_for_an_eager_collection() -> None:
     }
     for options, is_refused in ((None, True), ({"eager": True}, False)):
         trueup = in_model("files_batch", options=options, row=row)
-        call = (RELATIONS[0], row, False, trueup._options())
+        call = (RELATIONS[0], row, None, trueup._options())
         if not is_refused:
             assert trueup.get_frontier(*call) == row
             continue
@@ -62,9 +61,7 @@ def test_an_eager_batch_goes_as_far_as_the_log_unless_it_is_cut(
     trueup = in_model("files_batch", options=options, variables={"trueup_until": 340})
     progress = {"last_seq": 0, "lower": 0, "last_batch_id": None, "settled_before": None}
     sql = one_line(
-        trueup.measured_log_sql(
-            RELATIONS[0], progress, is_reclocked=False, options=trueup._options()
-        )
+        trueup.measured_log_sql(RELATIONS[0], progress, settled=None, options=trueup._options())
     )
 
     assert f" {open_upper}," in sql

@@ -15,7 +15,6 @@ FRONTIER = {
     "lower": 0,
     "last_batch_id": "b3",
     "settled_before": 9,
-    "settled_partitions": None,
     "null_ticks": 0,
     "last_tick": 9,
     "late_dropped": 0,
@@ -39,9 +38,7 @@ def progress(options: dict[str, object] | None = None) -> str:
 def log(options: dict[str, object] | None = None, **variables: object) -> str:
     trueup = in_model("files_batch", options=options, variables=variables)
     return one_line(
-        trueup.measured_log_sql(
-            RELATIONS[0], FRONTIER, is_reclocked=False, options=trueup._options()
-        )
+        trueup.measured_log_sql(RELATIONS[0], FRONTIER, settled=None, options=trueup._options())
     )
 
 
@@ -105,25 +102,21 @@ def test_without_as_of_the_first_batch_begins_at_the_smallest_tick_and_not_above
     begins = "least(0, min(_ts)) as lower"
     given = {"progress": {**FRONTIER, "last_seq": 0}, "input_upper": None}
 
-    def first(commands: str | None, options: dict[str, object], *, is_reclocked: bool) -> str:
+    def first(commands: str | None, options: dict[str, object], settled: str | None = None) -> str:
         trueup = in_model("files_batch", options=options)
         return one_line(
-            trueup.measured_log_sql(
-                commands, is_reclocked=is_reclocked, options=trueup._options(), **given
-            )
+            trueup.measured_log_sql(commands, settled=settled, options=trueup._options(), **given)
         )
 
-    assert begins in first(RELATIONS[0], {}, is_reclocked=False)
+    assert begins in first(RELATIONS[0], {})
     assert (
         "_ts >= cast(-9223372036854775808 as bigint)"
-        in first(RELATIONS[0], {"max_commands_per_batch": 5}, is_reclocked=False).partition(
-            "ticks as ("
-        )[2]
+        in first(RELATIONS[0], {"max_commands_per_batch": 5}).partition("ticks as (")[2]
     )
     assert begins not in log()
-    assert begins not in first(RELATIONS[0], {"as_of": 0}, is_reclocked=False)
-    assert begins not in first(RELATIONS[0], {}, is_reclocked=True)
-    assert begins not in first(None, {}, is_reclocked=False)
+    assert begins not in first(RELATIONS[0], {"as_of": 0})
+    assert begins not in first(RELATIONS[0], {}, "settled")
+    assert begins not in first(None, {})
 
 
 def test_the_greatest_tick_is_refused_instead_of_an_upper_that_overflows() -> None:
@@ -175,7 +168,7 @@ def get_frontier(options: dict[str, object] | None = None, **row: object) -> dic
     read = {**FRONTIER, **row}
     trueup = in_model("files_batch", options=options, row=read)
     found: dict[str, Any] = trueup.get_frontier(
-        RELATIONS[0], read, is_reclocked=False, options=trueup._options()
+        RELATIONS[0], read, reclocked=None, options=trueup._options()
     )
     return found
 

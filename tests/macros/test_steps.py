@@ -265,7 +265,7 @@ def test_every_name_with_an_underscore_that_the_models_write_is_one_of_ours() ->
         in_model("files_corrections").corrections("files"),
         in_model("files_changelog").changelog("files"),
         in_model("files_state", options=options).state("files"),
-        batch.reclock_commands(RELATIONS[0], {"lower": 5, "settled_partitions": None}),
+        batch.reclock_commands(RELATIONS[0], 5, "settled"),
         batch.select_waiting("corrections", "frontier", ["path"], SHARD),
         batch.compact_sql(changelog, ["path", *OWN], 3, 2),
     ]
