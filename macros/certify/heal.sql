@@ -85,6 +85,9 @@ using (
         _seq,
         cast(null as bigint) as _upper
     from truth
+    where {{ trueup._same_columns_expr(
+        changelog, state, trueup._update_columns(), trueup._state_columns()
+    ) }}
     union all
     select
         wrong._purged,

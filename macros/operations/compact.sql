@@ -24,10 +24,10 @@
             ~ ', up to which ' ~ changelog ~ ' is compacted already', since
         ) -%}
     {%- endif -%}
-    {%- set columns = trueup.get_columns('select * from ' ~ changelog) -%}
     {%- do trueup.require_sound_changelog(
-        changelog, trueup._key_of_collection(collection), trueup._user_columns(columns)
+        changelog, trueup._key_of_collection(collection), trueup.settle_widenings(changelog)
     ) -%}
+    {%- set columns = trueup.get_columns('select * from ' ~ changelog) -%}
     {%- do run_query(trueup.compact_sql(
         changelog, columns | map(attribute='name') | list, since, row.last_seq
     )) -%}

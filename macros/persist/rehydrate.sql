@@ -11,7 +11,7 @@
 {#- The select of the rehydrated state; with the option `rehydrate: udaf` it asks for sizes. -#}
 {% macro rehydrate_sql(changelog, unique_key) -%}
     {%- set options = trueup._options() -%}
-    {%- set columns = trueup.get_shard_columns(changelog) -%}
+    {%- set columns = trueup.settle_widenings(changelog) -%}
     {%- set error_key = {'name': '_error_key', 'type': 'string'} -%}
     {%- set keys = columns | selectattr('name', 'in', unique_key) | list + [error_key] -%}
     {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}

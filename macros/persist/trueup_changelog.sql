@@ -33,9 +33,12 @@
         {%- do trueup._report_moved(staged, options) -%}
     {%- else -%}
         {%- do trueup.require_few_retractions(collection, batch, staged, options) -%}
+        {%- set same_columns = trueup._same_columns_expr(
+            batch, target_relation, trueup._update_columns(), trueup._update_columns()
+        ) -%}
         {%- set checked_batch = trueup.select_checked_batch(
-            compiled_code, staged, target_relation, trueup._unique_key('changelog'),
-            trueup.get_shard_columns(target_relation)
+            compiled_code ~ '\nwhere ' ~ same_columns, staged, target_relation,
+            trueup._unique_key('changelog'), trueup.get_shard_columns(target_relation)
         ) -%}
         {%- call statement('main') -%}
             {{ trueup.append_batch_sql(target_relation, checked_batch, options.on_conflict) }}

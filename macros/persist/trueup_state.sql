@@ -15,7 +15,7 @@
     {%- do trueup.require_same_key(changelog, unique_key) -%}
     {%- if should_full_refresh() -%}
         {%- do trueup.require_sound_changelog(
-            changelog, unique_key, trueup.get_shard_columns(changelog)
+            changelog, unique_key, trueup.settle_widenings(changelog)
         ) -%}
         {%- set rehydrated = trueup.rehydrate_sql(changelog, unique_key) -%}
         {%- call statement('main') -%}
@@ -35,7 +35,8 @@
             {%- set tail = trueup.get_tail_keys(collection, changelog, unique_key, position) -%}
             {%- call statement('main') -%}
                 {{ trueup.apply_updates_sql(
-                    target_relation, net_updates, unique_key, tail.key_range, tail.key_filter
+                    target_relation, changelog, net_updates, unique_key, tail.key_range,
+                    tail.key_filter
                 ) }}
             {%- endcall -%}
             {%- do trueup._report('applied batch ' ~ position.last_seq) -%}

@@ -82,7 +82,7 @@
     then this one makes nothing, and the property says so.
 -#}
 {% macro create_lost_state(changelog, state, unique_key) -%}
-    {%- set columns = trueup.get_shard_columns(changelog) -%}
+    {%- set columns = trueup.settle_widenings(changelog) -%}
     {%- do trueup.require_sound_changelog(changelog, unique_key, columns) -%}
     {%- do trueup._create_sibling(
         state, trueup.unapplied_state_sql(changelog, unique_key, columns),

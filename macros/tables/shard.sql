@@ -60,7 +60,7 @@
 {% macro create_state(changelog, state, unique_key) -%}
     {%- if load_relation(state) is none -%}
         {%- do trueup.require_sound_changelog(
-            changelog, unique_key, trueup.get_shard_columns(changelog)
+            changelog, unique_key, trueup.settle_widenings(changelog)
         ) -%}
         {%- do trueup._create_sibling(state, trueup.rehydrate_sql(changelog, unique_key)) -%}
     {%- endif -%}

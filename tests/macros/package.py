@@ -179,6 +179,8 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
     full_refresh: bool = False,
     selected: Collection[str] | None = None,
     command: str = "run",
+    queries: Callable[[str], object] | None = None,
+    invocation_id: str = "1b5f",
     **config: object,
 ) -> Package:
     """Give the macros as the model `name` sees them.
@@ -197,6 +199,8 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
         full_refresh: Whether dbt runs with `--full-refresh`.
         selected: Names of the models that dbt runs; None for all that it knows.
         command: What dbt was asked to do.
+        queries: What answers every query, by its SQL; None for the two above.
+        invocation_id: What dbt calls the run.
         config: Other configs of the model.
     """
     if unique_key is not None:
@@ -226,7 +230,7 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
             "execute": execute,
             "flags": SimpleNamespace(WHICH=command),
             "graph": {"nodes": known},
-            "invocation_id": "1b5f",
+            "invocation_id": invocation_id,
             "load_relation": _query if tables is None else _Tables(tables),
             "local_md5": lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
             "model": SimpleNamespace(name=name, package_name=package, columns=VALUES),
@@ -239,7 +243,8 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
             "return": _return,
             "run_hooks": lambda _: "",
             "run_started_at": dt.datetime(2026, 1, 31, tzinfo=dt.timezone.utc),
-            "run_query": _query if columns is None and row is None else _Answer(columns, row),
+            "run_query": queries
+            or (_query if columns is None and row is None else _Answer(columns, row)),
             "selected_resources": list(nodes_selected),
             "should_full_refresh": lambda: full_refresh,
             "statement": _query,

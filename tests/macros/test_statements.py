@@ -231,7 +231,9 @@ def test_an_append_is_refused_where_the_number_of_the_batch_is_taken() -> None:
 
 
 def test_an_apply_joins_every_column_of_the_identity_null_safe() -> None:
-    sql = in_model("files_state").apply_updates_sql("lake.files_state", "select 1", ["a", "b"])
+    sql = in_model("files_state").apply_updates_sql(
+        "lake.files_state", "lake.files_changelog", "select 1", ["a", "b"]
+    )
 
     for column in ("a", "b", "_error_key"):
         assert f"state.`{column}` <=> net.`{column}`" in sql

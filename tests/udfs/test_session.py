@@ -134,7 +134,9 @@ def test_an_apply_that_has_lost_to_a_rewrite_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trueup = in_model("files_state")
-    apply = str(trueup.apply_updates_sql("s.files_state", "select 1", ["path"]))
+    apply = str(
+        trueup.apply_updates_sql("s.files_state", "s.files_changelog", "select 1", ["path"])
+    )
     columns = [column("path", "string")]
     heal = str(trueup.heal_sql("s.files_state", "s.files_changelog", ["path"], columns, 1, [7]))
     missing = f"org.apache.iceberg.exceptions.{REWRITTEN}: [a.parquet]"
