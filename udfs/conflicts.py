@@ -24,6 +24,7 @@ REPEATS = 3
 CONFLICTS = (
     "ValidationException: Found conflicting files",
     REWRITTEN,
+    "ValidationException: Cannot determine history between",
     "org.apache.iceberg.exceptions.CommitFailedException",
     "AlreadyExistsException: Table was created concurrently",
     "AlreadyExistsException: View was updated concurrently",
@@ -48,6 +49,13 @@ LOST = (
     (
         re.compile(r"\bmerge into (\S+) as state\b"),
         "state moved: another run wrote to {} at the same moment; nothing is applied; run again",
+    ),
+    (
+        re.compile(r"\bdelete from (\S+) where _batch_id\b"),
+        (
+            "upper mismatch: another run came first, and staged a batch in {} at the same moment;"
+            " nothing of this one is written; run again"
+        ),
     ),
     (
         re.compile(r"\bcreate (?:or replace )?(?:table|view) (?:if not exists )?(\S+)"),

@@ -33,7 +33,7 @@
 
     {%- set note = trueup.get_log_note(collection, shard, options) -%}
     {%- set leftover = frontier.leftover_batch_id -%}
-    {%- if leftover is not none and leftover == trueup._var('trueup_approve') -%}
+    {%- if leftover is not none and trueup.is_approved(shard.batch, leftover) -%}
         {%- do trueup._no_op('batch ' ~ leftover ~ ' was staged before, and is approved') -%}
     {%- elif trueup._has_nothing_to_write(frontier) -%}
         {%- if leftover is not none and frontier.is_leftover_read_only -%}

@@ -4,6 +4,7 @@
 -#}
 {% materialization trueup_commands, adapter='spark' %}
     {%- set target_relation = this.incorporate(type='view') -%}
+    {%- do trueup._require_whole_run() -%}
     {%- set unique_key = trueup._unique_key('commands') -%}
 
     {{ run_hooks(pre_hooks) }}

@@ -131,7 +131,7 @@
 
 
 {#-
-    The value of a var of trueup, checked: the tick of `trueup_until`, the batch of
+    The value of a var of trueup, checked: the tick of `trueup_until`, the plan of
     `trueup_approve`, or the switch of another.
 -#}
 {% macro _var(name) -%}
@@ -142,7 +142,7 @@
         {%- endif -%}
     {%- elif name == 'trueup_approve' -%}
         {%- if value is not none and value is not string -%}
-            {%- do trueup._refuse('Var `' ~ name ~ '`', 'the `_batch_id` of a staged batch', value) -%}
+            {%- do trueup._refuse('Var `' ~ name ~ '`', 'the plan of a staged batch, such as plan-0123456789abcdef', value) -%}
         {%- endif -%}
     {%- elif value is not boolean -%}
         {%- do trueup._refuse('Var `' ~ name ~ '`', 'true or false', value) -%}

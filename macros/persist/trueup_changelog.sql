@@ -21,16 +21,13 @@
         {%- do trueup._no_op('nothing to append') -%}
     {%- elif trueup._var('trueup_read_only') -%}
         {%- do trueup._no_op('read only: batch ' ~ staged.seq ~ ' is staged, not appended') -%}
-    {%- elif trueup._is_of_another_run(collection, staged) and not staged.is_from_now -%}
-        {%- do trueup._no_op(
-            'nothing to append: another run staged batch ' ~ staged.seq ~ ', and this one nothing'
-        ) -%}
+    {%- elif trueup._is_of_another_run(collection, batch, staged) -%}
+        {%- do trueup._leave_to_another_run(staged, options) -%}
     {%- elif staged.mismatch and options.on_conflict == 'skip' -%}
         {%- do trueup._no_op('skipped: ' ~ staged.mismatch) -%}
     {%- elif staged.mismatch -%}
+        {%- do trueup.discard_lost_batch(batch, staged) -%}
         {%- do exceptions.raise_compiler_error(staged.mismatch) -%}
-    {%- elif trueup._is_of_another_run(collection, staged) -%}
-        {%- do trueup._report_moved(staged, options) -%}
     {%- else -%}
         {%- do trueup.require_few_retractions(collection, batch, staged, options) -%}
         {%- set same_columns = trueup._same_columns_expr(
@@ -41,10 +38,11 @@
             trueup._unique_key('changelog'), trueup.get_shard_columns(target_relation)
         ) -%}
         {%- call statement('main') -%}
-            {{ trueup.append_batch_sql(target_relation, checked_batch, options.on_conflict) }}
+            {#- What becomes of a lost race is said below, once its batch is thrown away. -#}
+            {{ trueup.append_batch_sql(target_relation, checked_batch, on_conflict='skip') }}
         {%- endcall -%}
         {%- if not trueup.is_appended(target_relation, staged.batch_id) -%}
-            {%- do trueup._report_lost(staged, options) -%}
+            {%- do trueup._report_lost(batch, staged, options) -%}
         {%- else -%}
             {%- do trueup._report(
                 'batch ' ~ staged.seq ~ ': ' ~ staged.updates_staged ~ ' updates, upper '
@@ -66,11 +64,12 @@
     stage, or another run has replaced its batch. Such a batch is left to the run that staged it. A run
     of the changelog without the batch appends what is staged.
 -#}
-{% macro _is_of_another_run(collection, staged) -%}
+{% macro _is_of_another_run(collection, batch, staged) -%}
     {%- set batch_model = 'model.' ~ model.package_name ~ '.' ~ collection ~ '_batch' -%}
     {{ return(
         batch_model in selected_resources
-        and staged.batch_id not in [invocation_id, trueup._var('trueup_approve')]
+        and staged.batch_id != invocation_id
+        and not trueup.is_approved(batch, staged.batch_id)
     ) }}
 {%- endmacro %}
 
@@ -166,23 +165,41 @@ where _kind = 'progress' and _batch_id = {{ trueup._literal(batch_id) }}
 {%- endmacro %}
 
 
-{#- Says that another run has staged a batch meanwhile: an error, unless `on_conflict` skips it. -#}
-{% macro _report_moved(staged, options) -%}
+{#-
+    Leaves a batch to the run that staged it. If that was after this run began, it may have replaced the
+    batch of this run: that is an error, unless the option `on_conflict` skips it.
+-#}
+{% macro _leave_to_another_run(staged, options) -%}
     {%- set message = 'batch moved: another run staged batch ' ~ staged.seq
         ~ ' after this run began; nothing is appended' -%}
-    {%- if options.on_conflict == 'fail' -%}
+    {%- if not staged.is_from_now -%}
+        {%- do trueup._no_op(
+            'nothing to append: another run staged batch ' ~ staged.seq ~ ', and this one nothing'
+        ) -%}
+    {%- elif options.on_conflict == 'fail' -%}
         {%- do exceptions.raise_compiler_error(message ~ '; run again') -%}
+    {%- else -%}
+        {%- do trueup._no_op('skipped: ' ~ message) -%}
     {%- endif -%}
-    {%- do trueup._no_op('skipped: ' ~ message) -%}
 {%- endmacro %}
 
 
 {#- Says that another run came first: an error, unless the option `on_conflict` skips it. -#}
-{% macro _report_lost(staged, options) -%}
+{% macro _report_lost(batch, staged, options) -%}
+    {%- do trueup.discard_lost_batch(batch, staged) -%}
     {%- set message = 'upper mismatch: another run came before batch ' ~ staged.seq
         ~ ' was appended; nothing of it is written' -%}
     {%- if options.on_conflict == 'fail' -%}
         {%- do exceptions.raise_compiler_error(message ~ '; run again') -%}
     {%- endif -%}
     {%- do trueup._report('skipped: ' ~ message) -%}
+{%- endmacro %}
+
+
+{#-
+    Throws away a batch that was lost to another run: nobody can append it any more. `dbt retry`
+    repeats the append alone, and then has nothing to append. What another run has staged since stays.
+-#}
+{% macro discard_lost_batch(batch, staged) -%}
+    {%- do run_query(trueup.unstage_sql(batch, staged.batch_id)) -%}
 {%- endmacro %}

@@ -1,4 +1,5 @@
 {{ config(materialized='view') }}
+{%- do trueup._require_whole_run() %}
 {%- set demo = ['files'] if project_name == 'trueup' else [] %}
 {%- set collections = var('trueup_collections', demo) %}
 

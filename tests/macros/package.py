@@ -181,6 +181,7 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
     command: str = "run",
     queries: Callable[[str], object] | None = None,
     invocation_id: str = "1b5f",
+    arguments: Mapping[str, object] | None = None,
     **config: object,
 ) -> Package:
     """Give the macros as the model `name` sees them.
@@ -201,6 +202,7 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
         command: What dbt was asked to do.
         queries: What answers every query, by its SQL; None for the two above.
         invocation_id: What dbt calls the run.
+        arguments: The flags and arguments that it was given.
         config: Other configs of the model.
     """
     if unique_key is not None:
@@ -231,6 +233,7 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
             "flags": SimpleNamespace(WHICH=command),
             "graph": {"nodes": known},
             "invocation_id": invocation_id,
+            "invocation_args_dict": dict(arguments or {}),
             "load_relation": _query if tables is None else _Tables(tables),
             "local_md5": lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
             "model": SimpleNamespace(name=name, package_name=package, columns=VALUES),
