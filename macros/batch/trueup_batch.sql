@@ -17,6 +17,10 @@
     {%- endif -%}
     {%- set corrections = trueup._corrections_of(collection, options) if not is_rebase else none -%}
     {#- Bad settings are refused before anything is touched. -#}
+    {%- do trueup._require_not_deferred(
+        collection,
+        [trueup._source_role(collection)] + (['corrections'] if corrections else [])
+    ) -%}
     {%- do trueup._file_format() -%}
     {%- do trueup._var('trueup_until') -%}
     {%- do trueup._var('trueup_read_only') -%}

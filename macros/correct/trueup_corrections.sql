@@ -8,6 +8,7 @@
     {%- set collection = trueup._collection_of('corrections') -%}
     {%- set options = trueup._options(collection) -%}
     {%- set is_by_select = trueup._is_by_select(collection) -%}
+    {%- do trueup._require_not_deferred(collection, [trueup._source_role(collection)]) -%}
     {%- set is_rebase = should_full_refresh() and trueup._var('trueup_rebase') -%}
     {%- if is_rebase and is_by_select -%}
         {%- do trueup._require_whole_rebase(collection) -%}

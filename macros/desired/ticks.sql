@@ -23,7 +23,7 @@
     {%- endif -%}
     {%- set uppers = [] -%}
     {%- for collection in options.of -%}
-        {%- set state = trueup._sibling(collection, 'state') -%}
+        {%- set state = trueup.get_input_state(collection) -%}
         {%- do trueup._require_made(collection, state, by='state') -%}
         {%- do uppers.append(
             'select coalesce(max(_upper), 0) as upper from ' ~ state ~ " where _kind = 'progress'"

@@ -7,6 +7,7 @@
     {%- set options = trueup._options(collection) -%}
     {%- set target_relation = this.incorporate(type='table') -%}
     {%- set batch = trueup._sibling(collection, 'batch') -%}
+    {%- do trueup._require_not_deferred(collection, ['batch']) -%}
     {%- if should_full_refresh() -%}
         {%- do trueup._require_rebase(collection) -%}
     {%- endif -%}

@@ -8,6 +8,7 @@
     {%- set collection = trueup._collection_of('state') -%}
     {%- set target_relation = this.incorporate(type='table') -%}
     {%- set changelog = trueup._sibling(collection, 'changelog') -%}
+    {%- do trueup._require_not_deferred(collection, ['changelog']) -%}
 
     {{ run_hooks(pre_hooks) }}
 

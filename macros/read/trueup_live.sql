@@ -6,6 +6,7 @@
     {%- set target_relation = this.incorporate(type='view') -%}
     {%- set commands = trueup._sibling(collection, 'commands') -%}
     {%- set changelog = trueup._sibling(collection, 'changelog') -%}
+    {%- do trueup._require_not_deferred(collection, ['commands', 'state']) -%}
     {%- do trueup._require_made(collection, changelog, by='batch') -%}
     {%- set described = trueup.get_columns('select * from ' ~ commands) -%}
     {%- set extras = trueup._extras(described) -%}

@@ -147,10 +147,12 @@ class Relation:
         """Give the same relation."""
         return self
 
-    def __str__(self) -> str:
+    def render(self) -> str:
         """Write it in SQL."""
         parts = (self.database, self.schema, self.identifier)
         return ".".join(part for part in parts if part)
+
+    __str__ = render
 
 
 def node(name: str, **changed: str | None) -> dict[str, str | None]:
@@ -242,7 +244,7 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
             ),
             "noop_statement": told.of("no-op"),
             "persist_docs": told.of("docs"),
-            "ref": lambda model: f"lake.{model}",
+            "ref": lambda model: Relation(None, "lake", model),
             "return": _return,
             "run_hooks": lambda _: "",
             "run_started_at": dt.datetime(2026, 1, 31, tzinfo=dt.timezone.utc),
