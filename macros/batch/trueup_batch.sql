@@ -22,6 +22,7 @@
         [trueup._source_role(collection)] + (['corrections'] if corrections else [])
     ) -%}
     {%- do trueup._file_format() -%}
+    {%- do trueup._given_properties() -%}
     {%- do trueup._var('trueup_until') -%}
     {%- do trueup._var('trueup_read_only') -%}
     {%- do trueup._var('trueup_approve') -%}

@@ -33,6 +33,7 @@
             {%- set net_updates = trueup.get_net_updates(
                 collection, changelog, unique_key, position, compiled_code
             ) -%}
+            {%- do trueup.get_isolated_properties(target_relation) -%}
             {%- set tail = trueup.get_tail_keys(collection, changelog, unique_key, position) -%}
             {%- call statement('main') -%}
                 {{ trueup.apply_updates_sql(

@@ -329,6 +329,9 @@ class _Answer:
         if sql.startswith("describe query "):
             return _query(sql) if self.columns is None else list(self.columns.items())
         if sql.startswith("show tblproperties"):
+            if "'" not in sql:
+                rows = [_Row({"key": name, "value": value}) for name, value in PROPERTIES.items()]
+                return SimpleNamespace(rows=rows)
             name = sql.split("'")[1]
             return SimpleNamespace(rows=[_Row({"key": name, "value": PROPERTIES[name]})])
         return _query(sql) if self.row is None else SimpleNamespace(rows=[_Row(self.row)])

@@ -68,7 +68,43 @@ def test_a_delta_table_has_deltas_own_properties() -> None:
     sql = create(in_model("files_state", file_format="delta"))
 
     assert " using delta " in sql
-    assert properties(sql) == {"delta.enableDeletionVectors": "true"}
+    assert properties(sql) == {
+        "delta.enableDeletionVectors": "true",
+        "delta.isolationLevel": "Serializable",
+    }
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"write.merge.isolation-level": "snapshot"},
+        {"write.delete.isolation-level": "snapshot"},
+        {"write.update.isolation-level": "none"},
+        {"delta.isolationLevel": "WriteSerializable"},
+    ],
+)
+def test_a_table_property_that_weakens_the_protocol_is_refused(given: dict[str, str]) -> None:
+    must, got, next_step = refused(create, in_model("files_state", tblproperties=given))
+
+    assert must.startswith("Config `tblproperties` of files_state must be with the isolation level")
+    ((name, value),) = given.items()
+    assert got == f"Got: {name} = {value}"
+    assert next_step == "Leave the property out."
+
+
+def test_a_table_property_of_ours_is_not_the_users_to_set() -> None:
+    given = {"trueup.unique_key": "`k`"}
+    assert refused(create, in_model("files_state", tblproperties=given))[1] == (
+        "Got: trueup.unique_key"
+    )
+
+
+def test_the_isolation_level_may_be_said_as_it_is() -> None:
+    given = {"write.merge.isolation-level": "SERIALIZABLE"}
+    found = properties(create(in_model("files_state", tblproperties=given)))
+
+    assert found.items() >= given.items()
+    assert found["write.delete.isolation-level"] == "serializable"
 
 
 def test_table_properties_of_the_config_win_over_ours() -> None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from dbt_trueup import conflicts, plugins
 from dbt_trueup.conflicts import REPEATS, REWRITTEN, LostRaceError, lost_race, may_be_skipped
-from dbt_trueup.session import JavaMissingError, prepare, require_java
+from dbt_trueup.session import JavaMissingError, prepare, require_java, warn_of_caches
 from pyspark.sql import SparkSession
 
-from tests.macros.package import column, in_model
+from tests.macros.package import ROOT, column, in_model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,6 +94,30 @@ def test_the_folder_of_a_catalog_in_a_file_is_made(path: Path) -> None:
     fake_java(path, 'openjdk version "17"')
     prepare({"spark.sql.catalog.lake.uri": f"jdbc:sqlite:{path}/new/catalog.db?busy_timeout=1"})
     assert (path / "new").is_dir()
+
+
+LAKE = {"spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog"}
+
+
+@pytest.mark.parametrize("says", [{}, {"spark.sql.catalog.lake.cache-enabled": "true"}])
+def test_a_catalog_that_caches_tables_is_warned_of_at_the_start(says: dict[str, str]) -> None:
+    with pytest.warns(RuntimeWarning, match=r"set spark\.sql\.catalog\.lake\.cache-enabled to false"):
+        warn_of_caches({**LAKE, **says})
+
+
+def test_a_catalog_that_caches_nothing_is_not_warned_of(recwarn: pytest.WarningsRecorder) -> None:
+    warn_of_caches({**LAKE, "spark.sql.catalog.lake.cache-enabled": "false"})
+    warn_of_caches({"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.DeltaCatalog"})
+    assert not recwarn.list
+
+
+def test_every_example_profile_turns_the_cache_of_its_catalog_off() -> None:
+    text = (ROOT / "profiles.yml.example").read_text()
+    lines = [line.strip(" #") for line in text.splitlines()]
+    catalogs = [line.partition(":")[0] for line in lines if "iceberg.spark.SparkCatalog" in line]
+    assert len(catalogs) > 1
+    for name in set(catalogs):
+        assert lines.count(f'{name}.cache-enabled: "false"') == catalogs.count(name)
 
 
 @pytest.mark.usefixtures("path")
