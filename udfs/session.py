@@ -84,7 +84,7 @@ def prepare(settings: Mapping[str, str]) -> None:
 
 
 def warn_of_caches(settings: Mapping[str, str]) -> None:
-    """Warn of each Iceberg catalog that keeps tables: it may not see the commits of other processes.
+    """Warn of each Iceberg catalog that caches tables, and so may not see what others commit.
 
     Args:
         settings: The settings of a Spark session.
