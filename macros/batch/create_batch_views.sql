@@ -32,10 +32,11 @@
         ),
         shard, values, options
     ) -%}
-    {%- do trueup.create_session_view(
-        trueup._session_name(collection, 'steps'),
-        trueup.digest_steps(steps, shard.unique_key, columns)
-    ) -%}
+    {%- set steps = trueup.digest_steps(steps, shard.unique_key, columns) -%}
+    {%- if trueup._folds_by_udaf(options) -%}
+        {%- set steps = trueup.encode_steps(steps, shard.unique_key, columns) -%}
+    {%- endif -%}
+    {%- do trueup.create_session_view(trueup._session_name(collection, 'steps'), steps) -%}
     {%- if options.eager -%}
         {%- do trueup.create_session_view(trueup._session_name(collection, 'provisional'),
             trueup.select_provisional(shard.changelog, frontier, shard.unique_key, columns)

@@ -47,9 +47,19 @@
         {%- do trueup._no_op(trueup._idle_message(frontier, note)) -%}
     {%- else -%}
         {%- do run_query(trueup.declare_frontier_sql(collection, frontier)) -%}
+        {%- set select = compiled_code -%}
+        {%- set leaves_open = frontier.open_upper > frontier.upper -%}
+        {%- set cannot_fold = leaves_open and trueup._folds_by_udaf(options)
+            and not trueup._has_aggregate('trueup_provisional') -%}
+        {%- if trueup._folds_by_udaf(options) and (cannot_fold or not leaves_open) -%}
+            {#- There is nothing to fold in Python, or no Python. -#}
+            {%- do options.update({'fold': 'native'}) -%}
+            {%- set identity = shard.unique_key + ['_error_key'] -%}
+            {%- set select = trueup.select_batch(collection, identity, options) -%}
+        {%- endif -%}
         {%- do trueup.create_batch_views(collection, shard, corrections, options) -%}
         {%- call statement('main') -%}
-            {{ trueup.create_table_sql(target_relation, compiled_code, replace=true) }}
+            {{ trueup.create_table_sql(target_relation, select, replace=true) }}
         {%- endcall -%}
         {%- do trueup.drop_kept_steps(shard.extras) -%}
         {%- if frontier.upper == frontier.lower
@@ -63,6 +73,7 @@
         {%- else -%}
             {%- do trueup._report(
                 'batch ' ~ frontier.seq ~ ' [' ~ frontier.lower ~ ', ' ~ frontier.upper ~ ')'
+                ~ ('; folded natively: the session has no Python aggregates' if cannot_fold else '')
                 ~ ('; ' ~ note if note)
             ) -%}
         {%- endif -%}

@@ -12,6 +12,7 @@
         'as_of': {'default': none, 'allowed': 'integer'},
         'eager': {'default': false, 'allowed': 'boolean', 'of': 'commands'},
         'errors': {'default': 'keep', 'allowed': ['keep', 'fail'], 'of': 'commands'},
+        'fold': {'default': 'udaf', 'allowed': ['udaf', 'native'], 'of': 'commands'},
         'inline_errors': {'default': none, 'allowed': 'name', 'of': 'commands'},
         'input_upper': {'default': none, 'allowed': 'expression', 'of': 'commands'},
         'late': {'default': 'drop', 'allowed': ['drop', 'correct', 'fail'], 'of': 'commands'},

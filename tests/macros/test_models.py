@@ -159,6 +159,21 @@ def test_a_batch_folds_emits_and_summarizes_in_this_sequence() -> None:
     assert ",\n\n".join(str(part) for part in parts) in render("files_batch", trueup)
 
 
+def test_the_python_aggregate_folds_the_open_ticks_of_an_eager_batch_alone() -> None:
+    def batch(**options: object) -> str:
+        return one_line(render("files_batch", in_model("files_batch", options=options)))
+
+    by_udaf = batch(eager=True)
+    open_from = f"_ts >= {in_model('files_batch')._session_name('files', 'frontier')}.upper"
+
+    arguments = "_step_key, _value_bytes, _ts, _command_place, _is_emitted"
+    assert f"select trueup_provisional( {arguments} )" in by_udaf
+    assert f"from ranked where _step = 2 and {open_from}" in by_udaf
+    assert by_udaf == batch(eager=True, fold="udaf")
+    assert "trueup_provisional" not in batch(eager=True, fold="native")
+    assert batch() == batch(fold="native")
+
+
 TERMS = {
     "hash": ["_order", "_hash", "_value"],
     "fail": ["_order", "_hash", "_value"],
