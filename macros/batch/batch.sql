@@ -54,7 +54,7 @@ steps as (
 ) }},
 
 {{ trueup.summarize_batch(
-    frontier=frontier, state=state, identity=identity, options=options
+    frontier=frontier, state=state, identity=identity, options=options, changelog=changelog
 ) }},
 
 {{ trueup.certify_batch(changelog=changelog, last_seq=frontier ~ '.seq - 1') }},

@@ -2,7 +2,7 @@
     The CTE `progress`: the one progress row of the batch, with its statistics. It checks that the
     state which the priors came from is exactly the one that the batch was minted on.
 -#}
-{% macro summarize_batch(frontier, state, identity, options) -%}
+{% macro summarize_batch(frontier, state, identity, options, changelog=none) -%}
 transitions as (
 
     select
@@ -57,6 +57,19 @@ counts as (
 staged_updates as (
 
     select count(*) as updates_staged, coalesce(sum(_diff), 0) as records_staged from updates
+
+),
+
+-- Rule: a batch that settles no tick settles no offset, whatever it writes of open ones.
+last_partitions as (
+
+    select any_value(transform(_statistics.partitions, _each -> named_struct(
+        '_partition', _each._partition,
+        'first_offset', cast(null as bigint),
+        'next_offset', _each.next_offset
+    ))) as partitions
+    from {{ changelog }}
+    where _kind = 'progress' and _seq = {{ frontier }}.seq - 1
 
 ),
 
@@ -125,7 +138,12 @@ progress as (
             'open_upper', {{ frontier }}.open_upper,
             'since', {{ frontier }}.since,
             'definition', {{ frontier }}.definition,
-            'partitions', {{ frontier }}.partitions,
+            'partitions', {% if options.eager -%}
+            if({{ frontier }}.upper > {{ frontier }}.lower, {{ frontier }}.partitions,
+                last_partitions.partitions)
+            {%- else -%}
+            {{ frontier }}.partitions
+            {%- endif %},
             'read_only', {{ trueup._var('trueup_read_only') | lower }},
             'minted_at', {{ frontier }}.minted_at,
             'committed_at', cast(null as timestamp)
@@ -134,6 +152,7 @@ progress as (
     cross join applied
     {%- if options.eager %}
     cross join staged_updates
+    cross join last_partitions
     {%- endif %}
 
 )

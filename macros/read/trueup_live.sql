@@ -10,12 +10,6 @@
     {%- do trueup._require_made(collection, changelog, by='batch') -%}
     {%- set described = trueup.get_columns('select * from ' ~ commands) -%}
     {%- set extras = trueup._extras(described) -%}
-    {%- if '_offset' in extras -%}
-        {%- do trueup._refuse(
-            model.name, 'of a collection whose log has ticks', 'a log that is reclocked',
-            'Every command that has come is settled by the next batch: there is nothing ahead.'
-        ) -%}
-    {%- endif -%}
 
     {{ run_hooks(pre_hooks) }}
 

@@ -203,15 +203,18 @@ def live(**given: Any) -> Package:
     return in_model("files_live", graph=graph, **given)
 
 
-def test_there_is_nothing_to_look_ahead_of_before_a_batch_and_without_ticks() -> None:
+def test_there_is_nothing_to_look_ahead_of_before_a_batch() -> None:
     must, _, next_step = refused(live(tables=()).materialization_trueup_live_spark)
     assert must.startswith("files_live must be run after files_batch has made")
     assert next_step == "Run: dbt run -s files_batch+"
 
-    trueup = live(tables=TABLES, columns=OFFSETS)
-    must, got, _ = refused(trueup.materialization_trueup_live_spark)
-    assert must == "files_live must be of a collection whose log has ticks."
-    assert got == "Got: a log that is reclocked"
+
+def test_looking_ahead_of_a_log_without_ticks_reads_what_is_settled_when_the_view_is_read() -> None:
+    sql = look_ahead(extras=("_partition", "_offset"))
+
+    assert f"left join {CHANGELOG} as progress on progress._kind = 'progress'" in sql
+    assert "from commands_ahead where _ts >=" in sql
+    assert "commands_ahead" not in look_ahead()
 
 
 def compacting(row: dict[str, object] | None = None, **given: Any) -> Package:
