@@ -28,27 +28,31 @@
 {#- Drops the table that `carry_values` has written, if it did. -#}
 {% macro drop_kept_steps(extras) -%}
     {%- if trueup._carries_values(extras) -%}
-        {%- do run_query(trueup._drop_steps_sql(trueup._kept_steps())) -%}
+        {%- do run_query(
+            trueup.drop_table_sql(trueup._kept_steps(), trueup._file_format())
+        ) -%}
     {%- endif -%}
 {%- endmacro %}
 
 
 {#-
     Drops the tables of steps that runs which failed or were killed have left, a day after they began:
-    no statement takes so long.
+    no statement takes so long. `made` is the table that they made them for, the model's own with none.
 -#}
-{% macro drop_left_steps() -%}
-    {%- set kept = this.identifier ~ '__kept_' -%}
+{% macro drop_left_steps(made=none, file_format=none) -%}
+    {%- set made = made or this -%}
+    {%- set kept = made.identifier ~ '__kept_' -%}
     {%- set form = modules.re.escape(kept | lower) ~ '(\\d{14})_[0-9a-f]{8}' -%}
     {%- set yesterday = run_started_at - modules.datetime.timedelta(days=1) -%}
     {%- set found = run_query(
-        'show tables in ' ~ this.without_identifier() ~ ' like ' ~ trueup._literal(kept ~ '*')
+        'show tables in ' ~ made.without_identifier() ~ ' like ' ~ trueup._literal(kept ~ '*')
     ) -%}
     {%- for row in found.rows -%}
         {%- set name = modules.re.fullmatch(form, row[1] | lower) -%}
         {%- if name and name.group(1) < yesterday.strftime('%Y%m%d%H%M%S') -%}
-            {%- do run_query(trueup._drop_steps_sql(
-                api.Relation.create(schema=this.schema, identifier=row[1])
+            {%- do run_query(trueup.drop_table_sql(
+                api.Relation.create(schema=made.schema, identifier=row[1]),
+                file_format or trueup._file_format()
             )) -%}
         {%- endif -%}
     {%- endfor -%}
@@ -65,15 +69,6 @@
         identifier=this.identifier ~ '__kept_' ~ run_started_at.strftime('%Y%m%d%H%M%S') ~ '_'
             ~ invocation_id[:8]
     )) }}
-{%- endmacro %}
-
-
-{#- The statement that drops such a table; without `purge` Iceberg would keep its files. -#}
-{% macro _drop_steps_sql(relation) -%}
-    {{ return(
-        'drop table if exists ' ~ relation
-        ~ (' purge' if trueup._file_format() == 'iceberg' else '')
-    ) }}
 {%- endmacro %}
 
 

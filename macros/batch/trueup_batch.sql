@@ -32,9 +32,12 @@
     {%- if corrections -%}
         {%- do trueup._require_made(collection, corrections, by='corrections') -%}
     {%- endif -%}
-    {%- set comparison = trueup.get_comparison(corrections) if is_by_select else none -%}
+    {%- set comparison = trueup.get_comparison(corrections) if corrections else none -%}
     {%- set shard = trueup.prepare_shard(collection, 'batch', options, corrections, is_rebase) -%}
     {%- set frontier = shard.frontier -%}
+    {%- if corrections and not is_by_select -%}
+        {%- do trueup.settle_what_was_compared(frontier, comparison) -%}
+    {%- endif -%}
 
     {%- set note = trueup.get_log_note(collection, shard, options) -%}
     {%- set leftover = frontier.leftover_batch_id -%}
@@ -100,6 +103,7 @@
 
 {#- The statement that removes one staged batch; a batch that another run has staged since stays. -#}
 {% macro unstage_sql(batch, batch_id) -%}
+{{ trueup._mark('discard') }}
 delete from {{ batch }} where _batch_id = {{ trueup._literal(batch_id) }}
 {%- endmacro %}
 

@@ -61,7 +61,8 @@ raise_error(
         'state moved: it was verified at batch {{ seq }}, which it is not at any more; nothing is healed,'
         ' run again'
     )
-    {%- endset %}
+    {%- endset -%}
+{{ trueup._mark('heal') }}
 merge into {{ state }} as state
 using (
     with

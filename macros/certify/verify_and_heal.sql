@@ -32,7 +32,7 @@
     ), replace=true, own_properties=trueup._no_comparison())) -%}
     {%- if is_restored -%}
         {%- do run_query(
-            'insert overwrite ' ~ shard.state ~ ' by name\n'
+            trueup._mark('rebuild') ~ '\ninsert overwrite ' ~ shard.state ~ ' by name\n'
             ~ trueup.rehydrate_sql(shard.changelog, shard.unique_key)
         ) -%}
         {{ return('the state was made anew, its progress row was not that of batch '

@@ -16,6 +16,7 @@
     {%- do trueup._require_user_columns((columns | reverse | list)[:-own_count]) -%}
 
     {%- call statement('main') -%}
+        {{ trueup._mark('create') }}
         {{ get_create_view_as_sql(target_relation, sql) }}
     {%- endcall -%}
 

@@ -63,11 +63,10 @@
 -#}
 {% macro compare(collection, shard, columns, corrections, options, keeps_edits=none) -%}
     {%- set frontier = shard.frontier -%}
-    {%- set properties = {} -%}
     {%- if shard.is_by_select -%}
         {%- do trueup.set_tick(frontier, options) -%}
-        {%- do properties.update(trueup._comparison_properties(frontier)) -%}
     {%- endif -%}
+    {%- set properties = trueup._comparison_properties(frontier) -%}
     {%- do run_query(trueup.declare_frontier_sql(collection, frontier)) -%}
     {%- do trueup.create_persisted_view(
         collection, shard, trueup._value_names(columns, shard.unique_key), options

@@ -60,6 +60,7 @@ case
 {% macro _comparison_properties(frontier) -%}
     {{ return({
         'trueup.after_batch_id': frontier.last_batch_id or '',
+        'trueup.commands_settled': frontier.commands_settled,
         'trueup.compared_by': invocation_id,
         'trueup.upper': frontier.upper,
     }) }}

@@ -70,6 +70,7 @@ where _kind = 'progress'
 {% macro compact_sql(changelog, columns, since, last_seq) -%}
     {%- set content = columns | reject('in', trueup._update_columns()) | list -%}
     {%- set row = trueup._column_list(content) -%}
+{{ trueup._mark('compact') }}
 merge into {{ changelog }} as shard
 using (
     with

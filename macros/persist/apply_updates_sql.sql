@@ -19,6 +19,7 @@ raise_error(concat(
         ', which is no longer what the state holds; nothing is applied, run again'
     ))
     {%- endset -%}
+{{ trueup._mark('apply') }}
 merge into {{ state }} as state
 using (
     {%- if of_net %}

@@ -14,6 +14,7 @@
     {{ run_hooks(pre_hooks) }}
 
     {%- call statement('main') -%}
+{{ trueup._mark('create') }}
 create or replace view {{ target_relation }} as
 {{ trueup.look_ahead(
     commands, trueup._sibling(collection, 'state'), changelog, unique_key,

@@ -9,6 +9,7 @@
     {%- set properties = trueup._table_properties()[file_format] -%}
     {%- do properties.update(own_properties or {}) -%}
     {%- do properties.update(trueup._given_properties()) -%}
+{{ trueup._mark('create') }}
 create {{ 'or replace table' if replace else 'table if not exists' }} {{ relation }}
 using {{ file_format }}
 {% if partition_by -%}

@@ -78,7 +78,7 @@
 
 {% macro drop_shard(changelog, state) -%}
     {%- for relation in [state, changelog] -%}
-        {%- do run_query('drop table if exists ' ~ relation) -%}
+        {%- do run_query(trueup.drop_table_sql(relation, trueup._file_format())) -%}
         {%- do adapter.cache_dropped(relation) -%}
     {%- endfor -%}
 {%- endmacro %}

@@ -35,7 +35,7 @@
     {%- set old = trueup._quote(trueup._widening_prefix() ~ 'from_' ~ run) -%}
     {{ return([
         alter ~ ' add column ' ~ helper ~ ' ' ~ column.type,
-        'update ' ~ table ~ ' set ' ~ helper ~ ' = case when typeof(' ~ name ~ ") = 'date' then "
+        trueup._mark('widen') ~ '\nupdate ' ~ table ~ ' set ' ~ helper ~ ' = case when typeof(' ~ name ~ ") = 'date' then "
             ~ trueup._utc_timestamp_expr(name) ~ ' else raise_error('
             ~ trueup._literal(trueup._columns_moved(table)) ~ ') end'
             ~ ' where ' ~ name ~ " is not null or _kind = 'progress'",
@@ -133,7 +133,7 @@
     {%- set name = trueup._quote(name) -%}
     {%- set value = trueup._quote(old.name) -%}
     {{ return(
-        'update ' ~ table ~ ' set ' ~ name ~ ' = '
+        trueup._mark('widen') ~ '\nupdate ' ~ table ~ ' set ' ~ name ~ ' = '
         ~ (value if old.type == type else trueup._utc_timestamp_expr(value))
         ~ ' where ' ~ value ~ ' is not null and ' ~ name ~ ' is null'
     ) }}

@@ -48,6 +48,7 @@ LATE: dict[str, list[Command]] = {
     "capped": [put(3, 1, "a", "a3"), put(7, 1, "a", "a7")],
     "dry": [put(3, 1, "a", "a3"), put(6, 1, "b", "b6")],
     "unmade": [put(3, 1, "a", "a3")],
+    "between": [],
     "coded": [],
     "mended": [],
     "lossy": [put(3, 1, "a", "a3"), put(1, 1, "b", "b1"), put(4, 1, "d", "d4")],
@@ -117,6 +118,27 @@ def test_what_came_late_is_put_right_at_the_frontier_which_stays_open(project: P
         (3, 4),
         (0, 0),
     ]
+
+
+def test_a_command_that_comes_late_after_the_comparison_is_found_as_one_by_the_next(
+    project: Project,
+) -> None:
+    project.run("between_corrections")
+    project.append("between", [put(3, 1, "a", "a3"), put(6, 1, "b", "b6")])
+    project.run("between_batch", "between_changelog", "between_state")
+    for _ in range(2):
+        # A comparison that no batch has taken in changes nothing of it.
+        project.run("between_corrections")
+        assert project.messages == ["between_corrections: corrections: 1 late_command"]
+    run(project, "between")
+    assert updates(project, "between", after=2) == [
+        (7, "a", "a1", -1, "late_command"),
+        (7, "a", "a3", 1, "late_command"),
+    ]
+    # It is counted once, by the batch whose comparison has seen it.
+    statistics = [row["_statistics"] for row in project.progress("between")]
+    assert [row["late_dropped"] for row in statistics] == [0, 0, 1]
+    assert statistics[-1]["commands_settled"] == len(FIRST) + 2
 
 
 def test_a_correction_comes_before_the_commands_of_its_key_in_the_batch(project: Project) -> None:

@@ -222,7 +222,8 @@ def test_a_date_is_widened_through_columns_that_have_the_run_in_their_name() -> 
         " written, run again"
     )
     assert fill == (
-        "update t set `_widening_to_1b5f_d``` = case when typeof(`d```) = 'date' then"
+        "/* trueup: widen */\nupdate t set `_widening_to_1b5f_d``` ="
+        " case when typeof(`d```) = 'date' then"
         f" {midnight('d``')} else raise_error('{moved}') end"
         " where `d``` is not null or _kind = 'progress'"
     )

@@ -139,7 +139,8 @@ def test_with_inline_errors_the_collection_shows_value_errors_between_key_and_va
     sql = one_line(render("files", trueup))
 
     assert sql.startswith(
-        "select `a`, `b`, _error as `what is wrong`, * except (`a`, `b`, `_error`"
+        "/* trueup: create */ select `a`, `b`, _error as `what is wrong`,"
+        " * except (`a`, `b`, `_error`"
     )
     assert sql.endswith("where _kind <> 'progress' and _error_key is null")
 

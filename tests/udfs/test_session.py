@@ -14,10 +14,12 @@ from dbt_trueup.conflicts import REPEATS, REWRITTEN, LostRaceError, lost_race, m
 from dbt_trueup.session import JavaMissingError, prepare, require_java, warn_of_caches
 from pyspark.sql import SparkSession
 
-from tests.macros.package import ROOT, column, in_model
+from tests.macros.package import ROOT, column, in_model, refused
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+CONFLICT = "org.apache.iceberg.exceptions.ValidationException: Found conflicting files that ..."
 
 
 def fake_java(folder: Path, says: str) -> None:
@@ -128,14 +130,65 @@ def test_python_workers_run_this_interpreter(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_failure_that_is_no_lost_race_is_left_as_it_is() -> None:
-    conflict = "org.apache.iceberg.exceptions.ValidationException: Found conflicting files that ..."
-    merge = "merge into s.files_changelog as shard using ... update set _batch_id ="
-    assert lost_race(merge, "[DIVIDE_BY_ZERO]") is None
-    assert lost_race("merge into s.mine as shard using", conflict) is None
-    assert lost_race("create or replace table s.mine as select 1", conflict) is None
-    said = lost_race(merge, conflict)
-    assert said is not None
-    assert said.startswith("upper mismatch: another run appended to s.files_changelog")
+    append = str(in_model("files_changelog").append_batch_sql("s.files_changelog", "select 1"))
+    assert lost_race(append, "[DIVIDE_BY_ZERO]") is None
+    # Statements of somebody else, whatever their aliases and columns are.
+    assert lost_race("merge into s.mine as shard using _batch_id", CONFLICT) is None
+    assert lost_race("merge into s.mine as state using _error_key", CONFLICT) is None
+    assert lost_race("create or replace table s.mine as select _error_key", CONFLICT) is None
+
+
+def test_each_statement_that_writes_says_what_it_is_and_so_what_it_has_lost() -> None:
+    trueup = in_model("files_state")
+    columns = [column("path", "string")]
+    found = {
+        str(statement).split("*/")[0] + "*/": lost_race(str(statement), CONFLICT)
+        for statement in (
+            trueup.append_batch_sql("s.files_changelog", "select 1", "skip"),
+            trueup.apply_updates_sql("s.files_state", "select 1", ["path"]),
+            trueup.heal_sql("s.files_state", "s.files_changelog", ["path"], columns, 1, [7]),
+            trueup.compact_sql("s.files_changelog", ["path"], 3, 2),
+            trueup.create_table_sql("s.files_state", "select 1"),
+            trueup.widen_column_sqls(
+                "s.files_state", {**columns[0], "old_type": "date"}, is_begun=True
+            )[0],
+        )
+    }
+    said = "at the same moment"
+    assert found == {
+        "/* trueup: append, on_conflict: skip */": f"upper mismatch: another run appended to"
+        f" s.files_changelog {said}; nothing of this batch is written; run again",
+        "/* trueup: apply */": f"state moved: another run wrote to s.files_state {said};"
+        " nothing is applied; run again",
+        "/* trueup: heal */": f"state moved: another run wrote to s.files_state {said};"
+        " nothing is healed; run again",
+        "/* trueup: compact */": f"another run wrote to s.files_changelog {said};"
+        " nothing is compacted; run again",
+        "/* trueup: create */": f"another run made s.files_state {said}; run again",
+        "/* trueup: widen */": f"another run wrote to s.files_state {said}; run again",
+    }
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "Snapshot 8504628880722896756 is not an ancestor of 8280891962937758956",
+        "Cannot determine history between starting snapshot 1 and the last known ancestor 2",
+        "Table UUID does not match: current=1 != refreshed=2",
+    ],
+)
+def test_a_table_that_was_replaced_meanwhile_is_a_lost_race(error: str) -> None:
+    apply = str(in_model("files_state").apply_updates_sql("s.files_state", "select 1", ["path"]))
+
+    assert str(lost_race(apply, error)).startswith(
+        "state moved: another run wrote to s.files_state"
+    )
+
+
+def test_a_step_that_nothing_names_gets_no_mark() -> None:
+    must, _ = refused(in_model("files_state")._mark, "tidy")
+
+    assert "must be one of append, apply, compact, compare, create, heal, rebuild, widen" in must
 
 
 def test_a_lost_append_is_skipped_where_the_collection_says_so_and_nothing_else_is() -> None:
@@ -144,9 +197,8 @@ def test_a_lost_append_is_skipped_where_the_collection_says_so_and_nothing_else_
         str(trueup.append_batch_sql("s.files_changelog", "select *, _error_key", policy))
         for policy in ("skip", "fail")
     )
-    conflict = "org.apache.iceberg.exceptions.ValidationException: Found conflicting files that ..."
     mismatch = "[USER_RAISED_EXCEPTION] upper mismatch: batch 3 expected lower 340, the ..."
-    for error in (conflict, mismatch):
+    for error in (CONFLICT, mismatch):
         assert may_be_skipped(skip, error)
         assert not may_be_skipped(fail, error)
     # An error that quotes the statement, which has the words of the mismatch in it.
