@@ -81,14 +81,19 @@ def test_a_truncate_has_an_identity_of_its_own_but_that_alone_is_none() -> None:
     assert "_op = 'truncate' as _is_truncate," in sql
 
 
-def test_the_hash_covers_the_content_and_nothing_else() -> None:
+def test_the_hash_covers_the_content_by_the_names_of_its_columns() -> None:
     columns = [*SHARD, column("mode", "string")]
-    content = "`size` is null, `size`, `mode` is null, `mode` ) as _hash from contents"
-
-    assert f"xxhash64( _op, _error, {content}" in select_input(columns)
-    assert f"xxhash64( _op, _error, _unchanged, _old_key, {content}" in select_input(
-        columns, extras=EXTRAS
+    content = (
+        "if(`_error` is null, null, xxhash64('_error')), `_error`,"
+        " if(`mode` is null, null, xxhash64('mode')), `mode`,"
+        " if(`size` is null, null, xxhash64('size')), `size` + 0D"
     )
+
+    for given in (columns, columns[::-1]):
+        assert f"xxhash64( _op, {content} ) as _hash from contents" in select_input(given)
+    sql = select_input(columns, extras=EXTRAS)
+    assert "xxhash64('path')), _old_key.`path` ) as _hash, concat(" in sql
+    assert "if(array_contains(_unchanged, 'size'), '1', '0')) as _unchanged) as _hash" in sql
 
 
 @pytest.mark.parametrize(
