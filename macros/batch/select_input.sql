@@ -89,7 +89,9 @@ contents as (
         _unchanged,
         {% endif -%}
         {% if '_old_key' in marks -%}
-        case when size(_unchanged) > 0 then _old_key end as _old_key,
+        -- A key that is changed to itself is not changed.
+        case when size(_unchanged) > 0 and not (_old_key <=> struct({{ trueup._column_list(unique_key) }}))
+            then _old_key end as _old_key,
         {% endif -%}
         _error_key,
         _ts,

@@ -62,23 +62,11 @@ filled as (
 ),
 
 {% if trueup._carries_values(extras) -%}
-bases as (
-
-{{ trueup.select_bases(
-    'filled', unique_key + ['_error_key'], sequence
-) | indent(4, first=true) }}
-
-),
-
-resolved as (
-
-{{ trueup.resolve_bases('bases', values) | indent(4, first=true) }}
-
-),
+{{ trueup.resolve_links('filled', unique_key + ['_error_key'], sequence, values) }},
 
 steps as (
 
-{{ trueup.select_carried('filled', 'resolved', values) | indent(4, first=true) }}
+{{ trueup.select_carried('filled', 'links', values) | indent(4, first=true) }}
 
 ),
 

@@ -243,6 +243,51 @@ def test_a_partial_log_corrects_only_where_its_winner_is_as_new_as_what_is_persi
     assert "lossy_batch: up to date at 6" in project.messages
 
 
+def part(ts: int, order: int, key: str, *value: object, old_key: str | None = None) -> Command:
+    """A command that leaves the columns given as `...` unchanged."""
+    unchanged = frozenset(i for i, item in enumerate(value) if item is ...)
+    said = tuple(None if item is ... else item for item in value)
+    old = None if old_key is None else (old_key,)
+    return Command(ts, (order,), (key,), said, unchanged=unchanged, old_key=old)
+
+
+def test_what_a_partial_log_does_not_say_is_what_is_persisted(project: Project) -> None:
+    extra = ("truncate_when", "unchanged", "old_key")
+    options = {"late": "correct", "log": "partial"}
+    columns = [*VALUE, Column("w", "string")]
+    for name, has in (("remains", extra), ("remains_whole", extra[:1]), ("remains_own", extra[:2])):
+        project.add_collection(name, KEY, columns, options, has)
+    bases = [part(1, 1, key, "v1", f"{key} big") for key in "abcd"]
+    kept = [
+        part(2, 1, "a", "v2", ...),
+        *(delete(2, 1, "c"), part(3, 1, "c", "v3", ...)),
+        part(5, 1, "e", "v5", "e big"),
+    ]
+    renamed = [delete(3, 1, "b"), part(3, 2, "b2", "v3", ..., old_key="b")]
+    for name, log in (("remains", kept + renamed), ("remains_own", kept), ("remains_whole", [])):
+        project.append(name, [*bases, part(5, 1, "e", "v5", "e big"), *log])
+    names = ("remains", "remains_own", "remains_whole")
+    project.run(*(f"models/{name}" for name in names))
+    for name in names:
+        project.sql(f"delete from {{}}.{name}_log where log_ts = 1")
+
+    late = part(2, 2, "a", "late", ...)
+    moved = [delete(4, 1, "d"), part(4, 2, "d2", ..., "d2 big", old_key="d")]
+    project.append("remains", [late, *moved])
+    project.append("remains_own", [late])
+    project.append("remains_whole", [Command(4, (1,), None, None, is_truncate=True)])
+    project.run(*(f"{name}_{role}" for name in names for role in SHARD))
+
+    a, c, e = ("a", "late", "a big"), ("c", "v3", None), ("e", "v5", "e big")
+    b, d = ("b", "v1", "b big"), ("d", "v1", "d big")
+    assert multiset(project.rows("remains")) == multiset(
+        [a, ("b2", "v3", "b big"), c, ("d2", "v1", "d2 big"), e]
+    )
+    assert multiset(project.rows("remains_own")) == multiset([a, b, c, d, e])
+    # A truncate is a command of every key.
+    assert multiset(project.rows("remains_whole")) == multiset([e])
+
+
 def test_what_came_late_to_a_log_without_ticks_cannot_be_put_right(
     new_project: Callable[[str], Project],
 ) -> None:

@@ -11,7 +11,8 @@ from tests.macros.package import RELATIONS, SHARD, column, in_model, one_line
 
 OWN = in_model("files_batch")._own_columns()
 EXTRAS = ("_unchanged", "_old_key", "_partition", "_offset")
-ALONE = {"_id", "_base"}
+KEY = ["path", "_error_key"]
+ALONE = {"_id"}
 """Names that never stand beside a column of the user."""
 
 
@@ -227,16 +228,22 @@ def test_a_partial_command_leaves_an_error_and_a_whole_one_begins_anew() -> None
     assert "when _first_value._error is not null then _first_value" in sql
 
 
-def test_what_an_old_key_held_is_what_it_held_just_before_the_tick_and_order() -> None:
-    identity = ["path", "_error_key"]
+def test_an_old_key_is_asked_just_before_the_order_of_its_change() -> None:
     sql = one_line(
-        in_model("files_batch").select_bases("lake.kept", identity, ["_order", "_value"])
+        in_model("files_batch").select_links("lake.kept", KEY, ["_order", "_hash", "_value"])
     )
 
-    assert "steps.`path` <=> carriers._old_key.`path`" in sql
-    assert (
-        "steps._step < 2 or struct(steps._ts, steps._order) < struct(carriers._ts, carriers._order)"
-    ) in sql
+    assert "case when _step = 2 and _hash is null then 0 else 2 end as _step_place" in sql
+    assert "_old_key.*, null as _error_key, 2 as _step, _ts, 1 as _step_place" in sql
+    assert "order by _step, _ts, _order, _step_place, _hash rows between" in sql
+
+
+def test_a_view_resolves_chains_without_the_limit_that_spark_sets() -> None:
+    sql = one_line(
+        in_model("files_live").resolve_links("filled", KEY, ["_order", "_hash", "_value"], ["size"])
+    )
+
+    assert "with recursive chain max recursion level 1000000 as (" in sql
 
 
 @pytest.mark.parametrize("number", ["float", "double"])
@@ -267,6 +274,17 @@ def test_every_name_with_an_underscore_that_the_models_write_is_one_of_ours() ->
         batch.batch("files"),
         select_input(extras=EXTRAS),
         select_steps(extras=EXTRAS, has_truncates=True, corrections="waiting"),
+        batch.select_links("kept", KEY, ["_order", "_hash", "_value"]),
+        batch.begin_with_unknown(
+            "persisted",
+            KEY,
+            ["size"],
+            ["_order", "_hash", "_value"],
+            list(EXTRAS[:2]),
+            every_key=True,
+        ),
+        batch.end_with_persisted("links", "kept", "persisted", KEY, ["size"]),
+        batch.double_links("links", ["size"]),
         in_model("files_corrections").corrections("files"),
         in_model("files_changelog").changelog("files"),
         in_model("files_state", options=options).state("files"),

@@ -145,7 +145,7 @@ def test_each_statement_that_writes_says_what_it_is_and_so_what_it_has_lost() ->
         str(statement).split("*/")[0] + "*/": lost_race(str(statement), CONFLICT)
         for statement in (
             trueup.append_batch_sql("s.files_changelog", "select 1", "skip"),
-            trueup.apply_updates_sql("s.files_state", "select 1", ["path"]),
+            trueup.apply_updates_sql("s.files_state", "s.files_changelog", "select 1", ["path"]),
             trueup.heal_sql("s.files_state", "s.files_changelog", ["path"], columns, 1, [7]),
             trueup.compact_sql("s.files_changelog", ["path"], 3, 2),
             trueup.create_table_sql("s.files_state", "select 1"),
@@ -178,7 +178,7 @@ def test_each_statement_that_writes_says_what_it_is_and_so_what_it_has_lost() ->
     ],
 )
 def test_a_table_that_was_replaced_meanwhile_is_a_lost_race(error: str) -> None:
-    apply = str(in_model("files_state").apply_updates_sql("s.files_state", "select 1", ["path"]))
+    apply = str(in_model("files_state").apply_updates_sql("s.files_state", "s.files_changelog", "select 1", ["path"]))
 
     assert str(lost_race(apply, error)).startswith(
         "state moved: another run wrote to s.files_state"
