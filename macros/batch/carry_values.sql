@@ -84,9 +84,6 @@
 {%- endmacro %}
 
 
-{%- endmacro %}
-
-
 {#- The steps with the values that a change of key has left unchanged, as a select. -#}
 {% macro select_carried(steps, links, values) -%}
 select

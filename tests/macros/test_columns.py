@@ -273,7 +273,7 @@ FOUND = {
         {"_widening_to_2_d": "timestamp", "_widening_from_1_d": "date", "D": "timestamp"},
         [
             (
-                f"update t set `d` = {midnight('_widening_from_1_d')}"
+                f"/* trueup: widen */\nupdate t set `d` = {midnight('_widening_from_1_d')}"
                 " where `_widening_from_1_d` is not null and `d` is null"
             ),
             "drop `_widening_from_1_d`",

@@ -41,7 +41,13 @@ class Table:
 
     def execute(self, sql: str) -> None:
         """Do what Iceberg does, or fail."""
-        told = sql.partition(" ")[2].removeprefix("table ").partition(" ")[2]
+        told = (
+            sql.rpartition("*/")[2]
+            .strip()
+            .partition(" ")[2]
+            .removeprefix("table ")
+            .partition(" ")[2]
+        )
         names = re.findall(r"`([^`]+)`", told)
         if told.startswith("add column"):
             self.require(names[0], is_there=False)
@@ -166,8 +172,10 @@ class Run:
             assert "columns moved" in str(error)  # noqa: PT017 - another thread than the test's
         except (FailedError, KilledError):
             pass
-        self.is_over = True
-        self.has_stopped.release()
+        finally:
+            # Whatever it ended with: the test waits for it.
+            self.is_over = True
+            self.has_stopped.release()
 
     def apply(self) -> None:
         """Bring to the state the rows of the changelog that it lacks."""

@@ -149,9 +149,10 @@ def test_each_statement_that_writes_says_what_it_is_and_so_what_it_has_lost() ->
             trueup.heal_sql("s.files_state", "s.files_changelog", ["path"], columns, 1, [7]),
             trueup.compact_sql("s.files_changelog", ["path"], 3, 2),
             trueup.create_table_sql("s.files_state", "select 1"),
-            trueup.widen_column_sqls(
-                "s.files_state", {**columns[0], "old_type": "date"}, is_begun=True
-            )[0],
+            trueup.begin_widening_sqls(
+                "s.files_state", {"name": "day", "type": "timestamp", "old_type": "date"}
+            )[1],
+            trueup.unstage_sql("s.files_batch", "1b5f"),
         )
     }
     said = "at the same moment"
@@ -165,6 +166,8 @@ def test_each_statement_that_writes_says_what_it_is_and_so_what_it_has_lost() ->
         "/* trueup: compact */": f"another run wrote to s.files_changelog {said};"
         " nothing is compacted; run again",
         "/* trueup: create */": f"another run made s.files_state {said}; run again",
+        "/* trueup: discard */": "upper mismatch: another run came first, and staged a batch in"
+        f" s.files_batch {said}; nothing of this one is written; run again",
         "/* trueup: widen */": f"another run wrote to s.files_state {said}; run again",
     }
 
@@ -178,7 +181,11 @@ def test_each_statement_that_writes_says_what_it_is_and_so_what_it_has_lost() ->
     ],
 )
 def test_a_table_that_was_replaced_meanwhile_is_a_lost_race(error: str) -> None:
-    apply = str(in_model("files_state").apply_updates_sql("s.files_state", "s.files_changelog", "select 1", ["path"]))
+    apply = str(
+        in_model("files_state").apply_updates_sql(
+            "s.files_state", "s.files_changelog", "select 1", ["path"]
+        )
+    )
 
     assert str(lost_race(apply, error)).startswith(
         "state moved: another run wrote to s.files_state"
@@ -188,7 +195,7 @@ def test_a_table_that_was_replaced_meanwhile_is_a_lost_race(error: str) -> None:
 def test_a_step_that_nothing_names_gets_no_mark() -> None:
     must, _ = refused(in_model("files_state")._mark, "tidy")
 
-    assert "must be one of append, apply, compact, compare, create, heal, rebuild, widen" in must
+    assert "one of append, apply, compact, compare, create, discard, heal, rebuild, widen" in must
 
 
 def test_a_lost_append_is_skipped_where_the_collection_says_so_and_nothing_else_is() -> None:
