@@ -97,8 +97,8 @@ class Pair:
         columns = self.project.spark.table(relation).columns
         shown = [f"`{each}`" for each in columns if each not in ("_batch_id", "_statistics")]
         if "_statistics" in columns:
-            apart = ("definition", "minted_at", "committed_at")
-            fields = self.project.spark.table(relation).schema["_statistics"].dataType.names
+            apart = ("definition", "minted_at", "committed_at", "seal")
+            fields = self.project.spark.table(relation).select("_statistics.*").columns
             shown += [f"_statistics.`{each}`" for each in fields if each not in apart]
         return multiset(
             self.project.sql(f"select to_json(struct({', '.join(shown)})) from {relation}")
@@ -265,7 +265,7 @@ def test_both_folds_write_the_same_bytes_for_values_of_any_type_and_break_ties_a
 ) -> None:
     one, nan = Decimal("0.000000000000000001"), float("nan")
     at = datetime(2024, 3, 10, 7, 30, 0, 1, tzinfo=timezone.utc)
-    contents = [
+    contents: list[tuple[Any, ...] | None] = [
         (([(-0.0, "x"), None],), one, at, b"\x00\xff"),
         (([(0.0, "x"), None],), one, at, b"\x00\xff"),
         (([(nan, None)],), None, None, b""),

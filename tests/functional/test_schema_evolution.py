@@ -102,7 +102,7 @@ class Evolving:
         items = []
         for name, kind in {"k": "string", **self.columns}.items():
             item = quote(name) if name in frame.columns else f"cast(null as {kind})"
-            items.append(IN_UTC.get(dict(frame.dtypes).get(name), "{}").format(item))
+            items.append(IN_UTC.get(dict(frame.dtypes).get(name, ""), "{}").format(item))
         items += [name if name in frame.columns else f"0 as {name}" for name in ("_ts", "_diff")]
         for row in frame.where(condition).selectExpr(*items).collect():
             yield (*row[-2:], row[0], *row[1:-2])

@@ -16,7 +16,7 @@ import pytest
 from tests.macros.package import Package, RefusedError, column, in_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 CHANGELOG, STATE = "lake.files_changelog", "lake.files_state"
 BEFORE = {"k": "string", "d": "date", "e": "date"}
@@ -85,7 +85,7 @@ class Table:
         if (name in self.columns) != is_there:
             raise FailedError(name)
 
-    def append(self, columns: dict[str, str], row: dict[str, str | None]) -> None:
+    def append(self, columns: Mapping[str, str], row: Mapping[str, str | None]) -> None:
         """Append a row, unless the table has other columns by now."""
         if columns != self.columns:
             raise FailedError(columns)
@@ -103,7 +103,8 @@ class Lake:
         """Answer what a macro asks."""
         if sql.startswith("describe query "):
             return list(self.tables[sql.rpartition(" ")[2]].columns.items())
-        return self.tables[next(word for word in sql.split() if word in self.tables)].execute(sql)
+        self.tables[next(word for word in sql.split() if word in self.tables)].execute(sql)
+        return None
 
     def append_day(self) -> bool:
         """What a run does that has staged its batch before the log had timestamps."""
@@ -190,7 +191,7 @@ def runs() -> list[Run]:
 
 
 EVER = 1000
-ENDS: dict[str, Callable[[Run, Run], None]] = {
+ENDS: dict[str, Callable[[Run, Run], object]] = {
     "both go on": lambda a, b: (a.go(EVER), b.go(EVER)),  # type: ignore[func-returns-value]
     "both are killed": lambda a, b: (a.kill(), b.kill()),  # type: ignore[func-returns-value]
     "the first is killed": lambda a, b: (a.kill(), b.go(EVER)),  # type: ignore[func-returns-value]
