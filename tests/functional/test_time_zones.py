@@ -117,7 +117,7 @@ def append(c: Evolving, rng: Random, step: int) -> None:
             c.append(ts, key, **({} if rng.random() < 0.2 else value_of(rng)))
 
 
-def tests_of(name: str) -> list[dict[str, Any]]:
+def data_tests_of(name: str) -> list[dict[str, Any]]:
     key = {"unique_key": ["k"]}
     certified = {"trueup.matches_certificate": key | {"changelog": f"ref('{name}_changelog')"}}
     return [
@@ -143,7 +143,7 @@ def test_runs_in_any_zone_over_columns_that_change_make_what_the_oracle_does(
     collections = [Evolving(project, name, LOG, OPTIONS) for name in KEYS]
     types = {c.name: types_at(rng) for c in collections}
     for c in collections:
-        tests = yaml.safe_dump({"version": 2, "models": tests_of(c.name)})
+        tests = yaml.safe_dump({"version": 2, "models": data_tests_of(c.name)})
         project.write(f"models/{c.name}/_{c.name}.yml", tests)
     models = [name + role for name in KEYS for role in ROLES]
     zones = rng.sample(ZONES, len(ZONES))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 OPTIONS = {"verify": "always", "late": "correct"}
 RUN = ("c_corrections", "c_batch", "c_changelog", "c_state")
-WRITES = re.compile(r"^(alter|update)\b")
+WRITES = re.compile(r"^(/\*.*?\*/\s*)?(alter|update)\b")
 STRIDE = int(os.environ.get("TRUEUP_KILL_STRIDE", "4"))
 """Stops after every n-th statement of a widening; a long run sets 1."""
 
