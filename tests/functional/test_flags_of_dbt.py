@@ -8,6 +8,7 @@ import pytest
 from dbt.adapters.spark.session import Cursor
 
 from tests.acceptance import Column, multiset
+from tests.macros.package import in_model
 from tests.oracle import Command
 
 if TYPE_CHECKING:
@@ -40,11 +41,20 @@ def let_another_run_win(
     project.run("c_commands", "c_corrections", "c_batch")
     project.sql("create or replace table {}.theirs using iceberg as select * from {}.c_batch")
     execute, injected = Cursor.execute, list[str]()
+    seal = in_model("c_changelog").committed_seal_expr(
+        "_statistics.seal.own", "_statistics.since", "_statistics.minted_at"
+    )
+    committed = (
+        "select * except (_statistics), case when _kind = 'progress' then"
+        " struct(_statistics.* except (committed_at, seal), _statistics.minted_at as committed_at,"
+        f" struct(_statistics.seal.* except (committed), {seal} as committed) as seal)"
+        " end as _statistics from {}.theirs"
+    )
 
     def racing(cursor: Cursor, sql: str, *parameters: Any) -> None:
         if before in sql and "c_changelog" in sql and not injected:
             injected.append(sql)
-            project.sql("insert into {}.c_changelog by name select * from {}.theirs")
+            project.sql(f"insert into {{}}.c_changelog by name {committed}")
         execute(cursor, sql, *parameters)
 
     monkeypatch.setattr(Cursor, "execute", racing)
@@ -90,7 +100,8 @@ def test_a_run_over_some_of_the_rows_is_refused_before_anything_is_done(
     assert f"Got: the flag {flag[0].partition('=')[0]}" in said
     # Views and what comes after them are refused for themselves, too.
     for model in ("c", "c_errors", "c_state", "n_corrections", "n_batch", "n"):
-        project.run(model, *flag, command=command, fails=True)
+        path = f"path:models/{model[0]}/{model}.sql"
+        project.run(path, *flag, command=command, fails=True)
         assert f"A run of {model} must be one over all rows" in "\n".join(project.messages)
     assert counts(project) == before
     assert multiset(project.rows("c")) == rows
