@@ -61,8 +61,7 @@ raise_error(
         'state moved: it was verified at batch {{ seq }}, which it is not at any more; nothing is healed,'
         ' run again'
     )
-    {%- endset -%}
-{{ trueup._mark('heal') }}
+    {%- endset %}
 merge into {{ state }} as state
 using (
     with
@@ -86,9 +85,6 @@ using (
         _seq,
         cast(null as bigint) as _upper
     from truth
-    where {{ trueup._same_columns_expr(
-        changelog, state, trueup._update_columns(), trueup._state_columns()
-    ) }}
     union all
     select
         wrong._purged,

@@ -1,14 +1,5 @@
-{#-
-    A column's name as an SQL identifier, whatever it holds but `${`: Spark replaces `${env:HOME}` in
-    the text of each statement, and no quotes prevent it.
--#}
+{#- A column's name as an SQL identifier, whatever it holds. -#}
 {% macro _quote(name) -%}
-    {%- if '${' in name | string -%}
-        {%- do trueup._refuse(
-            'Each column', 'named without `${`, which Spark replaces in SQL text', name,
-            'Rename it in the relation that holds it.'
-        ) -%}
-    {%- endif -%}
     {{ return('`' ~ (name | string | replace('`', '``')) ~ '`') }}
 {%- endmacro %}
 
@@ -52,10 +43,9 @@
 {%- endmacro %}
 
 
-{#- A text as an SQL string literal, in which Spark finds no `${...}` to replace. -#}
+{#- A text as an SQL string literal. -#}
 {% macro _literal(text) -%}
-    {%- set escaped = text | string | replace('\\', '\\\\') | replace("'", "\\'") -%}
-    {{ return("'" ~ (escaped | replace('${', '$\\{')) ~ "'") }}
+    {{ return("'" ~ (text | string | replace('\\', '\\\\') | replace("'", "\\'")) ~ "'") }}
 {%- endmacro %}
 
 

@@ -1,9 +1,8 @@
 {#-
     Raises unless the macro of a role is called from the model that has this role in `collection`,
-    the model's options are good, and the run is over all rows.
+    and the model's options are good.
 -#}
 {% macro _require_role(role, collection) -%}
-    {%- do trueup._require_whole_run() -%}
     {%- if collection is not string or not collection.strip() -%}
         {%- do trueup._refuse(
             trueup._argument(role, 'collection'), 'the name of a collection', collection

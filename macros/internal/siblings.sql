@@ -19,7 +19,9 @@
             'Add ' ~ name ~ '.sql with {' ~ '{ trueup.' ~ role ~ "('" ~ collection ~ "') }" ~ '}.'
         ) -%}
     {%- endif -%}
-    {{ return(trueup._relation_of_node(node)) }}
+    {{ return(api.Relation.create(
+        database=node.database, schema=node.schema, identifier=node.alias, type='table'
+    )) }}
 {%- endmacro %}
 
 

@@ -7,9 +7,7 @@
     with `key_range` and `key_filter`, of the keys of the updates, only what these let through. The
     progress row is.
 -#}
-{% macro apply_updates_sql(
-    state, changelog, net_updates, unique_key, key_range=none, key_filter=none
-) -%}
+{% macro apply_updates_sql(state, net_updates, unique_key, key_range=none, key_filter=none) -%}
     {%- set identity = unique_key + ['_error_key'] -%}
     {%- set of_net = trueup._touched_conditions(key_range, key_filter, identity, 'net') -%}
     {%- set of_state = trueup._touched_conditions(key_range, key_filter, identity, 'state') -%}
@@ -19,7 +17,6 @@ raise_error(concat(
         ', which is no longer what the state holds; nothing is applied, run again'
     ))
     {%- endset -%}
-{{ trueup._mark('apply') }}
 merge into {{ state }} as state
 using (
     {%- if of_net %}
@@ -28,12 +25,8 @@ using (
         {{ trueup._require_looked_at_expr('_diff', of_net) }} as _diff
     from {{ trueup._subquery(net_updates) }} as net
     {%- else %}
-    select *
-    from {{ trueup._subquery(net_updates) }} as net
+    {{ net_updates | indent }}
     {%- endif %}
-    where {{ trueup._same_columns_expr(
-        changelog, state, trueup._update_columns(), trueup._state_columns()
-    ) }}
 ) as net
     on {{ trueup._same_key(identity, 'state', 'net') }}
     and (state._kind = 'progress') = (net._kind = 'progress')

@@ -1,5 +1,4 @@
 {{ config(materialized='view') }}
-{%- do trueup._require_whole_run() %}
 {%- set demo = ['files'] if project_name == 'trueup' else [] %}
 {%- set collections = var('trueup_collections', demo) %}
 
@@ -35,7 +34,7 @@ select
     progress._lower as lower,
     progress._upper as upper,
     progress._batch_id as batch_id,
-    progress._statistics.* except (read_only, seal),
+    progress._statistics.*,
     timestampdiff(
         second, progress._statistics.minted_at, progress._statistics.committed_at
     ) as duration
