@@ -65,6 +65,15 @@ def spark(home: Path) -> Iterator[SparkSession]:
     started.stop()
 
 
+@pytest.fixture
+def in_zone(spark: SparkSession) -> Iterator[Callable[[str], None]]:
+    """Sets the time zone of the session, as often as a test calls it; it is put back then."""
+    name = "spark.sql.session.timeZone"
+    before = str(spark.conf.get(name))
+    yield lambda zone: spark.conf.set(name, zone)
+    spark.conf.set(name, before)
+
+
 @pytest.fixture(scope="session")
 def new_project(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory

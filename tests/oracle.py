@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Late = Literal["drop", "correct", "fail"]
 Ties = Literal["hash", "fail", "prefer_delete", "prefer_upsert"]
 Errors = Literal["keep", "fail"]
+Log = Literal["complete", "partial"]
 
 Value = tuple[Any, ...]
 Identity = tuple[Value | None, str | None]
@@ -50,7 +51,8 @@ class Command:
     Attributes:
         unchanged: Positions of the value columns that the command leaves as they are; what its
             value has there says nothing.
-        old_key: The key whose content the unchanged columns have, where that is another.
+        old_key: The key whose content the unchanged columns have, where that is another: the last
+            one before the command, whatever deletes of that key came in between in its tick.
         is_truncate: Whether it is a command to all keys; it has none itself.
     """
 
@@ -177,6 +179,32 @@ class Change(NamedTuple):
             yield Update(self.ts, 1, key, *self.after, error_key)
 
 
+class _Remainder(dict[Identity, Content]):
+    """Contents of keys of which a log has lost the beginning: what it does not say was there."""
+
+    def __init__(self, persisted: dict[Identity, Content], own: Content | None) -> None:
+        super().__init__()
+        self._persisted, self._own = persisted, own
+        self._said = set[Identity]()
+        self._is_cleared = False
+
+    def get(self, identity: Identity, default: Any = None) -> Any:
+        if identity in self._said or self._is_cleared:
+            return super().get(identity, default)
+        before = self._persisted.get(identity) if self._own is None else self._own
+        return default if before is None else before
+
+    def pop(self, identity: Identity, default: Any = None) -> Any:
+        held = self.get(identity, default)
+        self._said.add(identity)
+        super().pop(identity, None)
+        return held
+
+    def clear(self) -> None:
+        super().clear()
+        self._is_cleared = True
+
+
 class Collection:
     """What the runs over a log have left.
 
@@ -189,6 +217,7 @@ class Collection:
         ties: What decides between commands of one key, tick and order: the tie breaker alone, or
             first whether they are deletes. With `fail` a tie that decides a tick stops the run.
         errors: Whether an error is kept as one, or stops the run that would add it.
+        log: Whether the log of each run has all commands of before, or a part of them.
     """
 
     def __init__(
@@ -198,17 +227,20 @@ class Collection:
         *,
         ties: Ties = "hash",
         errors: Errors = "keep",
+        log: Log = "complete",
     ) -> None:
         """Start empty, with the upper 0."""
         self.late = late
         self.tie_breaker = tie_breaker
         self.ties = ties
         self.on_error = errors
+        self.log = log
         self.upper = 0
         self.changelog: list[Update] = []
         self.counters = Counter[str]()
         """Over all batches so far, but `records_indexed` is of now."""
         self._persisted: dict[Identity, Content] = {}
+        self._changed_at: dict[Identity, int] = {}
 
     @property
     def rows(self) -> set[Value]:
@@ -262,6 +294,7 @@ class Collection:
         self.changelog += updates
         self.upper = upper
         self._persisted = contents
+        self._changed_at.update((change.identity, change.ts) for change in changes)
         self.counters += counts
         self.counters["late_dropped"] += late
         self.counters["messages_received"] = sum(command.ts < upper for command in log)
@@ -276,8 +309,11 @@ class Collection:
         contents, changes, tie_count = dict(self._persisted), [], 0
         if self.late == "correct":
             desired: dict[Identity, Content] = {}
-            for _, commands in _ticks(log, -inf, lower):
-                self._fold_tick(desired, commands)
+            if self.log == "partial":
+                desired = self._fold_remainder([each for each in log if each.ts < lower])
+            else:
+                for _, commands in _ticks(log, -inf, lower):
+                    self._fold_tick(desired, commands)
             changes += [
                 Change(lower, each, contents.get(each), desired.get(each))
                 for each in {**contents, **desired}
@@ -292,6 +328,33 @@ class Collection:
                 raise StoppedError(message)
         # Rule: what stays equal emits nothing.
         return contents, [each for each in changes if each.before != each.after], tie_count
+
+    def _fold_remainder(self, settled: list[Command]) -> dict[Identity, Content]:
+        """What the commands that the log still has make of what is persisted.
+
+        Each key is folded for itself: what its log has lost is what is persisted of it, whatever
+        other key it came from; only where nothing is, what is persisted of that other key.
+        """
+        desired = dict(self._persisted)
+        truncated = [each.ts for each in settled if each.is_truncate]
+        of_keys: defaultdict[Identity, list[int]] = defaultdict(list)
+        for command in settled:
+            if not command.is_truncate:
+                of_keys[command.identity].append(command.ts)
+        for identity in {*of_keys, *(self._persisted if truncated else ())}:
+            own = self._persisted.get(identity)
+            newest = max(of_keys[identity] + truncated)
+            if own is not None and newest < self._changed_at[identity]:
+                continue
+            contents = _Remainder(self._persisted, own)
+            for _, commands in _ticks(settled, -inf, self.upper):
+                self._fold_tick(contents, commands)
+            after = contents.get(identity)
+            if after is not None:
+                desired[identity] = after
+            else:
+                desired.pop(identity, None)
+        return desired
 
     def _next_upper(self, log: list[Command], until: int | None, max_commands: int | None) -> int:
         """Greatest tick + 1, capped, never back; a cut comes right after the last tick taken."""
@@ -319,6 +382,7 @@ class Collection:
         """
         before: dict[Identity, Content | None] = {}
         tied: set[Identity] = set()
+        deleted: dict[Identity, Content] = {}
         commands = sorted(commands, key=lambda command: command.rank)
         for _, same_order in groupby(commands, key=lambda command: command.rank):
             group = list(same_order)
@@ -327,13 +391,14 @@ class Collection:
                 before = {**contents, **before}
                 contents.clear()
                 tied.clear()
+                deleted.clear()
             rivals: defaultdict[Identity, dict[Any, Command]] = defaultdict(dict)
             for command in group:
                 if not command.is_truncate:
                     rivals[command.identity][command.payload] = command
-            # Rule: what another key held is what it held before this order.
+            # Rule: what another key held is what it held before this order, deleted or not.
             sources = {
-                command.source: contents.get(command.source)
+                command.source: contents.get(command.source, deleted.get(command.source))
                 for command in group
                 if command.source != command.identity
             }
@@ -346,6 +411,8 @@ class Collection:
                     after = command.onto(held if is_own else sources[command.source])
                     if after is not None:
                         contents[identity] = after
+                    elif held is not None:
+                        deleted[identity] = held
         return before, tied
 
     def _in_sequence(self, rivals: list[Command]) -> list[Command]:

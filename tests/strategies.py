@@ -105,6 +105,14 @@ def orders(kinds: Kinds) -> st.SearchStrategy[tuple[int | None, int | None]]:
     return st.just((None, None)) | known if kinds.null_orders else known
 
 
+def order_before(order: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    """The last order that is less; the least is taken as it is."""
+    major, minor = order
+    if major is None or minor is None or (major, minor) == (0, 0):
+        return order
+    return (major, minor - 1) if minor else (major - 1, 3)
+
+
 @st.composite
 def commands(draw: st.DrawFn, width: int, kinds: Kinds = WHOLE) -> Command:
     """An upsert, a delete, a value error or a truncate; the key is good, undecodable or missing."""
@@ -143,13 +151,15 @@ def logs(
 ) -> list[Command]:
     """A log in any order; `width` is the number of key columns, or either.
 
-    A change of a key mostly comes as its source sends it: with a delete of the old one.
+    A change of a key mostly comes as its source sends it: with a delete of the old one, at the
+    order of the change or at one before.
     """
     chosen = width or draw(st.sampled_from(sorted(KEY_COLUMNS)))
     drawn = draw(st.lists(commands(chosen, kinds), min_size=min_size, max_size=max_size))
     for command in [*drawn]:
         if command.old_key is not None and draw(st.integers(0, 3)) > 0:
-            drawn.append(Command(command.ts, command.order, command.old_key, None))
+            order = draw(st.sampled_from([command.order, order_before(command.order)]))
+            drawn.append(Command(command.ts, order, command.old_key, None))
     if kinds.ties:
         return drawn
     return list({(each.identity, each.ts, each.order): each for each in drawn}.values())

@@ -279,22 +279,35 @@ def test_the_later_tick_wins_and_within_it_the_greatest_order(log: list[Command]
 
 
 def held(
-    log: list[Command], identity: oracle.Identity, before: tuple[Any, ...]
+    log: list[Command],
+    identity: oracle.Identity,
+    before: tuple[Any, ...],
+    deletes_passed_over: int | None = None,
 ) -> oracle.Content | None:
-    """What a key holds before a place in a log without ties, by looking back from there."""
+    """What a key holds before a place in a log without ties, by looking back from there.
+
+    The deletes of one tick may be passed over.
+    """
 
     def place(command: Command) -> tuple[Any, ...]:
         return command.ts, command.rank, not command.is_truncate
 
     to_key = [each for each in log if each.is_truncate or each.identity == identity]
     past = [command for command in to_key if place(command) < before]
+    if deletes_passed_over is not None:
+        past = [
+            each
+            for each in past
+            if each.ts != deletes_passed_over or each.is_truncate or each.content is not None
+        ]
     if not past:
         return None
     last = max(past, key=place)
     content = last.content
     if content is None or content[0] is None or not last.unchanged:
         return content
-    source = held(log, last.source, (last.ts, last.rank, last.source != last.identity))
+    is_change = last.source != last.identity
+    source = held(log, last.source, (last.ts, last.rank, is_change), last.ts if is_change else None)
     if source is None or source[0] is None:
         return source or content
     return tuple(
@@ -647,6 +660,52 @@ def test_a_changed_key_has_the_unchanged_columns_of_the_old_key() -> None:
     assert rows_after(old, own, *renamed(2, 1, "a", "b")) == {("b", 2, "toast")}
     swap = [part(2, 1, "a", 2, ..., old_key="b"), part(2, 1, "b", 2, ..., old_key="a")]
     assert rows_after(old, own, *swap) == {("a", 2, "own"), ("b", 2, "toast")}
+
+
+def test_a_changed_key_has_the_last_value_of_the_old_key_whatever_deletes_came_between() -> None:
+    old = part(1, 1, "a", 0, "toast")
+
+    def renamed(ts: int, order: int, old: str, new: str) -> list[Command]:
+        return [delete(ts, order, old), part(ts, order + 1, new, ts, ..., old_key=old)]
+
+    assert rows_after(old, *renamed(2, 1, "a", "b")) == {("b", 2, "toast")}
+    assert rows_after(old, *renamed(2, 1, "a", "b"), *renamed(2, 3, "b", "c")) == {
+        ("c", 2, "toast")
+    }
+    written = part(2, 1, "a", 1, "new")
+    assert rows_after(old, written, *renamed(2, 2, "a", "b")) == {("b", 2, "new")}
+    reused = [delete(2, 1, "a"), part(2, 2, "a", 1, "used"), part(2, 3, "b", 2, ..., old_key="a")]
+    assert rows_after(old, *reused) == {("a", 1, "used"), ("b", 2, "used")}
+    twice = [delete(2, 0, "a"), *renamed(2, 1, "a", "b")]
+    assert rows_after(old, *twice) == {("b", 2, "toast")}
+    # What ended before the tick, or by a truncate, has nothing to give.
+    assert rows_after(old, delete(2, 1, "a"), *renamed(3, 1, "a", "b")) == {("b", 3, None)}
+    assert rows_after(old, delete(2, 0, "a"), truncate(2, 1), *renamed(2, 2, "a", "b")) == {
+        ("b", 2, None)
+    }
+    assert rows_after(old, truncate(2, 0), *renamed(2, 1, "a", "b")) == {("b", 2, None)}
+    # An error is what the key held, too.
+    broken = Command(2, (1,), ("a",), None, "bad")
+    assert settle([old, broken, *renamed(2, 2, "a", "b")]).errors == {Error(("b",), None, "bad")}
+
+
+def test_what_a_partial_log_does_not_say_is_what_is_persisted() -> None:
+    def after(lost: list[Command], kept: list[Command], late: list[Command]) -> set[oracle.Value]:
+        collection = Collection("correct", log="partial")
+        collection.run([*lost, *kept])
+        collection.run([*kept, *late, delete(9, 1, "z")])
+        return collection.rows
+
+    base, end = [part(1, 1, key, 1, f"{key} big") for key in "ab"], [part(5, 1, "z", 1, 1)]
+    renamed = [delete(3, 1, "b"), part(3, 2, "c", 3, ..., old_key="b")]
+    kept = [part(2, 1, "a", 2, ...), *renamed]
+    assert after(base, [*kept, *end], []) == {("a", 2, "a big"), ("c", 3, "b big"), ("z", 1, 1)}
+    late = [delete(4, 1, "a"), part(4, 2, "d", ..., ..., old_key="a")]
+    assert after(base, [*kept, *end], late) == {("d", 2, "a big"), ("c", 3, "b big"), ("z", 1, 1)}
+    assert after(base, end, [truncate(4, 1)]) == {("z", 1, 1)}
+    assert after(base, end, [truncate(0, 1)]) == {("a", 1, "a big"), ("b", 1, "b big"), ("z", 1, 1)}
+    ended = [delete(2, 1, "a"), part(3, 1, "a", 3, ...)]
+    assert after(base, [*ended, *end], []) == {("a", 3, None), ("b", 1, "b big"), ("z", 1, 1)}
 
 
 def test_a_changed_key_of_an_absent_one_has_nulls_and_of_a_broken_one_its_error() -> None:

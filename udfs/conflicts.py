@@ -25,6 +25,10 @@ CONFLICTS = (
     "ValidationException: Found conflicting files",
     REWRITTEN,
     "org.apache.iceberg.exceptions.CommitFailedException",
+    # The table was replaced, or dropped and made anew, since the statement read it.
+    "is not an ancestor of",
+    "Cannot determine history between starting snapshot",
+    "Table UUID does not match",
     "AlreadyExistsException: Table was created concurrently",
     "AlreadyExistsException: View was updated concurrently",
     "DELTA_CONCURRENT",
@@ -34,31 +38,36 @@ CONFLICTS = (
 MISMATCH = re.compile(r"upper mismatch: batch \d+ expected lower ")
 """What our own append raises where another run came first; its text has no number in this place."""
 
-OUR_COLUMNS = ("_error_key", "_batch_id")
-"""Every statement of ours that writes names one of these, and hardly any other does."""
+MARK = re.compile(r"/\* trueup: (?P<step>\w+)(?:, on_conflict: (?P<on_conflict>\w+))? \*/")
+"""What the macro `_mark` writes into each of our statements that writes, and nothing else does."""
 
-LOST = (
-    (
-        re.compile(r"\bmerge into (\S+) as shard\b"),
-        (
-            "upper mismatch: another run appended to {} at the same moment;"
-            " nothing of this batch is written; run again"
-        ),
-    ),
-    (
-        re.compile(r"\bmerge into (\S+) as state\b"),
-        "state moved: another run wrote to {} at the same moment; nothing is applied; run again",
-    ),
-    (
-        re.compile(r"\bcreate (?:or replace )?(?:table|view) (?:if not exists )?(\S+)"),
-        "another run made {} at the same moment; run again",
-    ),
+TARGET = re.compile(
+    r"\b(?:merge into|insert into|insert overwrite|delete from|update"
+    r"|create (?:or replace )?(?:table|view)(?: if not exists)?)\s+(\S+)"
 )
-"""Our statements, and what each has lost."""
+"""What a statement writes to."""
 
+MOVED = "state moved: another run wrote to {} at the same moment;"
 
-SKIP = "/* on_conflict: skip */"
-"""What our statement says where a lost race is no error: the next run compares anew."""
+LOST = {
+    "append": (
+        "upper mismatch: another run appended to {} at the same moment;"
+        " nothing of this batch is written; run again"
+    ),
+    "apply": f"{MOVED} nothing is applied; run again",
+    "heal": f"{MOVED} nothing is healed; run again",
+    "rebuild": f"{MOVED} nothing is healed; run again",
+    "compact": "another run wrote to {} at the same moment; nothing is compacted; run again",
+    "discard": (
+        "upper mismatch: another run came first, and staged a batch in {} at the same moment;"
+        " nothing of this one is written; run again"
+    ),
+    "create": "another run made {} at the same moment; run again",
+}
+"""What each of our statements has lost."""
+
+LOST_ANY = "another run wrote to {} at the same moment; run again"
+"""The same of all others."""
 
 
 class LostRaceError(RuntimeError):
@@ -76,15 +85,15 @@ def lost_race(statement: str, error: str) -> str | None:
         One line; None where the statement is none of ours, or failed of something else.
 
     Example:
-        >>> lost_race("merge into files_state as state ... _error_key", "DELTA_CONCURRENT_WRITE")
-        'state moved: another run wrote to files_state at the same moment; nothing is applied; \
+        >>> heal = "/* trueup: heal */ merge into files_state as state"
+        >>> lost_race(heal, "DELTA_CONCURRENT_WRITE")
+        'state moved: another run wrote to files_state at the same moment; nothing is healed; \
 run again'
     """
-    is_ours = any(column in statement for column in OUR_COLUMNS)
-    if not is_ours or not any(conflict in error for conflict in CONFLICTS):
+    mark, target = MARK.search(statement), TARGET.search(statement)
+    if not mark or not target or not any(conflict in error for conflict in CONFLICTS):
         return None
-    found = ((pattern.search(statement), message) for pattern, message in LOST)
-    return next((message.format(match[1]) for match, message in found if match), None)
+    return LOST.get(mark["step"], LOST_ANY).format(target[1])
 
 
 def may_be_skipped(statement: str, error: str) -> bool:
@@ -98,10 +107,14 @@ def may_be_skipped(statement: str, error: str) -> bool:
         True where the option `on_conflict` of the collection is `skip`, and it lost a race.
 
     Example:
-        >>> may_be_skipped(SKIP + " merge into", "upper mismatch: batch 3 expected lower 7, ...")
+        >>> append = "/* trueup: append, on_conflict: skip */ merge into"
+        >>> may_be_skipped(append, "upper mismatch: batch 3 expected lower 7, ...")
         True
     """
-    return SKIP in statement and bool(lost_race(statement, error) or MISMATCH.search(error))
+    mark = MARK.search(statement)
+    if not mark or mark["on_conflict"] != "skip":
+        return False
+    return bool(lost_race(statement, error) or MISMATCH.search(error))
 
 
 def may_be_repeated(statement: str, error: str) -> bool:
@@ -118,12 +131,13 @@ def may_be_repeated(statement: str, error: str) -> bool:
         True where Iceberg missed files that the apply was about to delete rows of.
 
     Example:
-        >>> may_be_repeated("merge into files_state as state ... net._applied", REWRITTEN + ": [a]")
+        >>> may_be_repeated("/* trueup: apply */ merge into files_state", REWRITTEN + ": [a]")
         True
         >>> may_be_repeated("merge into mine as state", REWRITTEN + ": [a]")
         False
     """
-    return REWRITTEN in error and "merge into" in statement and "net._applied" in statement
+    mark = MARK.search(statement)
+    return REWRITTEN in error and mark is not None and mark["step"] == "apply"
 
 
 def install() -> None:

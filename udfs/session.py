@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +47,7 @@ def install() -> None:
             from . import aggregates  # noqa: PLC0415 - its types ask what session is there
 
             aggregates.register(session)
+            warn_of_caches(session.conf.getAll)
             session.has_aggregates = True  # type: ignore[attr-defined]
         return session
 
@@ -79,6 +81,28 @@ def prepare(settings: Mapping[str, str]) -> None:
             catalog.parent.mkdir(parents=True, exist_ok=True)
     if JVM_LOG in settings and "PYSPARK_GATEWAY_PORT" not in os.environ:
         start_jvm(settings, Path(settings[JVM_LOG]))
+
+
+def warn_of_caches(settings: Mapping[str, str]) -> None:
+    """Warn of each Iceberg catalog that caches tables, and so may not see what others commit.
+
+    Args:
+        settings: The settings of a Spark session.
+
+    Example:
+        >>> warn_of_caches({"spark.sql.catalog.lake.cache-enabled": "false"})
+    """
+    for name, value in settings.items():
+        is_catalog = re.fullmatch(r"spark\.sql\.catalog\.[^.]+", name)
+        if not is_catalog or not value.startswith("org.apache.iceberg.spark."):
+            continue
+        switch = f"{name}.cache-enabled"
+        if settings.get(switch, "true").lower() != "false":
+            message = (
+                f"trueup: set {switch} to false. It is on, so this process may not see what others"
+                " append to a table: runs find nothing new, or lose every race."
+            )
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
 def require_java() -> None:

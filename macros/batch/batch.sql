@@ -9,12 +9,22 @@
     {{- config(materialized='trueup_batch') -}}
     {%- do trueup._require_role('batch', collection) -%}
     {%- set identity = trueup._unique_key('batch') + ['_error_key'] -%}
-    {%- set frontier = trueup._session_name(collection, 'frontier') -%}
-    {%- set state = trueup._sibling(collection, 'state') -%}
-    {%- set changelog = trueup._sibling(collection, 'changelog') -%}
     {%- set options = trueup._options(collection if execute else none) -%}
 -- depends_on: {{ ref(collection ~ '_' ~ trueup._source_role(collection)) }}
 -- depends_on: {{ ref(collection ~ '_corrections') }}
+{{ trueup.select_batch(collection, identity, options) }}
+{%- endmacro %}
+
+
+{#-
+    The select of the staged batch. The model has it as its options ask for it; the materialization
+    makes it again where the session cannot do what they ask for.
+-#}
+{% macro select_batch(collection, identity, options) -%}
+    {%- set frontier = trueup._session_name(collection, 'frontier') -%}
+    {%- set state = trueup._sibling(collection, 'state') -%}
+    {%- set changelog = trueup._sibling(collection, 'changelog') -%}
+    {%- set open_from = frontier ~ '.upper' if trueup._folds_by_udaf(options) else none -%}
 with
 
 -- The one shuffle of the batch: all that follows is by key. Spark copies a deterministic CTE to each
@@ -29,15 +39,22 @@ steps as (
 
 ),
 
-{{ trueup.fold_ticks(identity=identity, sequence=trueup._sequence_terms(options)) }},
+{{ trueup.fold_ticks(
+    identity=identity, sequence=trueup._sequence_terms(options), open_from=open_from
+) }},
 
+{% if open_from -%}
+{{ trueup.fold_open_ticks(identity=identity, upper=open_from) }},
+
+{% endif -%}
 {{ trueup.emit_updates(
     identity=identity,
-    provisional=trueup._session_name(collection, 'provisional') if options.eager
+    provisional=trueup._session_name(collection, 'provisional') if options.eager,
+    open_sides=open_from is not none
 ) }},
 
 {{ trueup.summarize_batch(
-    frontier=frontier, state=state, identity=identity, options=options
+    frontier=frontier, state=state, identity=identity, options=options, changelog=changelog
 ) }},
 
 {{ trueup.certify_batch(changelog=changelog, last_seq=frontier ~ '.seq - 1') }},
@@ -46,7 +63,12 @@ staged as (
 
     select * except (_digest), null as _certificate from updates
     union all
-    select * from progress cross join certificate
+    select
+        * except (_statistics, _digest_marks, _certificate),
+        struct(_statistics.*, {{ trueup.staged_seal_expr(frontier) }} as seal) as _statistics,
+        _certificate
+    from progress
+    cross join certificate
 
 )
 

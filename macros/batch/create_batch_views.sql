@@ -5,6 +5,7 @@
 
 {#- `steps` has all that happens to the keys of the batch; `provisional` is for eager collections. -#}
 {% macro create_batch_views(collection, shard, corrections, options) -%}
+    {%- do trueup.require_own_ctes() -%}
     {%- set columns = trueup.follow_columns(shard, options) -%}
     {%- set frontier = trueup._session_name(collection, 'frontier') -%}
     {%- set values = trueup._value_names(columns, shard.unique_key) -%}
@@ -31,10 +32,11 @@
         ),
         shard, values, options
     ) -%}
-    {%- do trueup.create_session_view(
-        trueup._session_name(collection, 'steps'),
-        trueup.digest_steps(steps, shard.unique_key, columns)
-    ) -%}
+    {%- set steps = trueup.digest_steps(steps, shard.unique_key, columns) -%}
+    {%- if trueup._folds_by_udaf(options) -%}
+        {%- set steps = trueup.encode_steps(steps, shard.unique_key, columns) -%}
+    {%- endif -%}
+    {%- do trueup.create_session_view(trueup._session_name(collection, 'steps'), steps) -%}
     {%- if options.eager -%}
         {%- do trueup.create_session_view(trueup._session_name(collection, 'provisional'),
             trueup.select_provisional(shard.changelog, frontier, shard.unique_key, columns)
@@ -52,4 +54,20 @@ select
             then {{ trueup.digest_expr(unique_key, columns, in_value=true) }}
     end as _digest
 from {{ trueup._subquery(steps) }}
+{%- endmacro %}
+
+
+{#-
+    Raises where Spark writes a CTE out at each place that names it, in statements that write. The
+    batch relies on one CTE that is worked out once: else its updates and its certificate would each
+    read the log for themselves, maybe at different moments.
+-#}
+{% macro require_own_ctes() -%}
+    {%- set setting = 'spark.sql.legacy.inlineCTEInCommands' -%}
+    {%- if run_query('set ' ~ setting).rows[0][1] | string | lower == 'true' -%}
+        {%- do trueup._refuse(
+            'The Spark setting `' ~ setting ~ '`', 'false, because the steps of a batch are read once',
+            'true', 'Leave it out of the profile, the hooks and the configuration of Spark.'
+        ) -%}
+    {%- endif -%}
 {%- endmacro %}

@@ -5,7 +5,7 @@ declare or replace variable {{ trueup._session_name(collection, 'frontier') }} s
     commands_settled: bigint,
     late_dropped: bigint, records_indexed: bigint, minted_at: timestamp,
     partitions: {{ trueup._partitions_type() }}, since: bigint, definition: string,
-    settled_definition: string, last_batch_id: string
+    settled_definition: string, last_batch_id: string, last_seal: bigint
 > default named_struct(
     'seq', cast({{ frontier.seq }} as bigint),
     'lower', cast({{ frontier.lower }} as bigint),
@@ -17,12 +17,11 @@ declare or replace variable {{ trueup._session_name(collection, 'frontier') }} s
     'late_dropped', cast({{ trueup._number_or_null(frontier.late_dropped) }} as bigint),
     'records_indexed', cast({{ frontier.records_indexed }} as bigint),
     'minted_at', current_timestamp(),
-    'partitions', from_json(
-        {{ trueup._literal(frontier.partitions or 'null') }}, '{{ trueup._partitions_type() }}'
-    ),
+    'partitions', {{ frontier.get('partitions') or 'null' }},
     'since', cast({{ trueup._number_or_null(frontier.since) }} as bigint),
     'definition', '{{ frontier.definition }}',
     'settled_definition', {{ trueup._literal_or_null(frontier.settled_definition) }},
-    'last_batch_id', {{ trueup._literal_or_null(frontier.last_batch_id) }}
+    'last_batch_id', {{ trueup._literal_or_null(frontier.last_batch_id) }},
+    'last_seal', cast({{ trueup._number_or_null(frontier.last_seal) }} as bigint)
 )
 {%- endmacro %}

@@ -4,9 +4,9 @@
 
     With `provisional`, the updates that eager batches have written for ticks that were open then,
     the fold begins before these ticks and makes all their updates again: what is written is the
-    difference.
+    difference. With `open_sides` the updates of open ticks are there already, by `fold_open_ticks`.
 -#}
-{% macro emit_updates(identity, provisional=none) -%}
+{% macro emit_updates(identity, provisional=none, open_sides=false) -%}
     {%- set columns = trueup._column_list(identity) -%}
 steps_taken as (
 
@@ -46,6 +46,10 @@ new_and_negated as (
 
     select {{ columns }}, _ts, _cause, _diff, _value, _digest from sides
     union all
+    {% if open_sides -%}
+    select {{ columns }}, _ts, _cause, _diff, _value, _digest from open_sides
+    union all
+    {% endif -%}
     select {{ columns }}, _ts, _cause, -_diff as _diff, _value, _digest from {{ provisional }}
 
 ),

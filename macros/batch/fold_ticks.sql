@@ -5,8 +5,10 @@
 
     The sequence is total: its last term, the content, tells all commands apart but duplicates.
     Every window partitions by the key first and sorts alike, so one shuffle and one sort serve all.
+
+    With `open_from` the ticks from there on are left to `fold_open_ticks`: of them `folded` has none.
 -#}
-{% macro fold_ticks(identity, sequence) -%}
+{% macro fold_ticks(identity, sequence, open_from=none) -%}
     {%- set columns = trueup._column_list(identity) -%}
 ranked as (
 
@@ -18,6 +20,9 @@ ranked as (
         ) as _command_rank,
         count(_hash) over (partition by {{ columns }}, _step, _ts) as _command_count,
         min(_hash) over peers <> max(_hash) over peers as _is_tie
+        {%- if open_from %},
+        coalesce(max(_ts) over (partition by {{ columns }}) >= {{ open_from }}, false) as _is_open_key
+        {%- endif %}
     from steps
     window peers as (
         partition by {{ columns }}, _step, _ts
@@ -29,7 +34,12 @@ ranked as (
 -- Rule: rank before dropping deletes; the winner of a tick may be one.
 winners as (
 
-    select * from ranked where _command_rank = 1
+    select * from ranked
+    where
+        _command_rank = 1
+        {%- if open_from %}
+        and (_step < 2 or _ts < {{ open_from }})
+        {%- endif %}
 
 ),
 
@@ -41,6 +51,9 @@ folded as (
         lag(_value) over key_in_sequence as _prior,
         lag(_digest) over key_in_sequence as _prior_digest,
         lag(_order) over key_in_sequence as _previous_order
+        {%- if open_from %},
+        lead(_step) over key_in_sequence is null as _is_last
+        {%- endif %}
     from winners
     window key_in_sequence as (partition by {{ columns }} order by _step, _ts)
 

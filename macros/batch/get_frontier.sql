@@ -4,14 +4,17 @@
 
     `last_seq`                 the last batch in the changelog, 0 before the first
     `applied_seq`              the last batch in the state
-    `seq`, `lower`, `upper`    the batch to mint; the first lower is the option `as_of`, and
-                               `upper` is never below `lower`
+    `seq`, `lower`, `upper`    the batch to mint; the first lower is the option `as_of`, else the
+                               smallest tick of the log, or 0 if that is less; `upper` is never
+                               below `lower`
+    `last_tick`                the greatest tick of the log; none for an empty log
     `commands_settled`         commands of the log below `lower`, now
     `late_dropped`             of these, those that came after their tick was settled; null where
                                the log has lost commands since
     `commands_ahead`           commands of the log at or past `lower`, of a batch that is cut its own
     `records_indexed`          rows and errors that the state holds
     `leftover_batch_id`        of a batch that is staged and was never appended, else none
+    `is_leftover_read_only`    whether a run with `trueup_read_only` has staged it
     `last_batch_id`            of the last batch in the changelog
     `has_truncates`            whether the log has truncates from `lower` to before `open_upper`
     `has_settled_truncates`    whether it has truncates before `lower`
@@ -19,22 +22,30 @@
                                writes them, too; `upper` where the collection is not eager
     `has_provisional`          whether the changelog may have updates of open ticks
     `correction_count`         the corrections that wait for this batch
-    `partitions`               how far each partition goes, in JSON; none unless `is_reclocked`
+    `partitions`               how far each partition goes, as an SQL expression; none unless
+                               `reclocked`, the name of a collection whose log has no ticks
     `since`                    the first tick that can be read; none where nothing was compacted
     `settled_definition`       of the commands that the last batch was made of
-    `lacks_batches`            whether the changelog has not one progress row a batch
+    `last_seal`                the seal `own` of the last batch in the changelog; none before the first
+    `unsealed_seq`             the first batch whose progress row is lost, doubled or edited, else none
     `takes_back`               whether a batch from `applied_seq` to before `last_seq` left ticks open,
                                so that the next one took back what it had written for them
 
     Null ticks are refused here: a command without a tick would never be settled, nor missed. A
     collection by a select has no log (`commands` is none): `input_upper` says how far it goes.
 -#}
-{% macro get_frontier(commands, progress, is_reclocked, options, input_upper=none) -%}
+{% macro get_frontier(commands, progress, reclocked, options, input_upper=none) -%}
     {%- set frontier = dict(progress) -%}
-    {%- do frontier.update(run_query(
-        trueup.measured_log_sql(commands, progress, is_reclocked, options, input_upper)
-    ).rows[0].dict()) -%}
+    {%- set settled = trueup._session_name(reclocked, 'settled') if reclocked else none -%}
+    {%- set measured_log = trueup.measured_log_sql(
+        commands, progress, settled, options, input_upper
+    ) -%}
+    {%- do frontier.update(
+        trueup.get_measured_partitions(reclocked, measured_log) if reclocked
+        else run_query(measured_log).rows[0].dict()
+    ) -%}
     {%- do trueup._require_no_null_ticks(commands, frontier.null_ticks) -%}
+    {%- do trueup._require_bounded_ticks(commands, frontier.last_tick) -%}
     {%- if options.late == 'fail' and frontier.late_dropped -%}
         {%- do trueup._refuse(
             'With option `late: fail` every command of ' ~ commands,
@@ -55,11 +66,14 @@
 {%- endmacro %}
 
 
-{#- Raises where commands have no tick: before a rebase drops what it could not make again. -#}
+{#- Raises where ticks cannot be settled: before a rebase drops what it could not make again. -#}
 {% macro require_ticks(commands, is_reclocked) -%}
     {%- set is_missing = '_partition is null or _offset is null' if is_reclocked else '_ts is null' -%}
-    {%- set row = run_query('select count_if(' ~ is_missing ~ ') from ' ~ commands).rows[0] -%}
+    {%- set row = run_query(
+        'select count_if(' ~ is_missing ~ '), max(_ts) from ' ~ commands
+    ).rows[0] -%}
     {%- do trueup._require_no_null_ticks(commands, row[0]) -%}
+    {%- do trueup._require_bounded_ticks(commands, row[1]) -%}
 {%- endmacro %}
 
 
@@ -69,6 +83,22 @@
             'The tick (`ts`), or the partition and offset (`reclock`), of `trueup.commands`',
             'not null for every command of ' ~ commands, null_ticks ~ ' commands without one',
             'Give them one, or leave them out of the relation that `trueup.commands` reads.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    Raises where a tick is the greatest bigint: the upper, one more, would be none, and a sum that
+    overflows is silent where ANSI mode is off, as in the sessions of dbt-spark.
+-#}
+{% macro _require_bounded_ticks(commands, last_tick) -%}
+    {%- if last_tick == 9223372036854775807 -%}
+        {%- do trueup._refuse(
+            'The tick (`ts`) of every command of ' ~ commands,
+            'below 9223372036854775807, the greatest bigint: a batch ends one after it',
+            'a command with the tick ' ~ last_tick,
+            'Nothing is staged. If it stands for "no tick yet", leave the command out until it has one.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}

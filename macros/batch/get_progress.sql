@@ -3,7 +3,6 @@
     that does not come from the log; and
 
     `settled_before`      `commands_settled` when the last batch was minted
-    `settled_partitions`  how far the last batch goes in each partition, in JSON
 -#}
 {% macro get_progress(changelog, batch, state, corrections, options) -%}
     {{ return(run_query(
@@ -22,15 +21,27 @@ with
 progress_rows as (
 
     -- The state comes before the changelog: whatever other runs commit in between, it is not ahead.
-    select 'state' as _table, _seq, null as _upper, null as _batch_id, null as _statistics
+    select
+        'state' as _table,
+        _seq,
+        null as _upper,
+        null as _batch_id,
+        null as _statistics,
+        null as _is_sealed
     from {{ state }}
     where _kind = 'progress'
     union all
-    select 'changelog' as _table, _seq, _upper, _batch_id, _statistics
+    select
+        'changelog' as _table,
+        _seq,
+        _upper,
+        _batch_id,
+        _statistics,
+        {{ trueup.is_sealed_expr() }} as _is_sealed
     from {{ changelog }}
     where _kind = 'progress'
     union all
-    select 'batch' as _table, _seq, _upper, _batch_id, null as _statistics
+    select 'batch' as _table, _seq, _upper, _batch_id, _statistics, null as _is_sealed
     from {{ batch }}
     where _kind = 'progress'
     {%- if corrections %}
@@ -40,7 +51,8 @@ progress_rows as (
         null as _seq,
         null as _upper,
         coalesce(_after_batch_id, '') as _batch_id,
-        null as _statistics
+        null as _statistics,
+        null as _is_sealed
     from {{ corrections }}
     where not (_cause <=> 'external_edit')
     {%- endif %}
@@ -55,18 +67,24 @@ added_up as (
         max_by(struct(_upper, _batch_id, _statistics), _seq) filter (where _table = 'changelog')
             as _last,
         -- Not the last one's: its batch may have been staged before a compaction.
-        max(_statistics.since) as since,
-        count_if(_table = 'changelog') as progress_count,
-        collect_set(case when _table = 'changelog' then _seq end) as _seqs,
+        max(_statistics.since) filter (where _table = 'changelog') as since,
+        collect_list(case when _table = 'changelog' then struct(
+            _seq,
+            _statistics.seal.own as _own,
+            _statistics.seal.previous as _previous,
+            _is_sealed
+        ) end) as _seals,
         collect_set(case when _table = 'changelog' then _batch_id end) as _batch_ids,
         max(_batch_id) filter (where _table = 'batch') as staged_batch_id,
+        max(_statistics.read_only) filter (where _table = 'batch') as is_staged_to_look_at,
         count_if(_table = 'corrections') as correction_count,
         -- One comparison finds all of them after the same batch; two at once, after one of two.
         array(
             min(_batch_id) filter (where _table = 'corrections'),
             max(_batch_id) filter (where _table = 'corrections')
         ) as _found_after,
-        collect_set(case when _statistics.open_upper > _upper then _seq end) as _open_seqs
+        collect_set(case when _table = 'changelog' and _statistics.open_upper > _upper then _seq end)
+            as _open_seqs
     from progress_rows
 
 )
@@ -75,17 +93,18 @@ select
     last_seq,
     last_seq + 1 as seq,
     applied_seq,
-    coalesce(_last._upper, {{ options.as_of }}) as lower,
+    coalesce(_last._upper, {{ options.as_of or 0 }}) as lower,
     _last._batch_id as last_batch_id,
     _last._statistics.commands_settled as settled_before,
-    to_json(_last._statistics.partitions) as settled_partitions,
     coalesce(_last._statistics.records_indexed, 0) as records_indexed,
     coalesce(_last._statistics.open_upper > _last._upper, false) as has_provisional,
     _last._statistics.definition as settled_definition,
+    _last._statistics.seal.own as last_seal,
+    {{ trueup.first_unsealed_expr() }} as unsealed_seq,
     since,
-    progress_count <> last_seq or size(_seqs) <> last_seq as lacks_batches,
     case when not array_contains(_batch_ids, staged_batch_id) then staged_batch_id end
         as leftover_batch_id,
+    coalesce(is_staged_to_look_at, false) as is_leftover_read_only,
     if(array_contains(_found_after, coalesce(_last._batch_id, '')), correction_count, 0)
         as correction_count,
     exists(_open_seqs, _seq -> _seq >= applied_seq and _seq < last_seq) as takes_back

@@ -1,8 +1,9 @@
 {#-
     The select behind `get_frontier`: what the log holds for the next batch, and where that ends, in one
-    row. `progress` is what `get_progress` returns.
+    row. `progress` is what `get_progress` returns. `settled` says, as an SQL expression, how far the last
+    batch goes in each partition of a log without ticks; none for a log that has them.
 -#}
-{% macro measured_log_sql(commands, progress, is_reclocked, options, input_upper=none) -%}
+{% macro measured_log_sql(commands, progress, settled, options, input_upper=none) -%}
     {#- What a select says cannot be capped; the collections that it reads are. -#}
     {%- set until = trueup._var('trueup_until') if commands is not none else none -%}
     {%- set until = 'null' if until is none else until -%}
@@ -17,32 +18,45 @@
         {%- set open_upper = 'coalesce(cut_upper, ' ~ open_upper ~ ')' -%}
     {%- endif -%}
     {%- set settled_before = trueup._number_or_null(progress.settled_before) -%}
+    {%- set has_no_lower = progress.last_seq == 0 and options.as_of is none and settled is none -%}
+    {#- Rule: without `as_of` a collection begins at the smallest tick of its log, or at 0. -#}
+    {%- set bound = trueup._least_tick_expr() if has_no_lower and commands is not none
+        else 'cast(' ~ progress.lower ~ ' as bigint)' -%}
 with
 
-{{ trueup.measure_log(commands, progress) }},
+{{ trueup.measure_log(commands, progress, bound) }},
 
-{% if is_reclocked -%}
-{{ trueup.collect_partitions(commands, progress) }},
+{% if settled -%}
+{{ trueup.collect_partitions(commands, progress.lower, settled) }},
 
 {% endif -%}
 capped as (
 
     select
+        {% if has_no_lower and commands is none -%}
+        -- What a select says of inputs that end below 0 is written at their last tick, too.
+        * except (lower),
+        coalesce({{ input_upper }}, 0) as upper,
+        case when upper < 0 then upper - 1 else 0 end as lower,
+        {%- else -%}
         *,
         greatest(lower, least(coalesce({{ input_upper }}, lower), {{ until }})) as upper,
+        {%- endif %}
         least(log_upper, {{ until }}) as read_upper
     from log
-    {%- if is_reclocked %}
+    {%- if settled %}
     cross join reclocked
     {%- endif %}
 
 )
 {%- if options.max_commands_per_batch %},
 
-{{ trueup.cut_at_a_tick(commands, progress.lower, options.max_commands_per_batch) }}
+{{ trueup.cut_at_a_tick(commands, bound, options.max_commands_per_batch) }}
 {%- endif %}
 
 select
+    lower,
+    last_tick,
     {% if options.max_commands_per_batch -%}
     coalesce(cut_upper, upper) as upper,
     coalesce(cut_count, commands_ahead) as commands_ahead,
@@ -61,8 +75,8 @@ select
     end as late_dropped,
     {%- endif %}
     coalesce(next_truncate < {{ open_upper }}, false) as has_truncates,
-    coalesce(first_truncate < lower, false) as has_settled_truncates,
-    {{ 'partitions' if is_reclocked else 'null as partitions' }}
+    coalesce(first_truncate < lower, false) as has_settled_truncates
+    {{- ',\n    partitions' if settled }}
 from capped
 {%- if options.max_commands_per_batch %}
 cross join cut
@@ -70,15 +84,19 @@ cross join cut
 {%- endmacro %}
 
 
-{#- The CTE `log`, of one row: how far the commands go, and what is special about them. -#}
-{% macro measure_log(commands, progress) -%}
-    {%- set lower = 'cast(' ~ progress.lower ~ ' as bigint)' -%}
+{#-
+    The CTE `log`, of one row: how far the commands go, and what is special about them. `bound` is the
+    lower of the batch, or, where the log says what it is, the least tick there can be.
+-#}
+{% macro measure_log(commands, progress, bound) -%}
+    {%- set begins_with_log = bound == trueup._least_tick_expr() -%}
 log as (
 
     select
-        {{ lower }} as lower,
+        {{ 'least(0, min(_ts))' if begins_with_log else bound }} as lower,
         {{ trueup._literal_or_null(progress.last_batch_id) }} as last_batch_id,
         {% if commands is none -%}
+        cast(null as bigint) as last_tick,
         cast(null as bigint) as log_upper,
         0 as commands_settled,
         0 as commands_ahead,
@@ -86,16 +104,24 @@ log as (
         cast(null as bigint) as next_truncate,
         cast(null as bigint) as first_truncate
         {%- else -%}
-        max(_ts) + 1 as log_upper,
-        count_if(_ts < {{ lower }}) as commands_settled,
-        count_if(_ts >= {{ lower }}) as commands_ahead,
+        max(_ts) as last_tick,
+        -- Null past the greatest bigint: `get_frontier` refuses that tick.
+        try_add(max(_ts), 1) as log_upper,
+        count_if(_ts < {{ bound }}) as commands_settled,
+        count_if(_ts >= {{ bound }}) as commands_ahead,
         count_if(_ts is null) as null_ticks,
-        min(_ts) filter (where _op = 'truncate' and _ts >= {{ lower }}) as next_truncate,
+        min(_ts) filter (where _op = 'truncate' and _ts >= {{ bound }}) as next_truncate,
         min(_ts) filter (where _op = 'truncate') as first_truncate
     from {{ commands }}
         {%- endif %}
 
 )
+{%- endmacro %}
+
+
+{#- The least tick that there can be; its digits alone are no bigint. -#}
+{% macro _least_tick_expr() -%}
+    {{ return('cast(-9223372036854775808 as bigint)') }}
 {%- endmacro %}
 
 

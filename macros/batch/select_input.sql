@@ -2,7 +2,7 @@
     A select of the commands of the ticks `[lower, upper)` in the form that the fold reads. Here,
     where the columns of the shard are known by name, everything is done that needs their names:
     values are brought into the shard's order, the value of an error is null, -0.0 becomes 0.0, and
-    the content gets a hash that knows nulls and positions.
+    the content gets a hash.
 
     A truncate has no key: it is a step of an identity of its own, which has no value. What makes it
     one is `_is_truncate`, and not this identity, which an error key of the log might have, too.
@@ -16,7 +16,11 @@
     commands, lower, upper, unique_key, columns, command_columns, extras, options,
     partitions=none, may_truncate=true
 ) -%}
-    {%- set known = command_columns | map(attribute='name') | map('lower') | list -%}
+    {%- set types = {} -%}
+    {%- for column in command_columns -%}
+        {%- do types.update({column.name | lower: column.type}) -%}
+    {%- endfor -%}
+    {%- set known = types | list -%}
     {%- set ignored = trueup.find_schema_changes(command_columns, columns).added -%}
     {%- set keys = columns | selectattr('name', 'in', unique_key) | list -%}
     {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}
@@ -75,7 +79,7 @@ contents as (
         {% if column.name | lower in known -%}
         case when _is_row {%- if is_partial %} and not array_contains(
             coalesce(_unchanged, array()), {{ trueup._literal(column.name | lower) }}
-        ) {%- endif %} then {{ trueup._one_form_expr(column) }} end
+        ) {%- endif %} then {{ trueup._one_form_expr(column, types[column.name | lower]) }} end
         {%- else -%}
         cast(null as {{ trueup._type_sql(column.type) }})
         {%- endif %} as {{ trueup._quote(column.name) }},
@@ -85,7 +89,9 @@ contents as (
         _unchanged,
         {% endif -%}
         {% if '_old_key' in marks -%}
-        case when size(_unchanged) > 0 then _old_key end as _old_key,
+        -- A key that is changed to itself is not changed.
+        case when size(_unchanged) > 0 and not (_old_key <=> struct({{ trueup._column_list(unique_key) }}))
+            then _old_key end as _old_key,
         {% endif -%}
         _error_key,
         _ts,
@@ -113,28 +119,20 @@ select
         {%- endfor %}
         '_error', _error
     ) end as _value,
-    xxhash64(
-        {% if may_truncate -%}
-        _op,
-        {%- else -%}
-        -- A column that every fold reads; Spark would move a condition.
-        case when _op = 'truncate' then raise_error(
-            'truncate moved: one came to the log while this run looked at it; nothing is written,'
-            ' run again'
-        ) else _op end,
-        {%- endif %} _error
-        {%- for name in marks %}, {{ name }}{% endfor %}
-        {%- for column in values %},
-        {{ trueup._quote(column.name) }} is null, {{ trueup._quote(column.name) }}
-        {%- endfor %}
-    ) as _hash
+    {{ trueup.content_hash_expr(keys, values, marks, may_truncate) }} as _hash
 from contents
 {%- endmacro %}
 
 
-{#- A column with one form for each value: Spark calls 0.0 and -0.0 equal, and so do we. -#}
-{% macro _one_form_expr(column) -%}
+{#-
+    A column with one form for each value: Spark calls 0.0 and -0.0 equal, and so do we. Of a narrower
+    type, `given_type`, it is widened to that of the column.
+-#}
+{% macro _one_form_expr(column, given_type=none) -%}
     {%- set name = trueup._quote(column.name) -%}
+    {%- if given_type not in [none, column.type] -%}
+        {%- set name = 'cast(' ~ name ~ ' as ' ~ trueup._type_sql(column.type) ~ ')' -%}
+    {%- endif -%}
     {%- set is_float = column.type in ['float', 'double'] -%}
     {{ return(name ~ ' + cast(0 as ' ~ column.type ~ ')' if is_float else name) }}
 {%- endmacro %}

@@ -11,11 +11,12 @@
     had before them; with none the fold is one from nothing. `corrections` has step 1, or is none.
     `values` are the names of the value columns, `extras` the columns of the commands that only some
     logs have. Truncates touch every key: `has_truncates`. With `broadcasts` the keys of the batch go to
-    where the state is read; of that, only the keys in `key_range` are, if there is one.
+    where the state is read; of that, only the keys in `key_range` are, if there is one. Of commands
+    that are the remainder of a log, `is_remainder`, what is persisted is not older than they are.
 -#}
 {% macro select_steps(
     input, persisted, corrections, unique_key, values, extras, has_truncates, options,
-    broadcasts=false, key_range=none
+    broadcasts=false, key_range=none, is_remainder=false
 ) -%}
     {%- set identity = unique_key + ['_error_key'] -%}
     {%- set sequence = trueup._sequence_terms(options) -%}
@@ -30,16 +31,21 @@ with
 {%- if persisted -%}
     {%- set source = 'prior_and_given' -%}
 ,
+    {%- if is_remainder and changes_keys %}
+
+{{ trueup.begin_with_unknown(persisted, identity, values, sequence, marks, has_truncates) }}
+    {%- else %}
 
 {{ trueup.read_prior(
     persisted, identity, sequence, marks, changes_keys, every_key=has_truncates, broadcasts=broadcasts,
     key_range=key_range
 ) }}
+    {%- endif %}
 {%- endif %}
 {%- if has_truncates -%}
 ,
 
-{{ trueup.truncate_keys(source, identity, sequence, marks) }}
+{{ trueup.truncate_keys(source, identity, sequence, marks, is_remainder) }}
     {%- set source = 'steps_and_truncations' -%}
 {%- endif %}
 {%- if '_unchanged' in extras -%}

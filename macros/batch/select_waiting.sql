@@ -1,4 +1,7 @@
-{#- The corrections that were found after the batch that is now the last one. -#}
+{#-
+    The corrections that were found after the batch that is now the last one. A timestamp of them was
+    a date, if the column was widened since.
+-#}
 {% macro select_waiting(corrections, frontier, unique_key, columns) -%}
 select
     {% for column in columns | selectattr('name', 'in', unique_key) -%}
@@ -11,8 +14,11 @@ select
     least(_ts, greatest({{ frontier }}.lower, {{ frontier }}.upper - 1)) as _ts,
     _cause,
     case when _desired is not null then named_struct(
-        {%- for name in trueup._value_names(columns, unique_key) %}
-        {{ trueup._literal(name) }}, _desired.{{ trueup._quote(name) }},
+        {%- for column in columns | rejectattr('name', 'in', unique_key) %}
+        {%- set desired = '_desired.' ~ trueup._quote(column.name) %}
+        {{ trueup._literal(column.name) }}, {{
+            trueup._utc_timestamp_expr(desired) if column.type == 'timestamp' else desired
+        }},
         {%- endfor %}
         '_error', _desired._error
     ) end as _value

@@ -2,7 +2,7 @@
     The CTE `progress`: the one progress row of the batch, with its statistics. It checks that the
     state which the priors came from is exactly the one that the batch was minted on.
 -#}
-{% macro summarize_batch(frontier, state, identity, options) -%}
+{% macro summarize_batch(frontier, state, identity, options, changelog=none) -%}
 transitions as (
 
     select
@@ -57,6 +57,19 @@ counts as (
 staged_updates as (
 
     select count(*) as updates_staged, coalesce(sum(_diff), 0) as records_staged from updates
+
+),
+
+-- Rule: a batch that settles no tick settles no offset, whatever it writes of open ones.
+last_partitions as (
+
+    select any_value(transform(_statistics.partitions, _each -> named_struct(
+        '_partition', _each._partition,
+        'first_offset', cast(null as bigint),
+        'next_offset', _each.next_offset
+    ))) as partitions
+    from {{ changelog }}
+    where _kind = 'progress' and _seq = {{ frontier }}.seq - 1
 
 ),
 
@@ -125,7 +138,13 @@ progress as (
             'open_upper', {{ frontier }}.open_upper,
             'since', {{ frontier }}.since,
             'definition', {{ frontier }}.definition,
-            'partitions', {{ frontier }}.partitions,
+            'partitions', {% if options.eager -%}
+            if({{ frontier }}.upper > {{ frontier }}.lower, {{ frontier }}.partitions,
+                last_partitions.partitions)
+            {%- else -%}
+            {{ frontier }}.partitions
+            {%- endif %},
+            'read_only', {{ trueup._var('trueup_read_only') | lower }},
             'minted_at', {{ frontier }}.minted_at,
             'committed_at', cast(null as timestamp)
         ) as _statistics
@@ -133,6 +152,7 @@ progress as (
     cross join applied
     {%- if options.eager %}
     cross join staged_updates
+    cross join last_partitions
     {%- endif %}
 
 )
@@ -145,16 +165,31 @@ progress as (
 {%- endmacro %}
 
 
-{#- The type of `_statistics`: counts of rows as bigint, times in UTC. -#}
+{#- The type of `_statistics`. -#}
 {% macro _statistics_type() -%}
-    {{ return('struct<' ~ [
-        'messages_received: bigint', 'commands_settled: bigint', 'updates_staged: bigint',
-        'inserts: bigint', 'updates: bigint', 'deletes: bigint', 'retractions: bigint',
-        'error_inserts: bigint', 'error_retractions: bigint', 'late_dropped: bigint',
-        'ties: bigint', 'tie_samples: array<string>',
-        'order_pairs: bigint', 'order_inversions: bigint', 'corrections: bigint',
-        'records_indexed: bigint', 'open_upper: bigint', 'since: bigint', 'definition: string',
-        'partitions: ' ~ trueup._partitions_type(),
-        'minted_at: timestamp', 'committed_at: timestamp',
-    ] | join(', ') ~ '>') }}
+    {%- set fields = [] -%}
+    {%- for field in trueup._statistics_fields() -%}
+        {%- do fields.append(field.name ~ ': ' ~ field.type) -%}
+    {%- endfor -%}
+    {{ return('struct<' ~ (fields | join(', ')) ~ '>') }}
+{%- endmacro %}
+
+
+{#- The fields of `_statistics`: counts of rows as bigint, times in UTC. -#}
+{% macro _statistics_fields() -%}
+    {%- set types = {
+        'tie_samples': 'array<string>', 'definition': 'string',
+        'partitions': trueup._partitions_type(), 'read_only': 'boolean',
+        'minted_at': 'timestamp', 'committed_at': 'timestamp', 'seal': trueup._seal_type(),
+    } -%}
+    {%- set fields = [] -%}
+    {%- for name in [
+        'messages_received', 'commands_settled', 'updates_staged', 'inserts', 'updates', 'deletes',
+        'retractions', 'error_inserts', 'error_retractions', 'late_dropped', 'ties', 'tie_samples',
+        'order_pairs', 'order_inversions', 'corrections', 'records_indexed', 'open_upper', 'since',
+        'definition', 'partitions', 'read_only', 'minted_at', 'committed_at', 'seal',
+    ] -%}
+        {%- do fields.append({'name': name, 'type': types.get(name, 'bigint')}) -%}
+    {%- endfor -%}
+    {{ return(fields) }}
 {%- endmacro %}

@@ -1,7 +1,8 @@
 {#-
     Catch up, mint, write: steps 1 to 3 of a run. Replaces the staged batch; the select is the
-    model's own (`trueup.batch`). With nothing to settle and nothing to write nothing is staged,
-    and what a run before has staged without appending it is thrown away.
+    model's own (`trueup.batch`). If there is nothing to settle and nothing to write, nothing is staged,
+    and the plan that a run with `trueup_read_only` has left is removed. Any other batch that is staged
+    stays: another run may be about to append it.
 -#}
 {% materialization trueup_batch, adapter='spark' %}
     {%- set collection = trueup._collection_of('batch') -%}
@@ -16,7 +17,12 @@
     {%- endif -%}
     {%- set corrections = trueup._corrections_of(collection, options) if not is_rebase else none -%}
     {#- Bad settings are refused before anything is touched. -#}
+    {%- do trueup._require_not_deferred(
+        collection,
+        [trueup._source_role(collection)] + (['corrections'] if corrections else [])
+    ) -%}
     {%- do trueup._file_format() -%}
+    {%- do trueup._given_properties() -%}
     {%- do trueup._var('trueup_until') -%}
     {%- do trueup._var('trueup_read_only') -%}
     {%- do trueup._var('trueup_approve') -%}
@@ -26,36 +32,52 @@
     {%- if corrections -%}
         {%- do trueup._require_made(collection, corrections, by='corrections') -%}
     {%- endif -%}
-    {%- set comparison = trueup.get_comparison(corrections) if is_by_select else none -%}
+    {%- set comparison = trueup.get_comparison(corrections) if corrections else none -%}
     {%- set shard = trueup.prepare_shard(collection, 'batch', options, corrections, is_rebase) -%}
     {%- set frontier = shard.frontier -%}
+    {%- if corrections and not is_by_select -%}
+        {%- do trueup.settle_what_was_compared(frontier, comparison) -%}
+    {%- endif -%}
 
+    {%- set note = trueup.get_log_note(collection, shard, options) -%}
     {%- set leftover = frontier.leftover_batch_id -%}
-    {%- if leftover is not none and leftover == trueup._var('trueup_approve') -%}
+    {%- if leftover is not none and trueup.is_approved(shard.batch, leftover) -%}
         {%- do trueup._no_op('batch ' ~ leftover ~ ' was staged before, and is approved') -%}
     {%- elif trueup._has_nothing_to_write(frontier) -%}
-        {%- if leftover is not none -%}
-            {%- do run_query('delete from ' ~ target_relation ~ ' where true') -%}
+        {%- if leftover is not none and frontier.is_leftover_read_only -%}
+            {%- do run_query(trueup.unstage_sql(target_relation, leftover)) -%}
         {%- endif -%}
-        {%- do trueup._no_op('up to date at ' ~ frontier.lower) -%}
+        {%- do trueup._no_op(trueup._idle_message(frontier, note)) -%}
     {%- else -%}
         {%- do run_query(trueup.declare_frontier_sql(collection, frontier)) -%}
+        {%- set select = compiled_code -%}
+        {%- set leaves_open = frontier.open_upper > frontier.upper -%}
+        {%- set cannot_fold = leaves_open and trueup._folds_by_udaf(options)
+            and not trueup._has_aggregate('trueup_provisional') -%}
+        {%- if trueup._folds_by_udaf(options) and (cannot_fold or not leaves_open) -%}
+            {#- There is nothing to fold in Python, or no Python. -#}
+            {%- do options.update({'fold': 'native'}) -%}
+            {%- set identity = shard.unique_key + ['_error_key'] -%}
+            {%- set select = trueup.select_batch(collection, identity, options) -%}
+        {%- endif -%}
         {%- do trueup.create_batch_views(collection, shard, corrections, options) -%}
         {%- call statement('main') -%}
-            {{ trueup.create_table_sql(target_relation, compiled_code, replace=true) }}
+            {{ trueup.create_table_sql(target_relation, select, replace=true) }}
         {%- endcall -%}
         {%- do trueup.drop_kept_steps(shard.extras) -%}
         {%- if frontier.upper == frontier.lower
                 and trueup.get_staged_count(target_relation) == 0 -%}
-            {%- do run_query('delete from ' ~ target_relation ~ ' where true') -%}
-            {%- do trueup._report('up to date at ' ~ frontier.lower) -%}
+            {%- do run_query(trueup.unstage_sql(target_relation, invocation_id)) -%}
+            {%- do trueup._report(trueup._idle_message(frontier, note)) -%}
         {%- elif is_by_select and trueup.get_comparison(corrections) != comparison -%}
             {#- The upper is of one comparison, the corrections may be of the other. -#}
-            {%- do run_query('delete from ' ~ target_relation ~ ' where true') -%}
+            {%- do run_query(trueup.unstage_sql(target_relation, invocation_id)) -%}
             {%- do trueup._report('skipped: another run compared at the same moment') -%}
         {%- else -%}
             {%- do trueup._report(
                 'batch ' ~ frontier.seq ~ ' [' ~ frontier.lower ~ ', ' ~ frontier.upper ~ ')'
+                ~ ('; folded natively: the session has no Python aggregates' if cannot_fold else '')
+                ~ ('; ' ~ note if note)
             ) -%}
         {%- endif -%}
     {%- endif -%}
@@ -76,6 +98,13 @@
         and frontier.open_upper == frontier.lower
         and not frontier.has_provisional
     ) }}
+{%- endmacro %}
+
+
+{#- The statement that removes one staged batch; a batch that another run has staged since stays. -#}
+{% macro unstage_sql(batch, batch_id) -%}
+{{ trueup._mark('discard') }}
+delete from {{ batch }} where _batch_id = {{ trueup._literal(batch_id) }}
 {%- endmacro %}
 
 

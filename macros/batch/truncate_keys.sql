@@ -2,8 +2,11 @@
     CTEs that make of each truncate a delete of every key that has a value by then; they end with
     `steps_and_truncations`. Only the first truncate after a step can find its value, and of several
     in one tick the last does all. It is older than a command of the same order, which stays.
+
+    What is persisted may be of any time where the log is a remainder, `is_remainder`: the last
+    truncate can find it, too.
 -#}
-{% macro truncate_keys(source, identity, sequence, marks) -%}
+{% macro truncate_keys(source, identity, sequence, marks, is_remainder=false) -%}
     {%- set columns = trueup._column_list(identity) -%}
 last_truncates as (
 
@@ -28,6 +31,15 @@ truncations as (
     from {{ source }}
     cross join truncates
     where _value is not null
+    {%- if is_remainder %}
+    union all
+    select
+        {{ columns }},
+        array_max(_positions) as _first
+    from {{ source }}
+    cross join truncates
+    where _step = 0
+    {%- endif %}
 
 ),
 

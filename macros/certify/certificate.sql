@@ -50,34 +50,62 @@ having {{ zeros | join(' or ') }} or bit_xor(value_xor) <> 0
 
 {#-
     CTEs of the certificate after the batch: that of the batch before, and the updates. They read
-    `updates` and end with `certificate`, one row.
+    `updates` and end with `certificate`, one row, which has the mark of all updates, too.
 -#}
 {% macro certify_batch(changelog, last_seq) -%}
+    {%- set sums = trueup._certificate_sums() -%}
 certificate_entries as (
 
-    {{ trueup.select_certificate(changelog, last_seq) | indent }}
+    select 0L as _digest_mark, *
+    from (
+        {{ trueup.select_certificate(changelog, last_seq) | indent(8) }}
+    )
     union all
-    {{ trueup.certify_rows('updates') | indent }}
+    {{ trueup.certify_rows(
+        'updates', also=trueup.update_mark_expr() ~ ' as _digest_mark'
+    ) | indent }}
 
 ),
 
 certified_buckets as (
 
-    {{ trueup.add_up_certificates('certificate_entries') | indent }}
+    select
+        bucket,
+        {% for name in sums -%}
+        sum({{ name }}) as {{ name }},
+        {% endfor -%}
+        bit_xor(value_xor) as value_xor,
+        bit_xor(_digest_mark) as _digest_mark
+    from certificate_entries
+    group by bucket
 
 ),
 
 certificate as (
 
-    select sort_array(collect_list(struct(*))) as _certificate from certified_buckets
+    select
+        sort_array(collect_list(struct(bucket, {{ sums | join(', ') }}, value_xor)) filter (
+            where {{ sums | join(' <> 0 or ') }} <> 0 or value_xor <> 0
+        )) as _certificate,
+        coalesce(bit_xor(_digest_mark), 0) as _digest_marks
+    from certified_buckets
 
 )
 {%- endmacro %}
 
 
-{#- The certificate of the batch `seq`, as a select of its entries. -#}
+{#-
+    The certificate of the batch `seq`, as a select of its entries. An edited one is refused, for each
+    later certificate would add to it.
+-#}
 {% macro select_certificate(changelog, seq) -%}
-select inline(_certificate)
+select inline(case
+    when _statistics.seal.certificate <=> {{ trueup.certificate_hash_expr() }} then _certificate
+    else raise_error(concat(
+        'damaged changelog: the certificate of batch ', _seq, ' in {{ changelog }} was edited;'
+        ' nothing is written. Restore the changelog from a snapshot or a backup'
+    ))
+end)
 from {{ changelog }}
 where _kind = 'progress' and _seq = {{ seq }}
 {%- endmacro %}

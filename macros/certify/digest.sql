@@ -85,7 +85,7 @@ cast(pmod(xxhash64({{ terms | join(', ') }}), {{ trueup._bucket_count() }}) as i
 
 {#-
     A value in the form that it has in the widest column: an integer as a bigint, a date as the
-    microseconds of the timestamp that it would become in UTC, null as null. What has parts is
+    microseconds of its midnight in UTC, null as null. What has parts is
     written as text, because a hash passes over nulls within it, too.
 -#}
 {% macro _widest_expr(value, type) -%}
@@ -104,7 +104,7 @@ cast(pmod(xxhash64({{ terms | join(', ') }}), {{ trueup._bucket_count() }}) as i
         'int': 'cast({0} as bigint)',
         'float': 'cast({0} as double) + 0D', 'double': '{0} + 0D',
         'decimal': 'cast({0} as decimal(38, ' ~ scale ~ '))',
-        'date': 'unix_date({0}) * 86400000000', 'timestamp': 'unix_micros({0})',
+        'date': trueup._utc_micros_expr('{0}'), 'timestamp': trueup._utc_micros_expr('{0}'),
     } -%}
     {{ return({'value': forms.get(name, '{0}').format(value), 'is_text': false}) }}
 {%- endmacro %}

@@ -61,7 +61,8 @@ raise_error(
         'state moved: it was verified at batch {{ seq }}, which it is not at any more; nothing is healed,'
         ' run again'
     )
-    {%- endset %}
+    {%- endset -%}
+{{ trueup._mark('heal') }}
 merge into {{ state }} as state
 using (
     with
@@ -85,6 +86,9 @@ using (
         _seq,
         cast(null as bigint) as _upper
     from truth
+    where {{ trueup._same_columns_expr(
+        changelog, state, trueup._update_columns(), trueup._state_columns()
+    ) }}
     union all
     select
         wrong._purged,

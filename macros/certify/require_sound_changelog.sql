@@ -9,10 +9,15 @@ from (
     {{ trueup.damaged_batches_sql(changelog, unique_key, columns) | indent }}
 )
     {%- endset -%}
-    {%- set first = run_query(query).rows[0][0] -%}
-    {%- if first is not none -%}
+    {%- do trueup._require_undamaged(changelog, run_query(query).rows[0][0]) -%}
+{%- endmacro %}
+
+
+{#- Raises unless `seq`, the first batch of a changelog that is damaged, is none. -#}
+{% macro _require_undamaged(changelog, seq) -%}
+    {%- if seq is not none -%}
         {%- do trueup._refuse(
-            'Batch ' ~ first ~ ' of ' ~ changelog, 'what its certificate says',
+            'Batch ' ~ seq ~ ' of ' ~ changelog, 'what its certificate says',
             'rows that were lost, doubled or changed',
             'The changelog is the only copy of its history and is never healed: restore it from a'
             ~ ' snapshot or a backup, or start again from the log with --full-refresh and'
@@ -23,9 +28,10 @@ from (
 
 
 {#-
-    A select of the batches whose progress row is not there once, or whose updates are not the
-    difference between its certificate and that of the batch before. Where the past was compacted,
-    all updates up to the batch that was the last one then are taken for its own.
+    A select of the batches that are not what was appended: their progress row is not there once, or is
+    not sealed, or their updates are not the difference between its certificate and that of the batch
+    before, or not those of its seal. Where the past was compacted, all updates up to the batch that was
+    the last one then are taken for its own, and only their certificate is compared.
 -#}
 {% macro damaged_batches_sql(changelog, unique_key, columns) -%}
     {%- set sums = trueup._certificate_sums() + ['value_xor'] -%}
@@ -37,7 +43,14 @@ progress as (
         _seq,
         count(*) as progress_count,
         max(coalesce(_statistics.since, -9223372036854775808)) as since,
-        any_value(_certificate) as _certificate
+        any_value(_certificate) as _certificate,
+        bool_and(
+            {{ trueup.is_sealed_expr() }}
+            and _statistics.seal.certificate <=> {{ trueup.certificate_hash_expr() }}
+        ) as is_sealed,
+        any_value(_statistics.seal.own) as own,
+        any_value(_statistics.seal.previous) as previous,
+        any_value(_statistics.seal.updates) as updates
     from {{ changelog }}
     where _kind = 'progress'
     group by _seq
@@ -64,7 +77,9 @@ digested as (
 
     select
         greatest(_seq, (select _seq from first_whole)) as _seq,
+        _ts,
         _diff,
+        _cause,
         {{ trueup.digest_expr(unique_key, columns) }} as _digest
     from {{ changelog }}
     where _kind = 'update'
@@ -73,7 +88,9 @@ digested as (
 
 entries as (
 
-    {{ trueup.certify_rows('digested', also='_seq') | indent }}
+    {{ trueup.certify_rows(
+        'digested', also='_seq, ' ~ trueup.update_mark_expr() ~ ' as _digest_mark'
+    ) | indent }}
 
 ),
 
@@ -84,7 +101,8 @@ added as (
         {% for name in trueup._certificate_sums() -%}
         sum({{ name }}) as {{ name }},
         {% endfor -%}
-        bit_xor(value_xor) as value_xor
+        bit_xor(value_xor) as value_xor,
+        bit_xor(_digest_mark) as updates
     from entries
     group by _seq
 
@@ -102,6 +120,12 @@ compared as (
         batches._seq,
         coalesce(progress.progress_count, 0) as progress_count,
         batches._seq < (select _seq from first_whole) as is_compacted,
+        coalesce(progress.is_sealed, false)
+            and progress.previous <=> lag(progress.own) over (order by batches._seq) as is_sealed,
+        batches._seq <= (select _seq from first_whole)
+            and (select max(since) from progress) > -9223372036854775808 as is_rewritten,
+        progress.updates as sealed_updates,
+        coalesce(added.updates, 0) as added_updates,
         {% for name in sums -%}
         {%- set before = 'coalesce(lag(certified.' ~ name ~ ') over (order by batches._seq), 0L)' -%}
         certified.{{ name }} {{ '^' if name == 'value_xor' else '-' }} {{ before }}
@@ -115,10 +139,12 @@ compared as (
 
 )
 
-select * except (is_compacted)
+select * except (is_compacted, is_rewritten)
 from compared
 where
     progress_count <> 1
+    or not is_sealed
+    or not is_rewritten and not (sealed_updates <=> added_updates)
     or not is_compacted and not (
         {%- for name in sums %}
         {{ 'and ' if not loop.first }}certified_{{ name }} <=> added_{{ name }}

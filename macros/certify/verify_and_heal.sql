@@ -14,7 +14,7 @@
         shard.state, shard.changelog, shard.unique_key, columns, frontier.last_seq, upper
     ) -%}
     {%- set is_restored = shard.is_state_lost or found.is_progress_wrong -%}
-    {%- if not (found.buckets or is_restored or frontier.lacks_batches) -%}
+    {%- if not (found.buckets or is_restored) -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set position = trueup.get_position(shard.changelog, shard.state) -%}
@@ -32,7 +32,7 @@
     ), replace=true, own_properties=trueup._no_comparison())) -%}
     {%- if is_restored -%}
         {%- do run_query(
-            'insert overwrite ' ~ shard.state ~ ' by name\n'
+            trueup._mark('rebuild') ~ '\ninsert overwrite ' ~ shard.state ~ ' by name\n'
             ~ trueup.rehydrate_sql(shard.changelog, shard.unique_key)
         ) -%}
         {{ return('the state was made anew, its progress row was not that of batch '
@@ -54,7 +54,7 @@
 
 
 {#-
-    Whether the state is not one that a run leaves, even one that is killed: it is not there, has no
+    Whether the state is not one that a run leaves, even one that is killed: it was missing, has no
     progress row, or is more than one batch behind.
 -#}
 {% macro _is_state_lost(was_there, position) -%}

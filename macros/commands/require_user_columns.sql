@@ -27,6 +27,12 @@
                 column.name, 'Rename it in ' ~ place ~ '.'
             ) -%}
         {%- endfor -%}
+        {%- if '${' in column.name or '${' in column.type -%}
+            {%- do trueup._refuse(
+                subject, 'named without `${`, which Spark replaces in SQL text, and so its fields',
+                column.name ~ ' ' ~ column.type, 'Rename it in ' ~ place ~ '.'
+            ) -%}
+        {%- endif -%}
         {%- set incomparable = modules.re.search('(^|[:<])(map<|variant($|[,>]))', column.type) -%}
         {%- if incomparable -%}
             {%- do trueup._refuse(

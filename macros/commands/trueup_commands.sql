@@ -4,6 +4,7 @@
 -#}
 {% materialization trueup_commands, adapter='spark' %}
     {%- set target_relation = this.incorporate(type='view') -%}
+    {%- do trueup._require_whole_run() -%}
     {%- set unique_key = trueup._unique_key('commands') -%}
 
     {{ run_hooks(pre_hooks) }}
@@ -15,6 +16,7 @@
     {%- do trueup._require_user_columns((columns | reverse | list)[:-own_count]) -%}
 
     {%- call statement('main') -%}
+        {{ trueup._mark('create') }}
         {{ get_create_view_as_sql(target_relation, sql) }}
     {%- endcall -%}
 
@@ -26,7 +28,7 @@
 {% endmaterialization %}
 
 
-{#- Raises unless the log that the select reads has the key columns. -#}
+{#- Raises unless the log that the select reads has the key columns, and what a macro adds to it once. -#}
 {% macro _require_log_columns(commands, unique_key) -%}
     {%- set log = commands.split(trueup._log_ends_here())[0] ~ ' select * from log' -%}
     {%- set found = trueup.get_columns(log) | map(attribute='name') | list -%}
@@ -35,6 +37,14 @@
         {%- do trueup._refuse(
             '`trueup.commands` in ' ~ model.name ~ ': each column of config `unique_key`',
             'a column of the log (' ~ (found | join(', ')) ~ ')', name
+        ) -%}
+    {%- endfor -%}
+    {#- Nothing else can tell: the macro adds them to columns that it does not know. -#}
+    {%- for name in ['snapshot_ts', 'is_absent'] if lower_case.count(name) > 1 -%}
+        {%- do trueup._refuse(
+            trueup._argument('snapshot_commands', 'relation') ~ ' in ' ~ model.name,
+            'without columns of the names that it adds, snapshot_ts and is_absent', name,
+            'Rename it in the relation.'
         ) -%}
     {%- endfor -%}
 {%- endmacro %}

@@ -16,21 +16,28 @@
 {#-
     What the commands of all settled ticks make of each key, as a select. It reads what `carry_values`
     creates.
+
+    Of a `partial` log they are folded over what is persisted: where the log does not say what a command
+    left unchanged, that is still there.
 -#}
 {% macro create_folded_select(collection, shard, columns, options) -%}
     {%- set frontier = trueup._session_name(collection, 'frontier') -%}
     {%- set values = trueup._value_names(columns, shard.unique_key) -%}
     {%- set settled = trueup.select_input(
-        shard.commands, options.as_of, frontier ~ '.lower', shard.unique_key, columns,
+        shard.commands, trueup._least_tick_expr() if options.as_of is none else options.as_of,
+        frontier ~ '.lower', shard.unique_key, columns,
         shard.columns, shard.extras, options
     ) -%}
+    {%- set has_truncates = shard.frontier.has_settled_truncates -%}
+    {%- set persisted = trueup._session_name(collection, 'persisted') if options.log == 'partial'
+        and (has_truncates or '_unchanged' in shard.extras) else none -%}
     {%- set history = trueup.carry_values(
         collection,
         trueup.select_steps(
-            trueup._subquery(settled), none, none, shard.unique_key, values, shard.extras,
-            shard.frontier.has_settled_truncates, options
+            trueup._subquery(settled), persisted, none, shard.unique_key, values, shard.extras,
+            has_truncates, options, is_remainder=persisted is not none
         ),
-        shard, values, options
+        shard, values, options, persisted=persisted
     ) -%}
     {{ return(trueup.select_last_values(history, shard.unique_key, options)) }}
 {%- endmacro %}

@@ -56,6 +56,17 @@
 {% macro doubts_sql(desired, changelog, unique_key, columns, seq) -%}
 with
 
+{{ trueup.compare_with_last_certificate(desired, changelog, unique_key, columns, seq) }}
+
+select
+    buckets,
+    surplus
+from wrong_buckets
+{%- endmacro %}
+
+
+{#- CTEs that compare the view `desired` with the certificate of a batch; they end with `wrong_buckets`. -#}
+{% macro compare_with_last_certificate(desired, changelog, unique_key, columns, seq) -%}
 digested as (
 
     select
@@ -67,11 +78,32 @@ digested as (
 ),
 
 {{ trueup.find_wrong_buckets('digested', changelog, seq) }}
+{%- endmacro %}
 
-select
-    buckets,
-    surplus
-from wrong_buckets
+
+{#-
+    The buckets in doubt as the views take them. Commands are taken as they were found. The inputs of a
+    select may change after the gate has read them: then a part of one result and a part of another would
+    be published, which the select has never returned. So its buckets are found again by the statement
+    that compares them: this is a scalar subquery, and a statement reads each table at one moment.
+-#}
+{% macro get_buckets_to_compare(collection, shard, columns, buckets) -%}
+    {%- if not (shard.is_by_select and buckets) -%}
+        {{ return(buckets) }}
+    {%- endif -%}
+    {%- set view = trueup._session_name(collection, 'wrong_buckets') -%}
+    {%- set select -%}
+with
+
+{{ trueup.compare_with_last_certificate(
+    trueup._session_name(collection, 'desired'), shard.changelog, shard.unique_key, columns,
+    shard.frontier.last_seq
+) }}
+
+select bucket from wrong
+    {%- endset -%}
+    {%- do trueup.create_session_view(view, select) -%}
+    {{ return('(select collect_list(bucket) from ' ~ view ~ ')') }}
 {%- endmacro %}
 
 
@@ -88,12 +120,14 @@ from wrong_buckets
 {%- endmacro %}
 
 
-{#- What a relation has in some buckets; in all of them with none. -#}
+{#- What a relation has in some buckets, a list or a subquery of one; in all of them with none. -#}
 {% macro select_buckets(relation, unique_key, columns, buckets) -%}
 select *
 from {{ relation }}
     {%- if buckets == [] %}
 where false
+    {%- elif buckets is string %}
+where array_contains({{ buckets }}, {{ trueup.bucket_expr(unique_key, columns) }})
     {%- elif buckets is not none %}
 where {{ trueup._in_buckets_expr(unique_key, columns, buckets) }}
     {%- endif %}

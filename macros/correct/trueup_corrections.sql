@@ -8,6 +8,7 @@
     {%- set collection = trueup._collection_of('corrections') -%}
     {%- set options = trueup._options(collection) -%}
     {%- set is_by_select = trueup._is_by_select(collection) -%}
+    {%- do trueup._require_not_deferred(collection, [trueup._source_role(collection)]) -%}
     {%- set is_rebase = should_full_refresh() and trueup._var('trueup_rebase') -%}
     {%- if is_rebase and is_by_select -%}
         {%- do trueup._require_whole_rebase(collection) -%}
@@ -62,11 +63,10 @@
 -#}
 {% macro compare(collection, shard, columns, corrections, options, keeps_edits=none) -%}
     {%- set frontier = shard.frontier -%}
-    {%- set properties = {} -%}
     {%- if shard.is_by_select -%}
         {%- do trueup.set_tick(frontier, options) -%}
-        {%- do properties.update(trueup._comparison_properties(frontier)) -%}
     {%- endif -%}
+    {%- set properties = trueup._comparison_properties(frontier) -%}
     {%- do run_query(trueup.declare_frontier_sql(collection, frontier)) -%}
     {%- do trueup.create_persisted_view(
         collection, shard, trueup._value_names(columns, shard.unique_key), options
@@ -77,20 +77,33 @@
         found_before=0 if keeps_edits else trueup.get_found_before(corrections)
     ) -%}
     {%- do trueup.create_views_in_doubt(
-        collection, shard.unique_key, columns, doubts.buckets
+        collection, shard.unique_key, columns,
+        trueup.get_buckets_to_compare(collection, shard, columns, doubts.buckets)
     ) -%}
     {%- call statement('main') -%}
-        {%- if keeps_edits -%}
-insert into {{ corrections }} by name {{ compiled_code }}
-        {%- else -%}
-{{ trueup.create_table_sql(corrections, compiled_code, replace=true, own_properties=properties) }}
-        {%- endif -%}
+{{ trueup.create_table_sql(
+    corrections,
+    trueup.after_edits_sql(corrections, compiled_code, shard.unique_key) if keeps_edits
+        else compiled_code,
+    replace=true, own_properties=properties
+) }}
     {%- endcall -%}
-    {%- if keeps_edits and properties -%}
-        {%- do run_query(trueup.set_properties_sql(corrections, properties)) -%}
-    {%- endif -%}
     {%- do trueup.drop_kept_steps(shard.extras) -%}
     {{ return(doubts.surplus) }}
+{%- endmacro %}
+
+
+{#-
+    The corrections that a select finds, after the edits that are in the table, as a select. The table is
+    replaced whole, so that what two runs find at once never stands in it together: the last one wins.
+-#}
+{% macro after_edits_sql(corrections, select, unique_key) -%}
+    {%- set columns = trueup._column_list(unique_key + [
+        '_error_key', '_persisted', '_desired', '_cause', '_seq', '_ts', '_after_batch_id'
+    ]) -%}
+select {{ columns }} from {{ corrections }} where _cause = 'external_edit'
+union all
+select {{ columns }} from {{ trueup._subquery(select) }}
 {%- endmacro %}
 
 

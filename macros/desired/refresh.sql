@@ -139,7 +139,7 @@
 
 {#- A tick: an integer, or in milliseconds a time in ISO 8601, in UTC where it has no zone. -#}
 {% macro _point_tick(point, what) -%}
-    {%- if point is integer -%}
+    {%- if trueup._is_bigint(point) -%}
         {{ return(point) }}
     {%- endif -%}
     {#- YAML reads a time without quotes as one. -#}

@@ -23,7 +23,7 @@
     {%- endif -%}
     {%- set uppers = [] -%}
     {%- for collection in options.of -%}
-        {%- set state = trueup._sibling(collection, 'state') -%}
+        {%- set state = trueup.get_input_state(collection) -%}
         {%- do trueup._require_made(collection, state, by='state') -%}
         {%- do uppers.append(
             'select coalesce(max(_upper), 0) as upper from ' ~ state ~ " where _kind = 'progress'"
@@ -41,7 +41,7 @@
     {%- endif -%}
 case
             when coalesce(last_batch_id, '') = {{ trueup._literal(found['trueup.after_batch_id']) }}
-                then {{ found['trueup.upper'] }}
+                then try_cast({{ trueup._literal(found['trueup.upper']) }} as bigint)
         end
 {%- endmacro %}
 
@@ -60,6 +60,7 @@ case
 {% macro _comparison_properties(frontier) -%}
     {{ return({
         'trueup.after_batch_id': frontier.last_batch_id or '',
+        'trueup.commands_settled': frontier.commands_settled,
         'trueup.compared_by': invocation_id,
         'trueup.upper': frontier.upper,
     }) }}

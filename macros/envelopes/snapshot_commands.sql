@@ -15,14 +15,14 @@
 (
 with extracted as (
 
-    select *, {{ ts }} as extract_ts from {{ relation }}
+    select *, {{ ts }} as _ts_extracted from {{ relation }}
 
 ),
 
 extracts as (
 
-    select extract_ts as this_ts, lead(extract_ts) over (order by extract_ts) as next_ts
-    from (select distinct extract_ts from extracted)
+    select _ts_extracted, lead(_ts_extracted) over (order by _ts_extracted) as _ts_next
+    from (select distinct _ts_extracted from extracted)
 
 ),
 
@@ -32,7 +32,7 @@ present as (
         {%- for name in unique_key %}
         {{ trueup._quote(name) }} as _key_{{ loop.index }},
         {%- endfor %}
-        extract_ts as present_ts
+        _ts_extracted
     from extracted
 
 ),
@@ -44,23 +44,23 @@ steps as (
         extracted.*,
         explode(
             case
-                when next_ts is null or present_ts is not null
-                    then array(struct(extract_ts as snapshot_ts, false as is_absent))
+                when extracts._ts_next is null or present._ts_extracted is not null
+                    then array(struct(extracts._ts_extracted as snapshot_ts, false as is_absent))
                 else array(
-                    struct(extract_ts as snapshot_ts, false as is_absent),
-                    struct(next_ts as snapshot_ts, true as is_absent)
+                    struct(extracts._ts_extracted as snapshot_ts, false as is_absent),
+                    struct(extracts._ts_next as snapshot_ts, true as is_absent)
                 )
             end
-        ) as step
+        ) as _step
     from extracted
-    inner join extracts on extract_ts = this_ts
-    left join present on present_ts = next_ts
+    inner join extracts on extracted._ts_extracted = extracts._ts_extracted
+    left join present on present._ts_extracted = extracts._ts_next
         {%- for name in unique_key %}
         and extracted.{{ trueup._quote(name) }} <=> present._key_{{ loop.index }}
         {%- endfor %}
 
 )
 
-select * except (extract_ts, step), step.* from steps
+select * except (_ts_extracted, _step), _step.* from steps
 )
 {%- endmacro %}

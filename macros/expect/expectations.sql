@@ -12,8 +12,7 @@
         {%- set tables = trueup._tables_of(collection) -%}
         {%- set model = trueup._enabled_models(collection)[0] -%}
         {%- set commands = trueup._enabled_models(collection ~ '_commands') -%}
-        {%- set key = trueup._names(model.config.unique_key)
-            or trueup._names(commands[0].config.unique_key if commands else none) -%}
+        {%- set key = trueup._key_of_collection(collection) -%}
         {%- set null_keys = trueup._given_option(commands[0] if commands else model, 'null_keys') -%}
         {#- A collection by a select has no commands, and takes a null for a key like any other. -#}
         {%- set may_be_null = key | length > 1 or null_keys == 'value' or not commands -%}

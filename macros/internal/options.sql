@@ -9,9 +9,10 @@
 -#}
 {% macro _option_rules() -%}
     {{ return({
-        'as_of': {'default': 0, 'allowed': 'integer'},
+        'as_of': {'default': none, 'allowed': 'integer'},
         'eager': {'default': false, 'allowed': 'boolean', 'of': 'commands'},
         'errors': {'default': 'keep', 'allowed': ['keep', 'fail'], 'of': 'commands'},
+        'fold': {'default': 'udaf', 'allowed': ['udaf', 'native'], 'of': 'commands'},
         'inline_errors': {'default': none, 'allowed': 'name', 'of': 'commands'},
         'input_upper': {'default': none, 'allowed': 'expression', 'of': 'commands'},
         'late': {'default': 'drop', 'allowed': ['drop', 'correct', 'fail'], 'of': 'commands'},
@@ -116,7 +117,7 @@
         {%- if value is not boolean -%}
             {%- do trueup._refuse(subject, 'true or false', value) -%}
         {%- endif -%}
-    {%- elif value is not integer -%}
+    {%- elif not trueup._is_bigint(value) -%}
         {%- do trueup._refuse(subject, 'of the type ' ~ allowed, value) -%}
     {%- elif allowed == 'positive integer' and value < 1 -%}
         {%- do trueup._refuse(subject, 'of the type ' ~ allowed, value) -%}
@@ -124,19 +125,25 @@
 {%- endmacro %}
 
 
+{#- Whether a value is an integer that fits into a bigint, as all ticks do. -#}
+{% macro _is_bigint(value) -%}
+    {{ return(value is integer and -9223372036854775808 <= value <= 9223372036854775807) }}
+{%- endmacro %}
+
+
 {#-
-    The value of a var of trueup, checked: the tick of `trueup_until`, the batch of
+    The value of a var of trueup, checked: the tick of `trueup_until`, the plan of
     `trueup_approve`, or the switch of another.
 -#}
 {% macro _var(name) -%}
     {%- set value = var(name, none if name in ['trueup_until', 'trueup_approve'] else false) -%}
     {%- if name == 'trueup_until' -%}
-        {%- if value is not none and value is not integer -%}
+        {%- if value is not none and not trueup._is_bigint(value) -%}
             {%- do trueup._refuse('Var `' ~ name ~ '`', 'an integer, or null for no cap', value) -%}
         {%- endif -%}
     {%- elif name == 'trueup_approve' -%}
         {%- if value is not none and value is not string -%}
-            {%- do trueup._refuse('Var `' ~ name ~ '`', 'the `_batch_id` of a staged batch', value) -%}
+            {%- do trueup._refuse('Var `' ~ name ~ '`', 'the plan of a staged batch, such as plan-0123456789abcdef', value) -%}
         {%- endif -%}
     {%- elif value is not boolean -%}
         {%- do trueup._refuse('Var `' ~ name ~ '`', 'true or false', value) -%}

@@ -1,5 +1,14 @@
-{#- A column's name as an SQL identifier, whatever it holds. -#}
+{#-
+    A column's name as an SQL identifier, whatever it holds but `${`: Spark replaces `${env:HOME}` in
+    the text of each statement, and no quotes prevent it.
+-#}
 {% macro _quote(name) -%}
+    {%- if '${' in name | string -%}
+        {%- do trueup._refuse(
+            'Each column', 'named without `${`, which Spark replaces in SQL text', name,
+            'Rename it in the relation that holds it.'
+        ) -%}
+    {%- endif -%}
     {{ return('`' ~ (name | string | replace('`', '``')) ~ '`') }}
 {%- endmacro %}
 
@@ -43,9 +52,10 @@
 {%- endmacro %}
 
 
-{#- A text as an SQL string literal. -#}
+{#- A text as an SQL string literal, in which Spark finds no `${...}` to replace. -#}
 {% macro _literal(text) -%}
-    {{ return("'" ~ (text | string | replace('\\', '\\\\') | replace("'", "\\'")) ~ "'") }}
+    {%- set escaped = text | string | replace('\\', '\\\\') | replace("'", "\\'") -%}
+    {{ return("'" ~ (escaped | replace('${', '$\\{')) ~ "'") }}
 {%- endmacro %}
 
 

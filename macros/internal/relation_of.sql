@@ -37,3 +37,15 @@
         | selectattr('resource_type', 'eq', 'model') | selectattr('name', 'eq', name) | list
     ) }}
 {%- endmacro %}
+
+
+{#- The key columns of a collection, as a list: those of its folder, or of its commands. -#}
+{% macro _key_of_collection(collection) -%}
+    {%- set keys = [] -%}
+    {%- for name in [collection, collection ~ '_commands'] -%}
+        {%- for node in trueup._enabled_models(name) -%}
+            {%- do keys.append(trueup._names(node.config.unique_key)) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {{ return(keys | select | first | default([])) }}
+{%- endmacro %}

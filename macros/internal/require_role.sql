@@ -1,8 +1,9 @@
 {#-
     Raises unless the macro of a role is called from the model that has this role in `collection`,
-    and the model's options are good.
+    the model's options are good, and the run is over all rows.
 -#}
 {% macro _require_role(role, collection) -%}
+    {%- do trueup._require_whole_run() -%}
     {%- if collection is not string or not collection.strip() -%}
         {%- do trueup._refuse(
             trueup._argument(role, 'collection'), 'the name of a collection', collection

@@ -8,6 +8,12 @@
 {%- endmacro %}
 
 
+{#- Whether the session has an aggregate of the Python module. -#}
+{% macro _has_aggregate(name) -%}
+    {{ return(run_query("show functions like '" ~ name ~ "'").rows | length > 0) }}
+{%- endmacro %}
+
+
 {#- Makes a view of the Spark session, which other processes do not see. -#}
 {% macro create_session_view(name, select) -%}
     {%- do run_query('create or replace temporary view ' ~ name ~ ' as\n' ~ select) -%}

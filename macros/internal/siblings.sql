@@ -19,9 +19,7 @@
             'Add ' ~ name ~ '.sql with {' ~ '{ trueup.' ~ role ~ "('" ~ collection ~ "') }" ~ '}.'
         ) -%}
     {%- endif -%}
-    {{ return(api.Relation.create(
-        database=node.database, schema=node.schema, identifier=node.alias, type='table'
-    )) }}
+    {{ return(trueup._relation_of_node(node)) }}
 {%- endmacro %}
 
 

@@ -8,8 +8,11 @@
 {% macro compact(collection, since) -%}
     {%- set changelog = trueup._relation_of(collection, 'changelog', 'compact') -%}
     {%- set state = trueup._relation_of(collection, 'state', 'compact') -%}
-    {%- do trueup._require_applied(collection, trueup.get_position(changelog, state)) -%}
+    {#- The ticks come before the position: what is appended in between is at or past their upper. -#}
     {%- set row = run_query(trueup.readable_ticks_sql(changelog)).rows[0].dict() -%}
+    {%- do trueup._require_applied(
+        collection, row.last_seq, trueup.get_position(changelog, state).applied_seq
+    ) -%}
     {%- if since is not integer or row.upper is none or since > row.upper -%}
         {%- do trueup._refuse(
             trueup._argument('compact', 'since'), 'a settled tick, at most the upper '
@@ -21,22 +24,27 @@
             ~ ', up to which ' ~ changelog ~ ' is compacted already', since
         ) -%}
     {%- endif -%}
-    {%- set columns = trueup.get_columns('select * from ' ~ changelog) | map(attribute='name') -%}
-    {%- do run_query(trueup.compact_sql(changelog, columns | list, since, row.last_seq)) -%}
+    {%- do trueup.require_sound_changelog(
+        changelog, trueup._key_of_collection(collection), trueup.settle_widenings(changelog)
+    ) -%}
+    {%- set columns = trueup.get_columns('select * from ' ~ changelog) -%}
+    {%- do run_query(trueup.compact_sql(
+        changelog, columns | map(attribute='name') | list, since, row.last_seq
+    )) -%}
     {%- do log('Compacted ' ~ changelog ~ ' up to tick ' ~ since ~ '.', info=true) -%}
 {%- endmacro %}
 
 
 {#-
-    Raises unless the state has applied every batch: a retraction that is compacted away would
-    never reach it.
+    Raises unless the state has applied every batch up to `last_seq`: a retraction that is compacted
+    away would never reach it.
 -#}
-{% macro _require_applied(collection, position) -%}
-    {%- if position.applied_seq != position.last_seq -%}
+{% macro _require_applied(collection, last_seq, applied_seq) -%}
+    {%- if last_seq is not none and (applied_seq is none or applied_seq < last_seq) -%}
         {%- do trueup._refuse(
             'The state of `' ~ collection ~ '`',
-            'at batch ' ~ position.last_seq ~ ', the last of its changelog',
-            'batch ' ~ trueup._number_or_null(position.applied_seq),
+            'at batch ' ~ last_seq ~ ', the last of its changelog',
+            'batch ' ~ trueup._number_or_null(applied_seq),
             'Apply it first: dbt run -s ' ~ collection ~ '_state.'
         ) -%}
     {%- endif -%}
@@ -62,6 +70,7 @@ where _kind = 'progress'
 {% macro compact_sql(changelog, columns, since, last_seq) -%}
     {%- set content = columns | reject('in', trueup._update_columns()) | list -%}
     {%- set row = trueup._column_list(content) -%}
+{{ trueup._mark('compact') }}
 merge into {{ changelog }} as shard
 using (
     with
@@ -130,7 +139,10 @@ using (
         when shard._kind = 'progress' and shard._seq = {{ last_seq }} then 'progress'
     end
 when matched and compacted._match = 'progress' then update set
-    _statistics.since = cast({{ since }} as bigint)
+    _statistics.since = cast({{ since }} as bigint),
+    _statistics.seal.committed = {{ trueup.committed_seal_expr(
+        'shard._statistics.seal.own', 'cast(' ~ since ~ ' as bigint)', 'shard._statistics.committed_at'
+    ) }}
 when matched then delete
 when not matched and compacted._match = 'insert' then insert ({{ trueup._column_list(columns) }})
     values ({{ trueup._column_list(columns, alias='compacted') }})

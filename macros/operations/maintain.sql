@@ -1,6 +1,7 @@
 {#-
     Keeps the tables of a collection small: small files and their deletes are rewritten, old
-    snapshots and files that no snapshot knows are removed. What the tables hold stays as it is.
+    snapshots and files that no snapshot knows are removed, and so are the tables of steps that killed
+    runs have left. What the tables hold stays as it is.
 
     An operation: `dbt run-operation trueup.maintain --args '{collection: files}'`. The option
     `maintain` has state and changelog maintained by the runs themselves.
@@ -28,8 +29,11 @@
     {%- endif -%}
     {%- set state = trueup._relation_of(collection, 'state', 'maintain') -%}
     {%- set changelog = trueup._relation_of(collection, 'changelog', 'maintain') -%}
-    {%- set replaced = trueup._replaced_tables(collection) if idle else [] -%}
-    {%- for relation in [changelog, state] + replaced -%}
+    {%- set replaced = trueup._replaced_tables(collection) -%}
+    {%- for relation in replaced -%}
+        {%- do trueup.drop_left_steps(relation, trueup.get_table_detail(relation).provider) -%}
+    {%- endfor -%}
+    {%- for relation in [changelog, state] + (replaced if idle else []) -%}
         {%- do trueup.maintain_table(relation, keep) -%}
     {%- endfor -%}
 {%- endmacro %}

@@ -6,10 +6,10 @@
     conflicts. The matched clause makes it a row-level write, which fails when a progress row was
     committed since the changelog was read. Only progress rows can match: data rows never do.
 
-    What is said of a conflict is up to the Python module, which reads the comment.
+    What is said of a conflict is up to the Python module, which reads the mark.
 -#}
 {% macro append_batch_sql(changelog, batch, on_conflict='fail') -%}
-/* on_conflict: {{ on_conflict }} */
+{{ trueup._mark('append', on_conflict) }}
 merge into {{ changelog }} as shard
 using (
     {{ batch | indent }}

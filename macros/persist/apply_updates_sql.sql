@@ -7,7 +7,9 @@
     with `key_range` and `key_filter`, of the keys of the updates, only what these let through. The
     progress row is.
 -#}
-{% macro apply_updates_sql(state, net_updates, unique_key, key_range=none, key_filter=none) -%}
+{% macro apply_updates_sql(
+    state, changelog, net_updates, unique_key, key_range=none, key_filter=none
+) -%}
     {%- set identity = unique_key + ['_error_key'] -%}
     {%- set of_net = trueup._touched_conditions(key_range, key_filter, identity, 'net') -%}
     {%- set of_state = trueup._touched_conditions(key_range, key_filter, identity, 'state') -%}
@@ -17,6 +19,7 @@ raise_error(concat(
         ', which is no longer what the state holds; nothing is applied, run again'
     ))
     {%- endset -%}
+{{ trueup._mark('apply') }}
 merge into {{ state }} as state
 using (
     {%- if of_net %}
@@ -25,8 +28,12 @@ using (
         {{ trueup._require_looked_at_expr('_diff', of_net) }} as _diff
     from {{ trueup._subquery(net_updates) }} as net
     {%- else %}
-    {{ net_updates | indent }}
+    select *
+    from {{ trueup._subquery(net_updates) }} as net
     {%- endif %}
+    where {{ trueup._same_columns_expr(
+        changelog, state, trueup._update_columns(), trueup._state_columns()
+    ) }}
 ) as net
     on {{ trueup._same_key(identity, 'state', 'net') }}
     and (state._kind = 'progress') = (net._kind = 'progress')

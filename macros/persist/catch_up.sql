@@ -5,10 +5,12 @@
 {% macro catch_up(collection, changelog, state, unique_key, position) -%}
     {%- do trueup._require_changelog_ahead(collection, position) -%}
     {%- if position.applied_seq < position.last_seq -%}
+        {#- A run that was killed may have changed the columns of the changelog alone. -#}
+        {%- do trueup.follow_changelog(state, trueup.settle_widenings(changelog)) -%}
         {%- set net_updates = trueup.get_net_updates(
             collection, changelog, unique_key, position
         ) -%}
-        {%- do run_query(trueup.apply_updates_sql(state, net_updates, unique_key)) -%}
+        {%- do run_query(trueup.apply_updates_sql(state, changelog, net_updates, unique_key)) -%}
     {%- endif -%}
 {%- endmacro %}
 

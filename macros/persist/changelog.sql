@@ -8,8 +8,14 @@
 select
     * except (_statistics),
     case when _kind = 'progress' then struct(
-        _statistics.* except (committed_at),
-        current_timestamp() as committed_at
+        _statistics.* except (committed_at, seal),
+        current_timestamp() as committed_at,
+        struct(
+            _statistics.seal.* except (committed),
+            {{ trueup.committed_seal_expr(
+                '_statistics.seal.own', '_statistics.since', 'current_timestamp()'
+            ) }} as committed
+        ) as seal
     ) end as _statistics
 from {{ ref(collection ~ '_batch') }}
 {%- endmacro %}

@@ -11,12 +11,12 @@
 {#- The select of the rehydrated state; with the option `rehydrate: udaf` it asks for sizes. -#}
 {% macro rehydrate_sql(changelog, unique_key) -%}
     {%- set options = trueup._options() -%}
-    {%- set columns = trueup.get_shard_columns(changelog) -%}
+    {%- set columns = trueup.settle_widenings(changelog) -%}
     {%- set error_key = {'name': '_error_key', 'type': 'string'} -%}
     {%- set keys = columns | selectattr('name', 'in', unique_key) | list + [error_key] -%}
     {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}
     {%- set values = values + [{'name': '_error', 'type': 'string'}] -%}
-    {%- if options.rehydrate == 'udaf' and trueup._has_aggregates() -%}
+    {%- if options.rehydrate == 'udaf' and trueup._has_aggregate('trueup_consolidate') -%}
         {%- set encoded = trueup.encode_updates(keys, values) -%}
         {%- set max_bytes = options.max_group_bytes -%}
         {%- set plan = trueup.get_bucket_plan(changelog, keys, values, max_bytes) -%}
@@ -36,12 +36,6 @@
 select coalesce(max(_statistics.open_upper > _upper), false)
 from {{ changelog }}
 where _kind = 'progress'
-{%- endmacro %}
-
-
-{#- Whether the session has the aggregates of the Python module. -#}
-{% macro _has_aggregates() -%}
-    {{ return(run_query("show functions like 'trueup_consolidate'").rows | length > 0) }}
 {%- endmacro %}
 
 

@@ -1,11 +1,12 @@
 {#-
     The breaker: raises before the append where the staged batch takes away more rows and errors
     than the option `max_retractions` allows, a count or a share of those that there are. The staged
-    batch is the plan to look at; the var `trueup_approve` lets it through.
+    batch is the plan to look at; the var `trueup_approve` lets it through. A plan is approved, not the
+    run that staged it: another run that stages the same plan need not be approved again.
 -#}
 {% macro require_few_retractions(collection, batch, staged, options) -%}
     {%- set limit = options.max_retractions -%}
-    {%- if limit is none or trueup._var('trueup_approve') == staged.batch_id -%}
+    {%- if limit is none or trueup.is_approved(batch, staged.batch_id) -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set taken = run_query(
@@ -19,9 +20,37 @@
             ~ ' (option `max_retractions`)',
             taken.retractions ~ ' of ' ~ staged.records_indexed ~ ' rows, such as ' ~ taken.samples,
             'Nothing is appended; the plan is the table ' ~ batch ~ '. To approve it: dbt run -s '
-            ~ collection ~ "_changelog+ --vars '{trueup_approve: " ~ staged.batch_id ~ "}'"
+            ~ collection ~ "_changelog+ --vars '{trueup_approve: "
+            ~ trueup.get_plan(batch, staged.batch_id) ~ "}'"
         ) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- Whether the var `trueup_approve` names what a staged batch does, or the batch itself. -#}
+{% macro is_approved(batch, batch_id) -%}
+    {%- set approved = trueup._var('trueup_approve') -%}
+    {{ return(
+        approved is not none
+        and (approved == batch_id or approved == trueup.get_plan(batch, batch_id))
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    A name for what a staged batch does: a digest of its number and its certificate, which is what the
+    collection adds up to after it. What came before is fixed by the number, so the digest stands for
+    the net change, whatever run stages it, at whatever tick. None where the batch is not staged any
+    more.
+-#}
+{% macro get_plan(batch, batch_id) -%}
+    {%- set query -%}
+select concat('plan-', left(sha2(concat(_seq, ' ', to_json(_certificate)), 256), 16))
+from {{ batch }}
+where _kind = 'progress' and _batch_id = {{ trueup._literal(batch_id) }}
+    {%- endset -%}
+    {%- set rows = run_query(query).rows -%}
+    {{ return(rows[0][0] if rows | length > 0 else none) }}
 {%- endmacro %}
 
 

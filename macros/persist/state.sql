@@ -61,7 +61,7 @@ last_progress as (
         {% endfor -%}
         max_by({{ value }}, _seq) as _value,
         coalesce(max(_seq), {{ applied }}) as _seq,
-        max_by(_upper, _seq) as _upper
+        max_by({{ trueup.sealed_upper_expr(changelog) }}, _seq) as _upper
     from tail
     where _kind = 'progress'
 

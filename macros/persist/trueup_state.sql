@@ -8,12 +8,16 @@
     {%- set collection = trueup._collection_of('state') -%}
     {%- set target_relation = this.incorporate(type='table') -%}
     {%- set changelog = trueup._sibling(collection, 'changelog') -%}
+    {%- do trueup._require_not_deferred(collection, ['changelog']) -%}
 
     {{ run_hooks(pre_hooks) }}
 
     {%- do trueup._require_made(collection, changelog, by='batch') -%}
     {%- do trueup.require_same_key(changelog, unique_key) -%}
     {%- if should_full_refresh() -%}
+        {%- do trueup.require_sound_changelog(
+            changelog, unique_key, trueup.settle_widenings(changelog)
+        ) -%}
         {%- set rehydrated = trueup.rehydrate_sql(changelog, unique_key) -%}
         {%- call statement('main') -%}
             {{ trueup.create_table_sql(target_relation, rehydrated, replace=true) }}
@@ -29,10 +33,12 @@
             {%- set net_updates = trueup.get_net_updates(
                 collection, changelog, unique_key, position, compiled_code
             ) -%}
+            {%- do trueup.get_isolated_properties(target_relation) -%}
             {%- set tail = trueup.get_tail_keys(collection, changelog, unique_key, position) -%}
             {%- call statement('main') -%}
                 {{ trueup.apply_updates_sql(
-                    target_relation, net_updates, unique_key, tail.key_range, tail.key_filter
+                    target_relation, changelog, net_updates, unique_key, tail.key_range,
+                    tail.key_filter
                 ) }}
             {%- endcall -%}
             {%- do trueup._report('applied batch ' ~ position.last_seq) -%}

@@ -5,6 +5,7 @@
 {% macro completeness(collection) -%}
     {{- config(materialized='view') -}}
     {%- do trueup._require_role('completeness', collection) -%}
+{{ trueup._mark('create') }}
 with
 
 commands as (

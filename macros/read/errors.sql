@@ -2,6 +2,7 @@
 {% macro errors(collection) -%}
     {{- config(materialized='view') -}}
     {%- do trueup._require_role('errors', collection) -%}
+{{ trueup._mark('create') }}
 select
     {{ trueup._column_list(trueup._unique_key('errors')) }},
     _error_key,

@@ -19,17 +19,27 @@
 {% macro look_ahead(commands, state, changelog, unique_key, columns, command_columns, extras, options) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
     {%- set upper -%}
-(select coalesce(max(_upper), {{ options.as_of }}) from {{ state }} where _kind = 'progress')
+(select coalesce(max(_upper), {{ trueup._least_tick_expr() if options.as_of is none
+    else options.as_of }}) from {{ state }} where _kind = 'progress')
     {%- endset -%}
     {%- set sequence = trueup._sequence_terms(options) -%}
     {%- set position = ['_step', '_ts'] + sequence[:-1] -%}
     {%- set key = trueup._column_list(unique_key) -%}
+    {%- set is_reclocked = '_offset' in extras -%}
 with
 
+{% if is_reclocked -%}
+commands_ahead as (
+
+{{ trueup.select_reclocked_ahead(commands, state, changelog, options) | indent(4, first=true) }}
+
+),
+
+{% endif -%}
 input as (
 
 {{ trueup.select_input(
-    commands, upper, 'cast(9223372036854775807 as bigint)', unique_key, columns, command_columns,
+    'commands_ahead' if is_reclocked else commands, upper, 'cast(9223372036854775807 as bigint)', unique_key, columns, command_columns,
     extras, options
 ) | indent(4, first=true) }}
 
@@ -52,23 +62,11 @@ filled as (
 ),
 
 {% if trueup._carries_values(extras) -%}
-bases as (
-
-{{ trueup.select_bases(
-    'filled', unique_key + ['_error_key'], sequence
-) | indent(4, first=true) }}
-
-),
-
-resolved as (
-
-{{ trueup.resolve_bases('bases', values) | indent(4, first=true) }}
-
-),
+{{ trueup.resolve_links('filled', unique_key + ['_error_key'], sequence, values) }},
 
 steps as (
 
-{{ trueup.select_carried('filled', 'resolved', values) | indent(4, first=true) }}
+{{ trueup.select_carried('filled', 'links', values) | indent(4, first=true) }}
 
 ),
 
@@ -94,4 +92,45 @@ select
     _is_final
 from looked_ahead
 where _value is not null and _value._error is null and _error_key is null
+{%- endmacro %}
+
+
+
+{#-
+    The commands that no batch has settled, of a log without ticks, as a select: all of them come in the
+    next tick. What is settled is read when the view is: each partition up to its next offset, which
+    the progress row of the last batch in the state has.
+-#}
+{% macro select_reclocked_ahead(commands, state, changelog, options) -%}
+with
+
+applied as (
+
+    select
+        max(_seq) as _seq,
+        coalesce(max(_upper), {{ options.as_of }}) as _next_ts
+    from {{ state }}
+    where _kind = 'progress'
+
+),
+
+settled as (
+
+    select
+        applied._next_ts,
+        {{ trueup._next_offsets_expr('progress._statistics.partitions') }} as _next_offsets
+    from applied
+    left join {{ changelog }} as progress
+        on progress._kind = 'progress' and progress._seq = applied._seq
+
+)
+
+select
+    commands.* except (_ts),
+    settled._next_ts as _ts
+from {{ commands }} as commands
+cross join settled
+where
+    _partition is not null
+    and _offset >= coalesce(try_element_at(_next_offsets, _partition), _offset)
 {%- endmacro %}

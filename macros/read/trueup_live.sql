@@ -6,19 +6,15 @@
     {%- set target_relation = this.incorporate(type='view') -%}
     {%- set commands = trueup._sibling(collection, 'commands') -%}
     {%- set changelog = trueup._sibling(collection, 'changelog') -%}
+    {%- do trueup._require_not_deferred(collection, ['commands', 'state']) -%}
     {%- do trueup._require_made(collection, changelog, by='batch') -%}
     {%- set described = trueup.get_columns('select * from ' ~ commands) -%}
     {%- set extras = trueup._extras(described) -%}
-    {%- if '_offset' in extras -%}
-        {%- do trueup._refuse(
-            model.name, 'of a collection whose log has ticks', 'a log that is reclocked',
-            'Every command that has come is settled by the next batch: there is nothing ahead.'
-        ) -%}
-    {%- endif -%}
 
     {{ run_hooks(pre_hooks) }}
 
     {%- call statement('main') -%}
+{{ trueup._mark('create') }}
 create or replace view {{ target_relation }} as
 {{ trueup.look_ahead(
     commands, trueup._sibling(collection, 'state'), changelog, unique_key,

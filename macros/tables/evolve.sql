@@ -9,7 +9,7 @@
     it, and returns the key and value columns that they have then. Raises before it changes them.
 -#}
 {% macro evolve_shard(changelog, state, unique_key, columns, options) -%}
-    {%- set shard_columns = trueup._name_widened(changelog) -%}
+    {%- set shard_columns = trueup.settle_widenings(changelog) -%}
     {%- set changes = trueup.find_schema_changes(columns, shard_columns) -%}
     {%- do trueup._require_evolvable(changelog, changes, unique_key, options) -%}
     {%- if options.on_schema_change == 'ignore' -%}
@@ -19,10 +19,19 @@
     {%- if changes.added or changes.widened -%}
         {%- set shard_columns = trueup.get_shard_columns(changelog) -%}
     {%- endif -%}
-    {%- do trueup._evolve_table(
-        state, trueup.find_schema_changes(shard_columns, trueup._name_widened(state))
-    ) -%}
+    {%- if trueup._find_widenings(shard_columns) -%}
+        {%- do exceptions.raise_compiler_error(trueup._columns_moved(changelog)) -%}
+    {%- endif -%}
+    {%- do trueup.follow_changelog(state, shard_columns) -%}
     {{ return(shard_columns) }}
+{%- endmacro %}
+
+
+{#- Brings the state to the key and value columns of its changelog. -#}
+{% macro follow_changelog(state, shard_columns) -%}
+    {%- do trueup._evolve_table(
+        state, trueup.find_schema_changes(shard_columns, trueup.settle_widenings(state))
+    ) -%}
 {%- endmacro %}
 
 
@@ -33,7 +42,6 @@
     `dropped`     columns of the table that the commands do not have: null from now on
     `widened`     columns of a type that holds all values of the table's, and more
     `changed`     columns of any other type
-    `helpers`     columns of the table into which another column is widened
 
     Each has `name` and `type`; widened and changed ones have `old_type`, that of the table, too.
 -#}
@@ -43,7 +51,7 @@
         {%- do there.update({column.name | lower: column}) -%}
     {%- endfor -%}
     {%- set here = columns | map(attribute='name') | map('lower') | list -%}
-    {%- set changes = {'added': [], 'dropped': [], 'widened': [], 'changed': [], 'helpers': []} -%}
+    {%- set changes = {'added': [], 'dropped': [], 'widened': [], 'changed': []} -%}
     {%- for column in columns -%}
         {%- set old = there.get(column.name | lower) -%}
         {%- if old is none -%}
@@ -56,8 +64,7 @@
         {%- endif -%}
     {%- endfor -%}
     {%- for column in table_columns if column.name | lower not in here -%}
-        {%- set is_helper = column.name.startswith(trueup._widening_prefix()) -%}
-        {%- do changes['helpers' if is_helper else 'dropped'].append(column) -%}
+        {%- do changes.dropped.append(column) -%}
     {%- endfor -%}
     {{ return(changes) }}
 {%- endmacro %}
@@ -129,8 +136,6 @@
 
 {#- Adds the columns that are new to a table, and widens those whose type is wider now. -#}
 {% macro _evolve_table(table, changes) -%}
-    {%- set helpers = changes.helpers | map(attribute='name') | list -%}
-    {%- do trueup._require_wanted(table, helpers, changes.widened) -%}
     {%- for column in changes.added -%}
         {%- do run_query(
             'alter table ' ~ table ~ ' add column ' ~ trueup._quote(column.name) ~ ' '
@@ -138,9 +143,22 @@
         ) -%}
     {%- endfor -%}
     {%- for column in changes.widened -%}
-        {%- set is_begun = trueup._widening_prefix() ~ column.name in helpers -%}
-        {%- for statement in trueup.widen_column_sqls(table, column, is_begun) -%}
+        {%- for statement in trueup.begin_widening_sqls(table, column) -%}
             {%- do run_query(statement) -%}
         {%- endfor -%}
     {%- endfor -%}
+    {%- if 'date' in changes.widened | map(attribute='old_type') -%}
+        {%- do trueup._require_widened(
+            table, trueup.settle_widenings(table), changes.widened
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Raises where another run has called off a widening: what reads the table would cast its dates. -#}
+{% macro _require_widened(table, columns, widened) -%}
+    {%- set left = trueup.find_schema_changes(widened, columns) -%}
+    {%- if left.widened or left.added -%}
+        {%- do exceptions.raise_compiler_error(trueup._columns_moved(table)) -%}
+    {%- endif -%}
 {%- endmacro %}

@@ -39,33 +39,29 @@
         {%- endif -%}
         {%- do trueup.drop_shard(changelog, state) -%}
     {%- endif -%}
-    {%- set was_there = load_relation(state) is not none -%}
-    {%- if heals and not was_there and load_relation(changelog) is not none -%}
-        {#- It is healed as one that has lost all its rows, so that they are reported. -#}
-        {%- set shard_columns = trueup.get_shard_columns(changelog) -%}
-        {%- do trueup.require_sound_changelog(changelog, unique_key, shard_columns) -%}
-        {%- do trueup._create_sibling(
-            state, trueup.unapplied_state_sql(changelog, unique_key, shard_columns)
+    {%- set is_state_missing = heals and load_relation(state) is none
+        and load_relation(changelog) is not none and trueup.create_lost_state(
+            changelog, state, unique_key
         ) -%}
-    {%- endif -%}
     {%- do trueup.create_shard(
         commands, changelog, batch, state, unique_key, columns, order_type
     ) -%}
     {%- set progress = trueup.get_progress(changelog, batch, state, corrections, options) -%}
+    {%- do trueup._require_undamaged(changelog, progress.unsealed_seq) -%}
     {%- if is_reclocked -%}
         {%- do trueup._require_no_correction_of_offsets(options) -%}
-        {%- set seen = trueup._session_name(collection, 'reclocked') -%}
-        {%- do trueup.create_session_view(seen, trueup.reclock_commands(commands, progress)) -%}
-        {%- set commands = seen -%}
+        {%- set commands = trueup.create_reclocked_view(
+            collection, commands, changelog, progress
+        ) -%}
     {%- endif -%}
     {%- set frontier = trueup.get_frontier(
-        none if is_by_select else commands, progress, is_reclocked, options,
+        none if is_by_select else commands, progress, collection if is_reclocked else none, options,
         trueup.select_upper_expr(corrections, options) if is_by_select else none
     ) -%}
     {%- do frontier.update({
         'definition': trueup._definition(collection, options), 'tick': frontier.lower
     }) -%}
-    {%- set is_state_lost = heals and trueup._is_state_lost(was_there, frontier) -%}
+    {%- set is_state_lost = heals and trueup._is_state_lost(not is_state_missing, frontier) -%}
     {%- if not is_state_lost -%}
         {%- do trueup.catch_up(collection, changelog, state, unique_key, frontier) -%}
     {%- endif -%}
@@ -75,6 +71,25 @@
         'order_type': order_type,
         'frontier': frontier, 'is_state_lost': is_state_lost,
     }) }}
+{%- endmacro %}
+
+
+{#-
+    Makes the state of a changelog that has lost it, empty, so that it is healed as one that has lost all
+    its rows, and they are reported. Returns whether it was missing.
+
+    dbt knows the tables that were there when its run began. Another run may have made the state since:
+    then this one makes nothing, and the property says so.
+-#}
+{% macro create_lost_state(changelog, state, unique_key) -%}
+    {%- set columns = trueup.settle_widenings(changelog) -%}
+    {%- do trueup.require_sound_changelog(changelog, unique_key, columns) -%}
+    {%- do trueup._create_sibling(
+        state, trueup.unapplied_state_sql(changelog, unique_key, columns),
+        own_properties={'trueup.made_by': invocation_id}
+    ) -%}
+    {%- set made_by = run_query('show tblproperties ' ~ state ~ " ('trueup.made_by')").rows[0][1] -%}
+    {{ return(made_by == invocation_id) }}
 {%- endmacro %}
 
 

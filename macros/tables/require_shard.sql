@@ -13,11 +13,28 @@
 {%- endmacro %}
 
 
-{#- Raises unless the key is the one that the changelog was made with. -#}
+{#- The properties of a table, which say that it is isolated as the protocol needs it; else it raises. -#}
+{% macro get_isolated_properties(relation) -%}
+    {%- set properties = {} -%}
+    {%- for row in run_query('show tblproperties ' ~ relation).rows -%}
+        {%- do properties.update({row[0]: row[1]}) -%}
+    {%- endfor -%}
+    {%- do trueup._require_isolation(
+        'The table ' ~ relation, properties,
+        'Set it back: alter table ' ~ relation ~ " set tblproperties ('<the property>' ="
+        ~ " 'serializable')."
+    ) -%}
+    {{ return(properties) }}
+{%- endmacro %}
+
+
+{#-
+    Raises unless the key is the one that the changelog was made with, and the changelog is isolated as
+    the protocol needs it.
+-#}
 {% macro require_same_key(changelog, unique_key) -%}
     {%- set came = trueup._column_list(unique_key) -%}
-    {%- set property = 'show tblproperties ' ~ changelog ~ " ('trueup.unique_key')" -%}
-    {%- set expected = run_query(property).rows[0][1] -%}
+    {%- set expected = trueup.get_isolated_properties(changelog)['trueup.unique_key'] -%}
     {%- if came != expected -%}
         {%- do trueup._refuse(
             'Config `unique_key` of ' ~ model.name, 'the key that ' ~ changelog ~ ' was made with: '

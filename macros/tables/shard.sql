@@ -56,9 +56,12 @@
 {%- endmacro %}
 
 
-{#- Makes the state anew from the changelog where it is missing. -#}
+{#- Rebuilds the state from the changelog if it is missing. -#}
 {% macro create_state(changelog, state, unique_key) -%}
     {%- if load_relation(state) is none -%}
+        {%- do trueup.require_sound_changelog(
+            changelog, unique_key, trueup.settle_widenings(changelog)
+        ) -%}
         {%- do trueup._create_sibling(state, trueup.rehydrate_sql(changelog, unique_key)) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -75,7 +78,7 @@
 
 {% macro drop_shard(changelog, state) -%}
     {%- for relation in [state, changelog] -%}
-        {%- do run_query('drop table if exists ' ~ relation) -%}
+        {%- do run_query(trueup.drop_table_sql(relation, trueup._file_format())) -%}
         {%- do adapter.cache_dropped(relation) -%}
     {%- endfor -%}
 {%- endmacro %}

@@ -1,4 +1,5 @@
 {{ config(materialized='view') }}
+{%- do trueup._require_whole_run() %}
 {%- set demo = ['files'] if project_name == 'trueup' else [] %}
 {%- set collections = var('trueup_collections', demo) %}
 
@@ -34,7 +35,7 @@ select
     progress._lower as lower,
     progress._upper as upper,
     progress._batch_id as batch_id,
-    progress._statistics.*,
+    progress._statistics.* except (read_only, seal),
     timestampdiff(
         second, progress._statistics.minted_at, progress._statistics.committed_at
     ) as duration

@@ -22,7 +22,7 @@ ROUNDS = int(os.environ.get("TRUEUP_RACES", "20"))
 SELECT_ROUNDS = max(4, ROUNDS // 4)
 KEYS = 5
 
-LOST = ("upper mismatch: ", "state moved: ", "another run made ")
+LOST = ("upper mismatch: ", "batch moved: ", "state moved: ", "another run made ")
 """How the loser of a race is told so, whatever it lost."""
 
 

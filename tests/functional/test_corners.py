@@ -19,7 +19,9 @@ KEY = [Column("k", "string")]
 VALUE = [Column("v", "string"), Column("w", "string"), Column("n", "double")]
 EXTRA = ("truncate_when", "unchanged", "old_key")
 MARKER = "1.5"
-CHAIN = 5
+CHAIN = 1000
+"""How often a key is renamed; one link after the other would be as many rounds."""
+SHARD = ("corrections", "batch", "changelog", "state")
 
 
 def put(ts: int, order: int, key: str, *value: object, old_key: str | None = None) -> Command:
@@ -30,12 +32,21 @@ def put(ts: int, order: int, key: str, *value: object, old_key: str | None = Non
     return Command(ts, (order,), (key,), said, unchanged=unchanged, old_key=old)
 
 
+def delete(ts: int, order: int, key: str) -> Command:
+    return Command(ts, (order,), (key,), None)
+
+
 TRUNCATED = [
     put(1, 1, "old", "x", "big", 1.0),
     put(1, 1, "own", "x", "big", 1.0),
     Command(2, (1,), None, None, is_truncate=True),
     put(2, 1, "new", "y", ..., 2.0, old_key="old"),
     put(2, 1, "own", "y", ..., 2.0),
+    # Deleted before the truncate, and after it.
+    *(put(1, 1, "first", "x", "big", 1.0), delete(2, 0, "first")),
+    put(2, 2, "first2", "y", ..., 2.0, old_key="first"),
+    *(put(1, 1, "then", "x", "big", 1.0), delete(2, 2, "then")),
+    put(2, 3, "then2", "y", ..., 2.0, old_key="then"),
 ]
 NAMED_TRUNCATE = [
     put(1, 1, "a", "x", "y", 1.0),
@@ -44,8 +55,43 @@ NAMED_TRUNCATE = [
 ]
 RENAMED = [
     put(1, 0, "0", "x", "big", 1.0),
-    *(put(1, i, str(i), "x", ..., float(i), old_key=str(i - 1)) for i in range(1, CHAIN + 1)),
-    *(Command(1, (i,), (str(i - 1),), None) for i in range(1, CHAIN + 1)),
+    *(put(1, 2 * i, str(i), "x", ..., float(i), old_key=str(i - 1)) for i in range(1, CHAIN + 1)),
+    *(delete(1, 2 * i - i % 2, str(i - 1)) for i in range(1, CHAIN + 1)),
+]
+RENAMED_DAILY = [
+    put(0, 0, "0", "x", "big", 1.0),
+    *(put(i, 2, f"{i % 3}", "x", ..., float(i), old_key=f"{(i - 1) % 3}") for i in range(1, CHAIN)),
+    *(delete(i, 1, f"{(i - 1) % 3}") for i in range(1, CHAIN)),
+]
+DELETED_FIRST = [
+    *(put(1, 1, key, "x", f"{key} big", 1.0) for key in "acdfhij"),
+    # The next order, a chain, and the order itself.
+    *(delete(2, 1, "a"), put(2, 2, "a2", "y", ..., 2.0, old_key="a")),
+    *(delete(2, 3, "a2"), put(2, 4, "a3", "z", ..., ..., old_key="a2")),
+    *(delete(2, 5, "a3"), put(2, 5, "a4", ..., ..., 3.0, old_key="a3")),
+    # After an upsert of the old key, and one that is partial.
+    *(put(2, 1, "c", "y", "c new", 1.0), delete(2, 2, "c")),
+    put(2, 3, "c2", "z", ..., 3.0, old_key="c"),
+    *(
+        put(2, 1, "d", "y", ..., 2.0),
+        delete(2, 2, "d"),
+        put(2, 3, "d2", ..., ..., ..., old_key="d"),
+    ),
+    # The old key is used again, before and after.
+    *(delete(2, 1, "f"), put(2, 2, "f", "y", "f new", 2.0)),
+    *(
+        put(2, 3, "f2", "z", ..., 3.0, old_key="f"),
+        delete(2, 4, "f"),
+        put(2, 5, "f", "y", "z", 0.0),
+    ),
+    put(2, 6, "f3", "z", ..., 3.0, old_key="f"),
+    # What ended in an earlier tick has nothing to give.
+    *(delete(2, 1, "h"), delete(3, 1, "h"), put(3, 2, "h2", "y", ..., 2.0, old_key="h")),
+    # An error is what the key held, too.
+    Command(2, (1,), ("i",), None, "bad"),
+    *(delete(2, 2, "i"), put(2, 3, "i2", "y", ..., 2.0, old_key="i")),
+    # A key that is changed to itself is not changed.
+    *(delete(2, 1, "j"), put(2, 2, "j", "y", ..., 2.0, old_key="j")),
 ]
 NO_TIES = [
     put(1, 1, "junk", "x", "y", 1.0),
@@ -62,11 +108,17 @@ MARKED = [
     put(3, 1, "b", "$x", MARKER, 1.5),
 ]
 LONG_TIE = [put(1, 1, "k" * 1_000_000, value, "y", 1.0) for value in "ab"]
+OPTIONS: dict[str, dict[str, Any]] = {
+    "long_tie": {"ties": "fail"},
+    "renamed_daily": {"late": "correct"},
+}
 LOGS = {
     "long_tie": LONG_TIE,
     "truncated": TRUNCATED,
     "named_truncate": NAMED_TRUNCATE,
+    "deleted_first": DELETED_FIRST,
     "renamed": RENAMED,
+    "renamed_daily": RENAMED_DAILY,
     "no_ties": NO_TIES,
     "marked": MARKED,
 }
@@ -77,7 +129,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
     project = new_project("corners")
     for name, log in LOGS.items():
         arguments: dict[str, Any] = {"unchanged_value": MARKER} if name == "marked" else {}
-        options = {"ties": "fail"} if name == "long_tie" else {}
+        options = OPTIONS.get(name, {})
         project.add_collection(name, KEY, VALUE, options, extra=EXTRA, **arguments)
         project.append(name, log)
     project.run(fails=None)
@@ -101,6 +153,12 @@ def test_a_broken_key_of_the_bytes_truncate_truncates_nothing(project: Project) 
     check(project, "named_truncate")
 
 
+def test_a_changed_key_has_the_last_value_of_the_old_key_whatever_deletes_came_between(
+    project: Project,
+) -> None:
+    check(project, "deleted_first")
+
+
 def test_a_key_may_be_renamed_any_number_of_times_in_a_batch(project: Project) -> None:
     check(project, "renamed")
 
@@ -122,9 +180,20 @@ def test_a_message_is_short_however_long_the_key_is_that_it_shows(project: Proje
     assert len(said) < 5_000
 
 
+def test_a_key_may_be_renamed_any_number_of_times_in_a_log_that_is_put_right(
+    project: Project,
+) -> None:
+    check(project, "renamed_daily")
+    late = [put(0, 1, "0", "x", "late", 1.0)]
+    project.append("renamed_daily", late)
+    project.run(*(f"renamed_daily_{role}" for role in SHARD))
+    assert "renamed_daily_corrections: corrections: 1 late_command" in project.messages
+    check(project, "renamed_daily", RENAMED_DAILY + late)
+
+
 def test_steps_that_are_kept_go_with_their_run_or_a_day_later(project: Project, home: Path) -> None:
     old, others = "renamed_batch__kept_20200101000000_0123abcd", "renamed_batch__kept_archive"
-    for name in (old, others):
+    for name in (old, f"{old}_links", others):
         project.sql(f"create table {{}}.{name} as select 1 as a")
     project.append("renamed", [put(9, 1, "new", "z", ..., ...)])
     project.run("renamed_batch", "renamed_changelog", "renamed_state")
@@ -132,7 +201,11 @@ def test_steps_that_are_kept_go_with_their_run_or_a_day_later(project: Project, 
     kept = project.sql("show tables in {} like '*__kept_*'")
     names = sorted(row["tableName"] for row in kept)
     # That of the run that found a tie stays for a day.
-    assert [name.rpartition("__kept_")[0] for name in names] == ["long_tie_batch", "renamed_batch"]
-    assert names[1] == others
+    begun = [name.rpartition("__kept_")[0] for name in names]
+    assert begun == ["long_tie_batch", "long_tie_batch", "renamed_batch"]
+    assert names[1] == f"{names[0]}_links"
+    assert names[2] == others
     folder = home / "warehouse" / project.name
-    assert {file.parts[-3] for file in folder.glob("*__kept_*/data/*.parquet")} == set(names)
+    # Without a change of key there are no links, and no file of any.
+    files = {file.parts[-3] for file in folder.glob("*__kept_*/data/*.parquet")}
+    assert files == {names[0], others}

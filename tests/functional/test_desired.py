@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -315,16 +316,45 @@ def test_a_mass_change_is_stopped_until_it_is_approved(project: Project) -> None
     assert "must be one that takes away at most 0.5 of the rows (option `max_retractions`)." in said
     assert 'such as {"v":"' in said
     assert multiset(project.rows("guarded")) == before
-    (batch_id,) = {row[0] for row in project.sql("select _batch_id from {}.guarded_batch")}
-    assert f"-s guarded_changelog+ --vars '{{trueup_approve: {batch_id}}}'" in said
+    plan, batch_id = plan_of(said), staged_batch(project)
+    assert f"-s guarded_changelog+ --vars '{{trueup_approve: {plan}}}'" in said
+    # The same plan is the same, whichever run stages it.
     project.run(*shard("guarded"), fails=True)
-    (again,) = {row[0] for row in project.sql("select _batch_id from {}.guarded_batch")}
+    again = staged_batch(project)
     assert again != batch_id
-    project.run("guarded_changelog+", approve=batch_id, fails=True)
+    assert plan_of("\n".join(project.messages)) == plan
     # A run of all of it keeps the batch that is approved.
-    project.run(*shard("guarded"), approve=again)
+    project.run(*shard("guarded"), approve=plan)
     assert ("all the same", 11) in project.rows("guarded")
     assert project.progress("guarded")[-1]["_batch_id"] == again
+
+
+def plan_of(said: str) -> str:
+    (plan,) = set(re.findall(r"plan-[0-9a-f]{16}", said))
+    return str(plan)
+
+
+def staged_batch(project: Project) -> str:
+    (batch_id,) = {row[0] for row in project.sql("select _batch_id from {}.guarded_batch")}
+    return str(batch_id)
+
+
+def test_a_plan_that_has_changed_is_not_the_one_that_was_approved(project: Project) -> None:
+    before = multiset(project.rows("guarded"))
+    for ts, keys in ((510, "abcdefgh"), (520, "ijk")):
+        project.append("items", [put(ts, key, f"moved {key}") for key in keys])
+        project.append("items", [delete(ts, f"t{each}") for each in (120, 151, 180, 301)])
+    query_of(project, "guarded", COUNTED + " having count(*) > 5")
+    project.run("models/items", *shard("guarded"), fails=True)
+    plan = plan_of("\n".join(project.messages))
+    query_of(project, "guarded", COUNTED + " having v = 'moved a'")
+    project.run(*shard("guarded"), approve=plan, fails=True)
+    other = plan_of("\n".join(project.messages))
+    assert other != plan
+    assert multiset(project.rows("guarded")) == before
+    # Nor is the plan of another number.
+    project.run("guarded_changelog+", approve=other)
+    assert project.rows("guarded") == [("moved a", 1)]
 
 
 def test_what_a_select_says_is_not_capped_but_what_it_reads_is(project: Project) -> None:

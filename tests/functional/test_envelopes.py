@@ -525,6 +525,40 @@ def test_full_extracts_delete_what_the_next_one_lacks(spark: SparkSession) -> No
     spark.catalog.dropTempView("extracts")
 
 
+def test_extracts_have_columns_of_any_name_but_those_that_are_added(
+    spark: SparkSession, shop: Project
+) -> None:
+    names = ["step", "extract_ts", "next_ts", "this_ts", "present_ts", "_key_1", "present", "col"]
+    columns = ", ".join(f"{i} as {name}" for i, name in enumerate(names))
+    spark.sql(
+        f"create or replace temp view named as select id as extracts, day, {columns}"
+        " from values (1, 1), (2, 1), (1, 2) as log (id, day)"
+    )
+    sql = in_model("orders_commands").snapshot_commands("named", ["extracts"], "day")
+
+    found = spark.sql(f"select * from {sql}")
+
+    assert found.columns == ["extracts", "day", *names, "snapshot_ts", "is_absent"]
+    assert {row[2:-2] for row in found.collect()} == {tuple(range(len(names)))}
+    rows = sorted((row[0], *row[-2:]) for row in found.collect())
+    assert rows == [(1, 1, False), (1, 2, False), (2, 1, False), (2, 2, True)]
+    spark.catalog.dropTempView("named")
+
+    shop.sql("create table {}.extracts (id int, Snapshot_TS int, v int) using iceberg")
+    shop.write(
+        "models/twice_commands.sql",
+        "{{ config(unique_key=['id']) }}{{ trueup.commands(relation=trueup.snapshot_commands("
+        "relation='envelopes.extracts', unique_key=['id'], ts='Snapshot_TS'), ts='snapshot_ts',"
+        " sequence_by=['is_absent'], delete_when='is_absent', columns=['v']) }}",
+    )
+    shop.run("twice_commands", fails=True)
+    (said_so,) = shop.messages
+    assert "must be without columns of the names that it adds, snapshot_ts and is_absent" in said_so
+    assert "Got: snapshot_ts" in said_so
+    (shop.folder / "models/twice_commands.sql").unlink()
+    shop.configure()
+
+
 @pytest.fixture(scope="module")
 def shop(new_project: Callable[[str], Project]) -> Project:
     """A collection that reads Debezium, of which each run settles what was appended before it."""

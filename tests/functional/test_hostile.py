@@ -6,9 +6,11 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql.types import IntegerType, StructField, StructType
 
 from tests import torture
 from tests.acceptance import Column, multiset
+from tests.functional.test_reclock import Message, Topic
 from tests.oracle import Collection, Command
 
 if TYPE_CHECKING:
@@ -35,8 +37,12 @@ TEXTS = [
     "hostile $1 %s {0} $name",
     "hostile.dot, comma: colon<string>",
     "hostile\x00nul",
+    # Spark replaces these in the text of a statement, even inside quotes.
+    "hostile ${env:HOME}",
+    "${system:user.home} hostile",
+    "$${spark.app.name}${hostile}",
 ]
-NAMES = [text for text in TEXTS if "\x00" not in text]
+NAMES = [text for text in TEXTS if "\x00" not in text and "${" not in text]
 SECRETS = [text.replace("hostile", "secret") for text in TEXTS] + ["secret" + "x" * 10_000_000]
 
 
@@ -50,7 +56,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
 def test_hostile_values_are_stored_as_they_are_and_no_log_has_them(
     project: Project, home: Path
 ) -> None:
-    options = {"unchanged_value": "'; drop table victim; -- {{ x }} \U0001f98a"}
+    options = {"unchanged_value": "'; drop table victim; -- {{ x }} \U0001f98a ${env:HOME}"}
     project.add_collection(
         "texts",
         [Column("k", "string")],
@@ -84,6 +90,45 @@ def test_hostile_values_are_stored_as_they_are_and_no_log_has_them(
     logs = [home / "spark.log", *project.folder.rglob("*.log")]
     assert len(logs) > 1, "dbt writes a log, too"
     assert not [log for log in logs if b"secret" in log.read_bytes()]
+
+
+def test_the_partitions_and_orders_of_a_log_are_kept_as_they_are_and_no_log_has_them(
+    project: Project, home: Path
+) -> None:
+    partitions = SECRETS[:-1]
+    topic = Topic(project, "topics", sequence_by="concat(`partition`, `offset`)")
+    for offset in range(2):
+        topic.land(*(Message(name, offset, name, f"{name} {offset}") for name in partitions))
+        project.run("models/topics")
+        topic.settle()
+        topic.check()
+        assert topic.partitions() == dict.fromkeys(partitions, (offset, offset + 1))
+        assert topic.statistics()["late_dropped"] == 0
+    logs = [home / "spark.log", *project.folder.rglob("*.log")]
+    assert not [log for log in logs if b"secret" in log.read_bytes()]
+
+
+@pytest.mark.parametrize("place", ["key", "value", "field"])
+def test_a_column_whose_name_spark_would_replace_is_refused(project: Project, place: str) -> None:
+    odd = "hostile ${env:HOME}"
+    columns = {"key": "k", "value": "v"} | {place: odd}
+    name = f"odd_{place}"
+    log = project.spark.range(1).selectExpr("1 as one", "id as a", "named_struct('x', 1) as b")
+    log = log.withColumnRenamed("a", columns["key"])
+    field = "x" if place != "field" else odd
+    log = log.withColumn("b", log["b"].cast(StructType([StructField(field, IntegerType())])))
+    log.withColumnRenamed("b", columns["value"]).writeTo(f"hostile.{name}").using(
+        "iceberg"
+    ).create()
+    project.write(
+        f"models/{name}/{name}_commands.sql",
+        f"{{{{ trueup.commands('hostile.{name}', ts='one', sequence_by=['one']) }}}}",
+    )
+    project.configure(**{name: {"+unique_key": [columns["key"]]}})
+    project.run(f"{name}_commands", fails=True)
+    said = "\n".join(project.messages)
+    assert "must be named without `${`" in said
+    assert odd in said
 
 
 def test_hostile_names_are_the_names_of_columns(project: Project) -> None:

@@ -48,6 +48,7 @@ LATE: dict[str, list[Command]] = {
     "capped": [put(3, 1, "a", "a3"), put(7, 1, "a", "a7")],
     "dry": [put(3, 1, "a", "a3"), put(6, 1, "b", "b6")],
     "unmade": [put(3, 1, "a", "a3")],
+    "between": [],
     "coded": [],
     "mended": [],
     "lossy": [put(3, 1, "a", "a3"), put(1, 1, "b", "b1"), put(4, 1, "d", "d4")],
@@ -117,6 +118,27 @@ def test_what_came_late_is_put_right_at_the_frontier_which_stays_open(project: P
         (3, 4),
         (0, 0),
     ]
+
+
+def test_a_command_that_comes_late_after_the_comparison_is_found_as_one_by_the_next(
+    project: Project,
+) -> None:
+    project.run("between_corrections")
+    project.append("between", [put(3, 1, "a", "a3"), put(6, 1, "b", "b6")])
+    project.run("between_batch", "between_changelog", "between_state")
+    for _ in range(2):
+        # A comparison that no batch has taken in changes nothing of it.
+        project.run("between_corrections")
+        assert project.messages == ["between_corrections: corrections: 1 late_command"]
+    run(project, "between")
+    assert updates(project, "between", after=2) == [
+        (7, "a", "a1", -1, "late_command"),
+        (7, "a", "a3", 1, "late_command"),
+    ]
+    # It is counted once, by the batch whose comparison has seen it.
+    statistics = [row["_statistics"] for row in project.progress("between")]
+    assert [row["late_dropped"] for row in statistics] == [0, 0, 1]
+    assert statistics[-1]["commands_settled"] == len(FIRST) + 2
 
 
 def test_a_correction_comes_before_the_commands_of_its_key_in_the_batch(project: Project) -> None:
@@ -219,6 +241,51 @@ def test_a_partial_log_corrects_only_where_its_winner_is_as_new_as_what_is_persi
     assert multiset(project.rows("lossy")) == multiset(rows)
     run(project, "lossy")
     assert "lossy_batch: up to date at 6" in project.messages
+
+
+def part(ts: int, order: int, key: str, *value: object, old_key: str | None = None) -> Command:
+    """A command that leaves the columns given as `...` unchanged."""
+    unchanged = frozenset(i for i, item in enumerate(value) if item is ...)
+    said = tuple(None if item is ... else item for item in value)
+    old = None if old_key is None else (old_key,)
+    return Command(ts, (order,), (key,), said, unchanged=unchanged, old_key=old)
+
+
+def test_what_a_partial_log_does_not_say_is_what_is_persisted(project: Project) -> None:
+    extra = ("truncate_when", "unchanged", "old_key")
+    options = {"late": "correct", "log": "partial"}
+    columns = [*VALUE, Column("w", "string")]
+    for name, has in (("remains", extra), ("remains_whole", extra[:1]), ("remains_own", extra[:2])):
+        project.add_collection(name, KEY, columns, options, has)
+    bases = [part(1, 1, key, "v1", f"{key} big") for key in "abcd"]
+    kept = [
+        part(2, 1, "a", "v2", ...),
+        *(delete(2, 1, "c"), part(3, 1, "c", "v3", ...)),
+        part(5, 1, "e", "v5", "e big"),
+    ]
+    renamed = [delete(3, 1, "b"), part(3, 2, "b2", "v3", ..., old_key="b")]
+    for name, log in (("remains", kept + renamed), ("remains_own", kept), ("remains_whole", [])):
+        project.append(name, [*bases, part(5, 1, "e", "v5", "e big"), *log])
+    names = ("remains", "remains_own", "remains_whole")
+    project.run(*(f"models/{name}" for name in names))
+    for name in names:
+        project.sql(f"delete from {{}}.{name}_log where log_ts = 1")
+
+    late = part(2, 2, "a", "late", ...)
+    moved = [delete(4, 1, "d"), part(4, 2, "d2", ..., "d2 big", old_key="d")]
+    project.append("remains", [late, *moved])
+    project.append("remains_own", [late])
+    project.append("remains_whole", [Command(4, (1,), None, None, is_truncate=True)])
+    project.run(*(f"{name}_{role}" for name in names for role in SHARD))
+
+    a, c, e = ("a", "late", "a big"), ("c", "v3", None), ("e", "v5", "e big")
+    b, d = ("b", "v1", "b big"), ("d", "v1", "d big")
+    assert multiset(project.rows("remains")) == multiset(
+        [a, ("b2", "v3", "b big"), c, ("d2", "v1", "d2 big"), e]
+    )
+    assert multiset(project.rows("remains_own")) == multiset([a, b, c, d, e])
+    # A truncate is a command of every key.
+    assert multiset(project.rows("remains_whole")) == multiset([e])
 
 
 def test_what_came_late_to_a_log_without_ticks_cannot_be_put_right(

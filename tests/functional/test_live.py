@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 from tests import strategies
 from tests.acceptance import Column, multiset
 from tests.functional.test_random_options import own_keys
+from tests.functional.test_reclock import ODD, Message, Topic
 from tests.oracle import Collection, Command, canonical
 from tests.strategies import Kinds
 
@@ -102,16 +104,100 @@ def test_it_leaves_errors_out_and_has_the_columns_of_the_collection(project: Pro
     assert not bad & {canonical(row[:1]) for row in project.rows("waits_live") if row[-1]}
 
 
-def test_a_log_without_ticks_has_nothing_ahead(new_project: Callable[[str], Project]) -> None:
-    project = new_project("live_offsets")
-    project.sql("create table {}.log (k string, v string, p int, o bigint) using iceberg")
-    for role in ("corrections", "batch", "changelog", "state", "live"):
-        project.write(f"models/c/c_{role}.sql", f"{{{{ trueup.{role}('c') }}}}")
-    call = "relation='live_offsets.log', reclock=['p', 'o'], columns=['v']"
-    project.write("models/c/c_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
-    project.configure(c={"+unique_key": ["k"]})
-    project.run("c_commands")
-    project.run("c_live", fails=True)
-    assert "c_live must be run after c_batch has made" in "\n".join(project.messages)
-    project.run(fails=True)
-    assert "c_live must be of a collection whose log has ticks." in "\n".join(project.messages)
+class Reclocked(Topic):
+    """A topic with the view of what is ahead."""
+
+    def __init__(self, project: Project, name: str) -> None:
+        """Write the view beside the other models."""
+        super().__init__(project, name)
+        project.write(f"models/{name}/{name}_live.sql", f"{{{{ trueup.live('{name}') }}}}")
+
+    def check_ahead(self) -> None:
+        """All that has come and is not settled shows, at once and not final."""
+        ahead = [
+            Command(
+                *(self.oracle.upper, (message.offset, message.partition), (message.key,)),
+                None if message.value is None else (message.value,),
+            )
+            for message in self.waiting
+            if message.offset is not None
+            and message.offset >= self.settled.get(message.partition, 0)
+        ]
+        oracle = deepcopy(self.oracle)
+        oracle.run(self.log + ahead)
+        keys = {command.identity for command in ahead}
+        expected = [(*row, (row[:1], None) not in keys) for row in oracle.rows]
+        assert multiset(self.project.rows(f"{self.name}_live")) == multiset(expected)
+
+
+@pytest.fixture(scope="module")
+def offsets(new_project: Callable[[str], Project]) -> Project:
+    return new_project("live_offsets")
+
+
+def test_of_a_log_without_ticks_all_that_no_batch_has_settled_is_ahead(offsets: Project) -> None:
+    topic = Reclocked(offsets, "c")
+    topic.project.run("c_commands")
+    topic.project.run("c_live", fails=True)
+    assert "c_live must be run after c_batch has made" in "\n".join(topic.project.messages)
+    topic.land(
+        Message("0", 0, "a", "first"),
+        Message("1", 5, "b", "first"),
+        Message(ODD, 3, "c", "kept"),
+        Message("1", 6, "gone", "soon"),
+    )
+    # A batch that is staged, and none in the state: everything is ahead.
+    topic.project.run("c_corrections", "c_batch", "c_live")
+    topic.check_ahead()
+    topic.project.run()
+    topic.settle()
+    topic.check_ahead()
+    topic.land(
+        Message("0", 0, "a", "first"),
+        Message("0", 1, "a", "second"),
+        Message("1", 2, "b", "too late"),
+        Message("1", 7, "gone", None),
+        Message("2", 0, "d", "new partition"),
+        Message("2", 1, "d", "its last"),
+    )
+    topic.check_ahead()
+    topic.project.run("c_batch", "c_changelog")
+    # The changelog is ahead of the state, which the view goes by.
+    topic.check_ahead()
+    topic.project.run("c_state")
+    topic.settle()
+    topic.check_ahead()
+    topic.land(Message("2", 1, "d", "again"), Message("1", 8, "b", None), Message(ODD, 4, "c", "c"))
+    topic.check_ahead()
+    topic.project.run("c_batch", "c_changelog", "c_state")
+    topic.settle()
+    topic.check_ahead()
+    assert topic.project.rows("c_live")
+
+
+def test_what_an_eager_batch_writes_of_a_log_without_ticks_is_not_settled_by_it(
+    offsets: Project,
+) -> None:
+    topic = Reclocked(offsets, "held")
+    offsets.sql("create table {}.uppers as select cast(0 as bigint) as upper")
+    upper = "least(log_upper, (select max(upper) from live_offsets.uppers))"
+    options = {"eager": True, "input_upper": upper, "verify": "never"}
+    offsets.configure(held={"+unique_key": ["k"], "+meta": {"trueup": options}})
+    batches = [
+        [Message("0", 0, "a", "first"), Message("1", 3, "b", "first")],
+        [Message("0", 1, "a", "second"), Message("1", 4, "b", None)],
+        [Message("0", 2, "c", "first"), Message("1", 4, "b", None)],
+        [Message("0", 3, "a", None), Message("2", 0, "d", "first")],
+    ]
+    for run_no, settles in enumerate((False, True, False, True)):
+        topic.land(*batches[run_no])
+        offsets.sql(f"insert overwrite {{}}.uppers values ({100 * settles})")
+        shard = [f"held_{role}" for role in ("corrections", "batch", "changelog", "state")]
+        offsets.run(*(shard if run_no else ["models/held"]))
+        if settles:
+            topic.settle()
+        topic.check_ahead()
+        # What is ahead is written, too.
+        expected = [row[:-1] for row in offsets.rows("held_live")]
+        assert multiset(offsets.rows("held")) == multiset(expected)
+    topic.check()

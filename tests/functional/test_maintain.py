@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from datetime import UTC, datetime
 from time import time
 from typing import TYPE_CHECKING, Any
 
@@ -158,6 +159,33 @@ def test_the_runs_after_it_are_those_of_any_collection(project: Project) -> None
     assert multiset(project.sql("select * from {}.m_state")) == rows
     project.run(*SHARD)
     assert project.messages[-1] == "m_state: up to date at batch 7"
+
+
+def test_the_steps_that_killed_runs_have_left_are_removed_with_their_files(
+    project: Project, home: Path
+) -> None:
+    recent = f"{datetime.now(tz=UTC):%Y%m%d%H%M%S}_0123abcd"
+    left, running = "m_batch__kept_20200101000000_0123abcd", f"m_batch__kept_{recent}"
+    for name in (left, running):
+        project.sql(f"create table {{}}.{name} using iceberg as select 1 as a")
+    maintain(project, collection="m")
+    folder = home / "warehouse" / project.name
+    kept = {file.parts[-3] for file in folder.glob("*__kept_*/data/*.parquet")}
+    assert kept == {running}
+
+
+def test_a_rebase_removes_the_files_of_the_tables_that_it_drops(
+    project: Project, home: Path
+) -> None:
+    folder = home / "warehouse" / project.name
+    known = [
+        folder / row[0].rpartition(f"/{project.name}/")[2]
+        for table in TABLES[:2]
+        for row in project.sql(f"select file_path from {{}}.{table}.files")
+    ]
+    assert all(file.exists() for file in known)
+    project.run("m_commands+", "--full-refresh", rebase=True)
+    assert not [file for file in known if file.exists()]
 
 
 def test_what_cannot_be_maintained_is_refused(project: Project) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-ODD = "it's \"p\\"
+ODD = "it's \"p\\ ${env:HOME}"
 """A partition may be any text."""
 
 
@@ -35,11 +35,12 @@ class Message(NamedTuple):
 class Topic:
     """A collection read from a table of partitions and offsets, and the oracle beside it."""
 
-    def __init__(self, project: Project, name: str) -> None:
+    def __init__(self, project: Project, name: str, **also: str) -> None:
         """Write its models, with one for completeness, over an empty table."""
         self.project, self.name = project, name
         project.add_collection(name, [Column("k", "string")], [Column("v", "string")])
         arguments = "reclock=['partition', 'offset'], columns=['v'], delete_when='v is null'"
+        arguments += "".join(f", {argument}='{item}'" for argument, item in also.items())
         project.write(
             f"models/{name}/{name}_commands.sql",
             f"{{{{ trueup.commands('{project.name}.{name}_log_view', {arguments}) }}}}",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,26 +11,31 @@ import pytest
 import yaml
 
 from tests.acceptance import Column, multiset
-from tests.macros.package import in_model
 from tests.oracle import Collection, Command, Update, check_laws, consolidate
 from tests.project import LOG_COLUMNS, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.oracle import Value
     from tests.project import Project
 
 WIDE = "struct<" + ", ".join(f"`field {i}`: int" for i in range(30)) + ">"
 TABLES = ("commands", "batch", "changelog", "state")
+IN_UTC = {
+    "date": "cast(cast({} as timestamp_ntz) as string)",
+    "timestamp": (
+        "cast(timestampadd(microsecond, unix_micros({}), timestamp_ntz'1970-01-01') as string)"
+    ),
+}
+"""Dates and timestamps as texts, whatever the time zone of the session."""
 
 
 class Evolving:
     """A collection over a log whose columns change, and the oracle beside it.
 
     The log is a view of a table that has all columns from the start, so that a step is a view with
-    other columns and types. Dates and timestamps are texts in the table.
+    other columns and types. Dates and timestamps are texts in the table, in UTC.
     """
 
     def __init__(
@@ -75,7 +78,11 @@ class Evolving:
             column.name for column in (*LOG_COLUMNS, Column("k", "")) if column.name not in types
         ]
         self.types = types
-        items = [f"cast({quote(name)} as {types[name]})" for name in types]
+        texts = {
+            name: f"{quote(name)} || 'Z'" if kind == "timestamp" else quote(name)
+            for name, kind in types.items()
+        }
+        items = [f"cast({texts[name]} as {types[name]})" for name in types]
         names = [quote((renamed or {}).get(name, name)) for name in types]
         cast = [f"{item} as {name}" for item, name in zip(items, names, strict=True)]
         self.project.sql(
@@ -93,12 +100,11 @@ class Evolving:
         """Tick, diff, key and values of the rows of a table, null for what it does not have."""
         frame = self.project.spark.table(f"{self.project.name}.{relation}")
         items = []
-        for name, kind in self.columns.items():
+        for name, kind in {"k": "string", **self.columns}.items():
             item = quote(name) if name in frame.columns else f"cast(null as {kind})"
-            is_text = dict(frame.dtypes).get(name) in ("date", "timestamp")
-            items.append(f"cast(cast({item} as timestamp) as string)" if is_text else item)
+            items.append(IN_UTC.get(dict(frame.dtypes).get(name, ""), "{}").format(item))
         items += [name if name in frame.columns else f"0 as {name}" for name in ("_ts", "_diff")]
-        for row in frame.where(condition).selectExpr("k", *items).collect():
+        for row in frame.where(condition).selectExpr(*items).collect():
             yield (*row[-2:], row[0], *row[1:-2])
 
     def check(self) -> None:
@@ -122,9 +128,14 @@ class Evolving:
         )
 
     def visible(self, value: Value) -> Value:
-        """A value as the log has it now."""
-        names = zip(self.columns, value, strict=True)
-        return tuple(item if name in self.types else None for name, item in names)
+        """A value as the log has it now: of a timestamp that is a date the day."""
+        items = dict(zip(self.columns, value, strict=True))
+        days = {
+            name: item[:10] + " 00:00:00"
+            for name, item in items.items()
+            if self.types.get(name) == "date" and item is not None
+        }
+        return tuple((items | days)[name] if name in self.types else None for name in items)
 
     def types_of(self, role: str) -> dict[str, str]:
         """The columns of a table of the collection, and their types."""
@@ -337,117 +348,6 @@ def test_with_late_correct_the_rows_of_before_follow_the_columns_too(
     steps: dict[str, Any],
 ) -> None:
     assert steps["corrected"] == multiset([("a", 1, None, 3), ("b", 4, None, 6)])
-
-
-# ------------------------------------------------------------------ a run that was killed
-
-
-WIDENED = {"type": "timestamp", "old_type": "date"}
-STAGES = {
-    **{f"changelog_{count}": (count, 0) for count in range(1, 5)},
-    **{f"state_{count}": (4, count) for count in range(1, 4)},
-}
-"""After how many statements of the changelog and of the state a run was killed."""
-
-
-def widening(project: Project, table: str, column: str) -> list[str]:
-    """The statements that make a date of a table of the collection `c` a timestamp."""
-    relation = f"{project.name}.c_{table}"
-    statements: list[str] = in_model("c_batch").widen_column_sqls(
-        relation, {"name": column, **WIDENED}
-    )
-    return statements
-
-
-@pytest.fixture(scope="module")
-def killed(new_project: Callable[[str], Project]) -> Evolving:
-    """A collection with a date for each stage, all of them widened as far as the stage says."""
-    project = new_project("killed")
-    columns = [*STAGES, "begun_and_put_back", "begun_and_dropped"]
-    c = Evolving(project, "c", dict.fromkeys(columns, "string"))
-    c.show(dict.fromkeys(columns, "date"))
-    day = dict.fromkeys(columns, "2024-02-03 00:00:00")
-    for key in ("a", "b", "c"):
-        c.append(1, key, **day)
-    project.run("c_commands+")
-    c.run_oracle()
-
-    stages = {**STAGES, "begun_and_put_back": (2, 0), "begun_and_dropped": (3, 0)}
-    for column, counts in stages.items():
-        for table, count in zip(("changelog", "state"), counts, strict=True):
-            for statement in widening(project, table, column)[:count]:
-                project.sql(statement)
-    c.show(dict.fromkeys(STAGES, "timestamp") | {"begun_and_put_back": "date"})
-    noon = dict.fromkeys(STAGES, "2024-02-03 04:05:06")
-    c.append(2, "a", **noon, begun_and_put_back="2024-02-04 00:00:00")
-    c.append(2, "b", **day)
-    project.run("c_commands", "c_batch", fails=True)
-    said = refused(project, "c")
-    assert "Got: _widening_begun_and_put_back" in said
-    (advice,) = re.findall(r"alter table .* drop column .*`", said)
-    project.sql(advice)
-    project.run("c_commands+")
-    c.run_oracle()
-    return c
-
-
-@pytest.mark.parametrize("role", ["changelog", "state"])
-def test_a_run_that_was_killed_while_it_widened_a_column_is_made_up_for(
-    killed: Evolving, role: str
-) -> None:
-    types = killed.types_of(role)
-    assert {types[name] for name in STAGES} == {"timestamp"}
-    assert not [name for name in types if name.startswith("_widening")]
-    killed.check()
-
-
-def test_a_widening_is_called_off_by_hand_and_leaves_the_old_type_and_all_values(
-    killed: Evolving,
-) -> None:
-    for role in ("changelog", "state"):
-        assert killed.types_of(role)["begun_and_put_back"] == "date"
-    (row,) = killed.select("c_state", "k = 'a'")
-    assert row[-2] == "2024-02-04 00:00:00"
-
-
-def test_a_column_that_is_dropped_while_it_is_widened_keeps_its_values(killed: Evolving) -> None:
-    rows = {row[2]: row[-1] for row in killed.select("c_state", "_kind = 'row'")}
-    assert rows == {"a": None, "b": None, "c": "2024-02-03 00:00:00"}
-
-
-def test_a_batch_that_is_appended_while_a_column_is_widened_is_lost_not_its_dates(
-    killed: Evolving, tmp_path: Path
-) -> None:
-    project, started, widened = killed.project, tmp_path / "started", tmp_path / "widened"
-
-    def slowly(kind: str) -> str:
-        started.touch()
-        while not widened.exists():
-            time.sleep(0.1)
-        return kind
-
-    killed.show(dict.fromkeys((*STAGES, "begun_and_put_back"), "timestamp"))
-    project.spark.udf.register("slowly", slowly)
-    project.sql(
-        "create or replace temporary view appended as select * except (_kind, _seq),"
-        " slowly(_kind) as _kind, 3L as _seq from {}.c_batch"
-    )
-    append = in_model("c_changelog").append_batch_sql(
-        "killed.c_changelog", "select * from appended"
-    )
-    with ThreadPoolExecutor() as pool:
-        appended = pool.submit(project.sql, append)
-        while not started.exists():
-            time.sleep(0.1)
-        for statement in widening(project, "changelog", "begun_and_put_back"):
-            project.sql(statement)
-        widened.touch()
-        with pytest.raises(RuntimeError, match="nothing of this batch is written; run again"):
-            appended.result()
-    killed.append(3, "b", begun_and_put_back="2024-02-05 00:00:00")
-    project.run("c_commands+")
-    killed.run_oracle()
-    killed.check()
 
 
 # ------------------------------------------------------------------ what is refused

@@ -147,10 +147,12 @@ class Relation:
         """Give the same relation."""
         return self
 
-    def __str__(self) -> str:
+    def render(self) -> str:
         """Write it in SQL."""
         parts = (self.database, self.schema, self.identifier)
         return ".".join(part for part in parts if part)
+
+    __str__ = render
 
 
 def node(name: str, **changed: str | None) -> dict[str, str | None]:
@@ -179,6 +181,9 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
     full_refresh: bool = False,
     selected: Collection[str] | None = None,
     command: str = "run",
+    queries: Callable[[str], object] | None = None,
+    invocation_id: str = "1b5f",
+    arguments: Mapping[str, object] | None = None,
     **config: object,
 ) -> Package:
     """Give the macros as the model `name` sees them.
@@ -197,6 +202,9 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
         full_refresh: Whether dbt runs with `--full-refresh`.
         selected: Names of the models that dbt runs; None for all that it knows.
         command: What dbt was asked to do.
+        queries: What answers every query, by its SQL; None for the two above.
+        invocation_id: What dbt calls the run.
+        arguments: The flags and arguments that it was given.
         config: Other configs of the model.
     """
     if unique_key is not None:
@@ -226,7 +234,8 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
             "execute": execute,
             "flags": SimpleNamespace(WHICH=command),
             "graph": {"nodes": known},
-            "invocation_id": "1b5f",
+            "invocation_id": invocation_id,
+            "invocation_args_dict": dict(arguments or {}),
             "load_relation": _query if tables is None else _Tables(tables),
             "local_md5": lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
             "model": SimpleNamespace(name=name, package_name=package, columns=VALUES),
@@ -235,11 +244,12 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
             ),
             "noop_statement": told.of("no-op"),
             "persist_docs": told.of("docs"),
-            "ref": lambda model: f"lake.{model}",
+            "ref": lambda model: Relation(None, "lake", model),
             "return": _return,
             "run_hooks": lambda _: "",
             "run_started_at": dt.datetime(2026, 1, 31, tzinfo=dt.timezone.utc),
-            "run_query": _query if columns is None and row is None else _Answer(columns, row),
+            "run_query": queries
+            or (_query if columns is None and row is None else _Answer(columns, row)),
             "selected_resources": list(nodes_selected),
             "should_full_refresh": lambda: full_refresh,
             "statement": _query,
@@ -319,6 +329,9 @@ class _Answer:
         if sql.startswith("describe query "):
             return _query(sql) if self.columns is None else list(self.columns.items())
         if sql.startswith("show tblproperties"):
+            if "'" not in sql:
+                rows = [_Row({"key": name, "value": value}) for name, value in PROPERTIES.items()]
+                return SimpleNamespace(rows=rows)
             name = sql.split("'")[1]
             return SimpleNamespace(rows=[_Row({"key": name, "value": PROPERTIES[name]})])
         return _query(sql) if self.row is None else SimpleNamespace(rows=[_Row(self.row)])

@@ -54,7 +54,7 @@ def test_what_another_run_has_brought_meanwhile_is_no_edit(found: str) -> None:
     answers = {"buckets": "[7]", "last_seq": 6}
     context = in_model("files_corrections", row=answers).context | {"fromjson": json.loads}
     shard = SimpleNamespace(
-        frontier=SimpleNamespace(last_seq=5, lower=9, lacks_batches=False),
+        frontier=SimpleNamespace(last_seq=5, lower=9),
         is_state_lost=found == "lost",
         state="lake.files_state",
         changelog="lake.files_changelog",

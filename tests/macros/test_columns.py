@@ -107,8 +107,7 @@ def test_columns_are_compared_by_name_whatever_their_order_and_case(
     found = in_model("files_batch").find_schema_changes(came, SHARD)
 
     assert {kind: [one["name"] for one in columns] for kind, columns in found.items()} == {
-        kind: changed.get(kind, [])
-        for kind in ("added", "dropped", "widened", "changed", "helpers")
+        kind: changed.get(kind, []) for kind in ("added", "dropped", "widened", "changed")
     }
 
 
@@ -119,18 +118,6 @@ def test_a_column_of_another_type_is_named_and_typed_as_the_table_has_it() -> No
 
     assert found["widened"] == [{"name": "A", "type": "bigint", "old_type": "int"}]
     assert found["changed"] == [{"name": "b", "type": "string", "old_type": "int"}]
-
-
-def test_a_helper_column_is_no_column_that_was_dropped() -> None:
-    helper = column("_widening_size", "timestamp")
-
-    assert in_model("files_batch").find_schema_changes(SHARD, [*SHARD, helper]) == {
-        "added": [],
-        "dropped": [],
-        "widened": [],
-        "changed": [],
-        "helpers": [helper],
-    }
 
 
 @pytest.mark.parametrize(
@@ -214,28 +201,40 @@ def test_other_columns_are_refused_only_where_that_is_the_policy() -> None:
     assert got == "Got: mode, which is new; count, which is missing"
 
 
-def test_a_date_is_widened_through_a_helper_column_from_wherever_a_run_was_killed() -> None:
-    made = {"name": "d`", "type": "timestamp", "old_type": "date"}
-    widen = in_model("files_batch").widen_column_sqls
-    statements = widen("t", made)
+MIDNIGHT = (
+    "timestamp_micros(case when typeof(`%s`) = 'date' then unix_date(cast(`%s` as date)) *"
+    " 86400000000 else unix_micros(cast(`%s` as timestamp)) end)"
+)
 
-    assert statements == [
-        "alter table t add column `_widening_d``` timestamp",
-        (
-            "update t set `_widening_d``` = cast(`d``` as timestamp)"
-            " where `d``` is not null or _kind = 'progress'"
-        ),
-        "alter table t drop column `d```",
-        "alter table t rename column `_widening_d``` to `d```",
-    ]
-    assert widen("t", made, is_begun=True) == statements[1:]
+
+def midnight(name: str) -> str:
+    return MIDNIGHT.replace("%s", name)
+
+
+def test_a_date_is_widened_through_columns_that_have_the_run_in_their_name() -> None:
+    made = {"name": "d`", "type": "timestamp", "old_type": "date"}
+
+    add, fill, rename = in_model("files_batch").begin_widening_sqls("t", made)
+
+    assert add == "alter table t add column `_widening_to_1b5f_d``` timestamp"
+    moved = (
+        "columns moved: another run changes the columns of t at the same moment; nothing is"
+        " written, run again"
+    )
+    assert fill == (
+        "/* trueup: widen */\nupdate t set `_widening_to_1b5f_d``` ="
+        " case when typeof(`d```) = 'date' then"
+        f" {midnight('d``')} else raise_error('{moved}') end"
+        " where `d``` is not null or _kind = 'progress'"
+    )
+    assert rename == "alter table t rename column `d``` to `_widening_from_1b5f_d```"
 
 
 @pytest.mark.parametrize(("old", "new"), [("int", "bigint"), ("decimal(5,2)", "decimal(9,2)")])
 def test_any_other_type_is_widened_in_place(old: str, new: str) -> None:
     made = {"name": "d`", "type": new, "old_type": old}
 
-    assert in_model("files_batch").widen_column_sqls("t", made) == [
+    assert in_model("files_batch").begin_widening_sqls("t", made) == [
         f"alter table t alter column `d``` type {new}"
     ]
 
@@ -247,20 +246,64 @@ def asked(macro: str, *arguments: object, **given: Any) -> str:
     return str(stopped.value)
 
 
-def test_a_table_whose_widening_lacks_a_name_gets_it_and_one_whose_widening_does_not_is_left() -> (
-    None
-):
-    assert asked("_name_widened", "t", columns={"_widening_A`": "timestamp"}) == (
-        "alter table t rename column `_widening_A``` to `A```"
+FOUND = {
+    "nothing": ({"d": "date"}, []),
+    "a helper": ({"d": "date", "_widening_to_1_d": "timestamp"}, ["drop `_widening_to_1_d`"]),
+    "a helper of a column that is gone": (
+        {"_widening_to_1_d": "timestamp"},
+        ["drop `_widening_to_1_d`"],
+    ),
+    "an old column, and helpers of its run and of another": (
+        {
+            "_widening_to_2_d": "timestamp",
+            "_widening_from_1_d": "date",
+            "_widening_to_1_d": "timestamp",
+        },
+        ["rename `_widening_to_1_d` to `d`"],
+    ),
+    "an old column, and a helper of another run": (
+        {"_widening_to_2_d": "timestamp", "_widening_from_1_d": "date"},
+        ["rename `_widening_from_1_d` to `d`"],
+    ),
+    "a widened column that a late run has renamed": (
+        {"_widening_from_2_d": "timestamp", "_widening_to_2_d": "timestamp"},
+        ["rename `_widening_from_2_d` to `d`"],
+    ),
+    "a widened column, what it was made of, and a helper of another run": (
+        {"_widening_to_2_d": "timestamp", "_widening_from_1_d": "date", "D": "timestamp"},
+        [
+            (
+                f"/* trueup: widen */\nupdate t set `d` = {midnight('_widening_from_1_d')}"
+                " where `_widening_from_1_d` is not null and `d` is null"
+            ),
+            "drop `_widening_from_1_d`",
+            "drop `_widening_to_2_d`",
+        ],
+    ),
+    "two columns": (
+        {"_widening_from_1_d": "date", "e": "date", "_widening_to_1_e": "timestamp"},
+        ["rename `_widening_from_1_d` to `d`", "drop `_widening_to_1_e`"],
+    ),
+}
+"""Columns of a table, and what a run does next to settle the widenings that they show."""
+
+
+@pytest.mark.parametrize(("columns", "expected"), FOUND.values(), ids=FOUND)
+def test_a_widening_goes_on_from_what_the_columns_show(
+    columns: dict[str, str], expected: list[str]
+) -> None:
+    found = in_model("files_batch").next_widening_sqls(
+        "t", [column(*one) for one in columns.items()]
     )
-    columns = {"A": "date", "_widening_A": "timestamp"}
-    assert [one["name"] for one in in_model("f_batch", columns=columns)._name_widened("t")] == [
-        *columns
-    ]
+
+    assert [
+        one.replace("alter table t ", "").replace("column if exists ", "").replace("column ", "")
+        for one in found
+    ] == expected
 
 
 def changes(**found: object) -> dict[str, object]:
-    return {"added": [], "widened": [], "helpers": []} | found
+    return {"added": [], "widened": []} | found
 
 
 def test_a_column_is_added_with_its_type_in_sql() -> None:
@@ -269,25 +312,6 @@ def test_a_column_is_added_with_its_type_in_sql() -> None:
     assert asked("_evolve_table", "t", changes(added=added)) == (
         "alter table t add column `a``b` array<struct<`x y`:int,`z`:decimal(5,2)>>"
     )
-
-
-def test_a_widening_that_is_begun_goes_on_with_the_helper_that_it_has() -> None:
-    widened = [{"name": "d", "type": "timestamp", "old_type": "date"}]
-    helpers = [column("_widening_d", "timestamp")]
-
-    statement = asked("_evolve_table", "t", changes(widened=widened, helpers=helpers))
-    assert statement.startswith("update t set `_widening_d` = ")
-
-
-def test_a_helper_of_a_widening_that_nobody_asks_for_is_refused_with_how_to_drop_it() -> None:
-    helpers = [column("_widening_d`", "timestamp")]
-    must, got, next_step = refused(
-        in_model("files_batch")._evolve_table, "t", changes(helpers=helpers)
-    )
-
-    assert must.startswith("t must be without the helper of a widening")
-    assert got == "Got: _widening_d`"
-    assert next_step.endswith("alter table t drop column `_widening_d```.")
 
 
 @pytest.mark.parametrize(

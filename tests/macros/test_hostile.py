@@ -29,6 +29,15 @@ TEXTS = [
     "hostile" * 10_000,
 ]
 each_text = pytest.mark.parametrize("text", TEXTS, ids=lambda text: ascii(text[:30]))
+REPLACED = [
+    "${env:HOME}",
+    "hostile ${system:user.home}",
+    "$${hostile}",
+    "\\${env:HOME}",
+    "${${env:HOME}}",
+]
+"""Spark replaces these in the text of a statement, even inside quotes."""
+each_replaced = pytest.mark.parametrize("text", REPLACED)
 QUOTED = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'", re.DOTALL)
 """An identifier or a literal, as Spark reads them."""
 
@@ -71,6 +80,27 @@ def test_a_marker_is_a_literal_as_a_whole(text: str) -> None:
 
     assert "hostile" in sql
     assert "hostile" not in QUOTED.sub("", sql)
+
+
+@each_replaced
+def test_spark_finds_nothing_to_replace_in_a_literal(text: str) -> None:
+    sql = render(unchanged_value=text)
+
+    assert "${" not in sql
+    assert "$\\{" in sql
+
+
+@each_replaced
+@pytest.mark.parametrize("argument", ["columns", "except_columns", "ignore_null_updates"])
+def test_a_name_that_spark_would_replace_is_refused(argument: str, text: str) -> None:
+    must, got, _ = refused(render, **{argument: [text]})
+
+    assert must == "Each column must be named without `${`, which Spark replaces in SQL text."
+    assert got == f"Got: {text}"
+
+
+def test_the_expressions_of_a_user_are_left_to_spark() -> None:
+    assert "'${env:HOME}'" in render(error="'${env:HOME}'")
 
 
 @each_text

@@ -57,7 +57,7 @@ def test_only_the_key_and_our_own_names_are_quoted_in_the_sql(model: str) -> Non
     found = names(render(model, in_model(model, unique_key=HOSTILE_KEY)))
 
     ours = {name for name in found if name.startswith(("trueup__files__", "_"))}
-    assert found - ours <= set(HOSTILE_KEY)
+    assert found - ours <= {*HOSTILE_KEY, "first_offset", "next_offset"}
 
 
 @each_model
@@ -139,7 +139,8 @@ def test_with_inline_errors_the_collection_shows_value_errors_between_key_and_va
     sql = one_line(render("files", trueup))
 
     assert sql.startswith(
-        "select `a`, `b`, _error as `what is wrong`, * except (`a`, `b`, `_error`"
+        "/* trueup: create */ select `a`, `b`, _error as `what is wrong`,"
+        " * except (`a`, `b`, `_error`"
     )
     assert sql.endswith("where _kind <> 'progress' and _error_key is null")
 
@@ -157,6 +158,21 @@ def test_a_batch_folds_emits_and_summarizes_in_this_sequence() -> None:
     )
 
     assert ",\n\n".join(str(part) for part in parts) in render("files_batch", trueup)
+
+
+def test_the_python_aggregate_folds_the_open_ticks_of_an_eager_batch_alone() -> None:
+    def batch(**options: object) -> str:
+        return one_line(render("files_batch", in_model("files_batch", options=options)))
+
+    by_udaf = batch(eager=True)
+    open_from = f"_ts >= {in_model('files_batch')._session_name('files', 'frontier')}.upper"
+
+    arguments = "_step_key, _value_bytes, _ts, _command_place, _is_emitted"
+    assert f"select trueup_provisional( {arguments} )" in by_udaf
+    assert f"from ranked where _step = 2 and {open_from}" in by_udaf
+    assert by_udaf == batch(eager=True, fold="udaf")
+    assert "trueup_provisional" not in batch(eager=True, fold="native")
+    assert batch() == batch(fold="native")
 
 
 TERMS = {
@@ -210,8 +226,8 @@ def test_every_statistic_has_a_type_and_every_type_a_statistic() -> None:
     struct = sql.partition("else 'progress' end as _kind, named_struct(")[2]
     names = re.findall(r"'(\w+)', ", struct.partition(" as _statistics from counts")[0])
 
-    types = re.findall(r"(?:^struct<|, )(\w+): ", in_model("files_batch")._statistics_type())
-    assert [name for name in types if not name.endswith("_offset")] == names
+    fields = [field["name"] for field in in_model("files_batch")._statistics_fields()]
+    assert fields == [*names, "seal"]
 
 
 def test_a_state_is_the_consolidated_tail_of_its_changelog() -> None:

@@ -24,14 +24,14 @@ def test_a_frontier_with_open_ticks_asks_for_an_eager_collection() -> None:
         "lower": 5,
         "last_batch_id": "b1",
         "settled_before": 0,
-        "settled_partitions": None,
         "null_ticks": 0,
+        "last_tick": 9,
         "late_dropped": 0,
         "has_provisional": True,
     }
     for options, is_refused in ((None, True), ({"eager": True}, False)):
         trueup = in_model("files_batch", options=options, row=row)
-        call = (RELATIONS[0], row, False, trueup._options())
+        call = (RELATIONS[0], row, None, trueup._options())
         if not is_refused:
             assert trueup.get_frontier(*call) == row
             continue
@@ -61,9 +61,7 @@ def test_an_eager_batch_goes_as_far_as_the_log_unless_it_is_cut(
     trueup = in_model("files_batch", options=options, variables={"trueup_until": 340})
     progress = {"last_seq": 0, "lower": 0, "last_batch_id": None, "settled_before": None}
     sql = one_line(
-        trueup.measured_log_sql(
-            RELATIONS[0], progress, is_reclocked=False, options=trueup._options()
-        )
+        trueup.measured_log_sql(RELATIONS[0], progress, settled=None, options=trueup._options())
     )
 
     assert f" {open_upper}," in sql
@@ -205,15 +203,18 @@ def live(**given: Any) -> Package:
     return in_model("files_live", graph=graph, **given)
 
 
-def test_there_is_nothing_to_look_ahead_of_before_a_batch_and_without_ticks() -> None:
+def test_there_is_nothing_to_look_ahead_of_before_a_batch() -> None:
     must, _, next_step = refused(live(tables=()).materialization_trueup_live_spark)
     assert must.startswith("files_live must be run after files_batch has made")
     assert next_step == "Run: dbt run -s files_batch+"
 
-    trueup = live(tables=TABLES, columns=OFFSETS)
-    must, got, _ = refused(trueup.materialization_trueup_live_spark)
-    assert must == "files_live must be of a collection whose log has ticks."
-    assert got == "Got: a log that is reclocked"
+
+def test_looking_ahead_of_a_log_without_ticks_reads_what_is_settled_when_the_view_is_read() -> None:
+    sql = look_ahead(extras=("_partition", "_offset"))
+
+    assert f"left join {CHANGELOG} as progress on progress._kind = 'progress'" in sql
+    assert "from commands_ahead where _ts >=" in sql
+    assert "commands_ahead" not in look_ahead()
 
 
 def compacting(row: dict[str, object] | None = None, **given: Any) -> Package:
@@ -276,7 +277,10 @@ def test_a_compaction_touches_what_is_below_and_the_last_progress_row() -> None:
 
     assert "when shard._kind = 'update' and shard._ts < 5 then 'purge'" in sql
     assert "when shard._kind = 'progress' and shard._seq = 7 then 'progress'" in sql
-    assert "update set _statistics.since = cast(5 as bigint) when matched then delete" in sql
+    assert (
+        "update set _statistics.since = cast(5 as bigint), _statistics.seal.committed = xxhash64("
+        in sql
+    )
     row = "`path`, `size`, `_error`, `_error_key`"
     assert f"from past group by {row}, _ts" in sql
     assert f"from ticks group by {row} having sum(_diff) <> 0" in sql

@@ -15,8 +15,8 @@ FRONTIER = {
     "lower": 0,
     "last_batch_id": "b3",
     "settled_before": 9,
-    "settled_partitions": None,
     "null_ticks": 0,
+    "last_tick": 9,
     "late_dropped": 0,
     "has_provisional": False,
 }
@@ -38,9 +38,7 @@ def progress(options: dict[str, object] | None = None) -> str:
 def log(options: dict[str, object] | None = None, **variables: object) -> str:
     trueup = in_model("files_batch", options=options, variables=variables)
     return one_line(
-        trueup.measured_log_sql(
-            RELATIONS[0], FRONTIER, is_reclocked=False, options=trueup._options()
-        )
+        trueup.measured_log_sql(RELATIONS[0], FRONTIER, settled=None, options=trueup._options())
     )
 
 
@@ -70,7 +68,43 @@ def test_a_delta_table_has_deltas_own_properties() -> None:
     sql = create(in_model("files_state", file_format="delta"))
 
     assert " using delta " in sql
-    assert properties(sql) == {"delta.enableDeletionVectors": "true"}
+    assert properties(sql) == {
+        "delta.enableDeletionVectors": "true",
+        "delta.isolationLevel": "Serializable",
+    }
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"write.merge.isolation-level": "snapshot"},
+        {"write.delete.isolation-level": "snapshot"},
+        {"write.update.isolation-level": "none"},
+        {"delta.isolationLevel": "WriteSerializable"},
+    ],
+)
+def test_a_table_property_that_weakens_the_protocol_is_refused(given: dict[str, str]) -> None:
+    must, got, next_step = refused(create, in_model("files_state", tblproperties=given))
+
+    assert must.startswith("Config `tblproperties` of files_state must be with the isolation level")
+    ((name, value),) = given.items()
+    assert got == f"Got: {name} = {value}"
+    assert next_step == "Leave the property out."
+
+
+def test_a_table_property_of_ours_is_not_the_users_to_set() -> None:
+    given = {"trueup.unique_key": "`k`"}
+    assert refused(create, in_model("files_state", tblproperties=given))[1] == (
+        "Got: trueup.unique_key"
+    )
+
+
+def test_the_isolation_level_may_be_said_as_it_is() -> None:
+    given = {"write.merge.isolation-level": "SERIALIZABLE"}
+    found = properties(create(in_model("files_state", tblproperties=given)))
+
+    assert found.items() >= given.items()
+    assert found["write.delete.isolation-level"] == "serializable"
 
 
 def test_table_properties_of_the_config_win_over_ours() -> None:
@@ -84,8 +118,8 @@ def test_table_properties_of_the_config_win_over_ours() -> None:
 def test_a_table_that_is_there_is_kept_unless_it_is_to_be_replaced() -> None:
     trueup = in_model("files_state")
 
-    assert create(trueup).startswith("create table if not exists lake.t ")
-    assert create(trueup, replace=True).startswith("create or replace table lake.t ")
+    assert create(trueup).startswith("/* trueup: create */ create table if not exists lake.t ")
+    assert " create or replace table lake.t " in create(trueup, replace=True)
 
 
 def test_a_table_is_partitioned_only_by_what_is_said() -> None:
@@ -98,6 +132,38 @@ def test_a_table_is_partitioned_only_by_what_is_said() -> None:
 def test_the_first_batch_begins_at_as_of() -> None:
     assert "coalesce(_last._upper, 0) as lower" in progress()
     assert "coalesce(_last._upper, -7) as lower" in progress({"as_of": -7})
+
+
+def test_without_as_of_the_first_batch_begins_at_the_smallest_tick_and_not_above_0() -> None:
+    begins = "least(0, min(_ts)) as lower"
+    given = {"progress": {**FRONTIER, "last_seq": 0}, "input_upper": None}
+
+    def first(commands: str | None, options: dict[str, object], settled: str | None = None) -> str:
+        trueup = in_model("files_batch", options=options)
+        return one_line(
+            trueup.measured_log_sql(commands, settled=settled, options=trueup._options(), **given)
+        )
+
+    assert begins in first(RELATIONS[0], {})
+    assert (
+        "_ts >= cast(-9223372036854775808 as bigint)"
+        in first(RELATIONS[0], {"max_commands_per_batch": 5}).partition("ticks as (")[2]
+    )
+    assert begins not in log()
+    assert begins not in first(RELATIONS[0], {"as_of": 0})
+    assert begins not in first(RELATIONS[0], {}, "settled")
+    assert begins not in first(None, {})
+
+
+def test_the_greatest_tick_is_refused_instead_of_an_upper_that_overflows() -> None:
+    must, got = refused(get_frontier, last_tick=2**63 - 1)[:2]
+
+    assert must.endswith(
+        " must be below 9223372036854775807, the greatest bigint: a batch ends one after it."
+    )
+    assert got == "Got: a command with the tick 9223372036854775807"
+    assert get_frontier(last_tick=2**63 - 2)["last_tick"] == 2**63 - 2
+    assert "try_add(max(_ts), 1) as log_upper" in log()
 
 
 def test_the_upper_never_goes_back() -> None:
@@ -116,8 +182,9 @@ def test_the_input_upper_takes_the_place_of_the_logs() -> None:
     assert "'Option `input_upper`', ' must be an integer or a timestamp." in sql
 
 
-def test_a_bad_until_is_refused() -> None:
-    refused(log, trueup_until="340")
+@pytest.mark.parametrize("until", ["340", 2**63, -(2**63) - 1])
+def test_a_bad_until_is_refused(until: object) -> None:
+    refused(log, trueup_until=until)
 
 
 def test_a_batch_is_cut_only_where_its_size_is_limited() -> None:
@@ -137,7 +204,7 @@ def get_frontier(options: dict[str, object] | None = None, **row: object) -> dic
     read = {**FRONTIER, **row}
     trueup = in_model("files_batch", options=options, row=read)
     found: dict[str, Any] = trueup.get_frontier(
-        RELATIONS[0], read, is_reclocked=False, options=trueup._options()
+        RELATIONS[0], read, reclocked=None, options=trueup._options()
     )
     return found
 
@@ -176,8 +243,10 @@ def test_late_commands_stop_nothing_else(late: str, late_dropped: int | None) ->
 
 def test_a_rebase_asks_for_ticks_or_for_the_places_that_stand_for_them() -> None:
     for is_reclocked in (True, False):
-        in_model("files_batch", row={"missing": 0}).require_ticks(RELATIONS[0], is_reclocked)
-        missing = in_model("files_batch", row={"missing": 1})
+        in_model("files_batch", row={"missing": 0, "last_tick": 9}).require_ticks(
+            RELATIONS[0], is_reclocked
+        )
+        missing = in_model("files_batch", row={"missing": 1, "last_tick": 9})
         assert refused(missing.require_ticks, RELATIONS[0], is_reclocked)[1].startswith("Got: 1 ")
 
 
@@ -198,7 +267,9 @@ def test_an_append_is_refused_where_the_number_of_the_batch_is_taken() -> None:
 
 
 def test_an_apply_joins_every_column_of_the_identity_null_safe() -> None:
-    sql = in_model("files_state").apply_updates_sql("lake.files_state", "select 1", ["a", "b"])
+    sql = in_model("files_state").apply_updates_sql(
+        "lake.files_state", "lake.files_changelog", "select 1", ["a", "b"]
+    )
 
     for column in ("a", "b", "_error_key"):
         assert f"state.`{column}` <=> net.`{column}`" in sql

@@ -11,7 +11,8 @@ from tests.macros.package import RELATIONS, SHARD, column, in_model, one_line
 
 OWN = in_model("files_batch")._own_columns()
 EXTRAS = ("_unchanged", "_old_key", "_partition", "_offset")
-ALONE = {"_id", "_base"}
+KEY = ["path", "_error_key"]
+ALONE = {"_id"}
 """Names that never stand beside a column of the user."""
 
 
@@ -81,14 +82,19 @@ def test_a_truncate_has_an_identity_of_its_own_but_that_alone_is_none() -> None:
     assert "_op = 'truncate' as _is_truncate," in sql
 
 
-def test_the_hash_covers_the_content_and_nothing_else() -> None:
+def test_the_hash_covers_the_content_by_the_names_of_its_columns() -> None:
     columns = [*SHARD, column("mode", "string")]
-    content = "`size` is null, `size`, `mode` is null, `mode` ) as _hash from contents"
-
-    assert f"xxhash64( _op, _error, {content}" in select_input(columns)
-    assert f"xxhash64( _op, _error, _unchanged, _old_key, {content}" in select_input(
-        columns, extras=EXTRAS
+    content = (
+        "if(`_error` is null, null, xxhash64('_error')), `_error`,"
+        " if(`mode` is null, null, xxhash64('mode')), `mode`,"
+        " if(`size` is null, null, xxhash64('size')), `size` + 0D"
     )
+
+    for given in (columns, columns[::-1]):
+        assert f"xxhash64( _op, {content} ) as _hash from contents" in select_input(given)
+    sql = select_input(columns, extras=EXTRAS)
+    assert "xxhash64('path')), _old_key.`path` ) as _hash, concat(" in sql
+    assert "if(array_contains(_unchanged, 'size'), '1', '0')) as _unchanged) as _hash" in sql
 
 
 @pytest.mark.parametrize(
@@ -222,16 +228,22 @@ def test_a_partial_command_leaves_an_error_and_a_whole_one_begins_anew() -> None
     assert "when _first_value._error is not null then _first_value" in sql
 
 
-def test_what_an_old_key_held_is_what_it_held_just_before_the_tick_and_order() -> None:
-    identity = ["path", "_error_key"]
+def test_an_old_key_is_asked_just_before_the_order_of_its_change() -> None:
     sql = one_line(
-        in_model("files_batch").select_bases("lake.kept", identity, ["_order", "_value"])
+        in_model("files_batch").select_links("lake.kept", KEY, ["_order", "_hash", "_value"])
     )
 
-    assert "steps.`path` <=> carriers._old_key.`path`" in sql
-    assert (
-        "steps._step < 2 or struct(steps._ts, steps._order) < struct(carriers._ts, carriers._order)"
-    ) in sql
+    assert "case when _step = 2 and _hash is null then 0 else 2 end as _step_place" in sql
+    assert "_old_key.*, null as _error_key, 2 as _step, _ts, 1 as _step_place" in sql
+    assert "order by _step, _ts, _order, _step_place, _hash rows between" in sql
+
+
+def test_a_view_resolves_chains_without_the_limit_that_spark_sets() -> None:
+    sql = one_line(
+        in_model("files_live").resolve_links("filled", KEY, ["_order", "_hash", "_value"], ["size"])
+    )
+
+    assert "with recursive chain max recursion level 1000000 as (" in sql
 
 
 @pytest.mark.parametrize("number", ["float", "double"])
@@ -262,10 +274,21 @@ def test_every_name_with_an_underscore_that_the_models_write_is_one_of_ours() ->
         batch.batch("files"),
         select_input(extras=EXTRAS),
         select_steps(extras=EXTRAS, has_truncates=True, corrections="waiting"),
+        batch.select_links("kept", KEY, ["_order", "_hash", "_value"]),
+        batch.begin_with_unknown(
+            "persisted",
+            KEY,
+            ["size"],
+            ["_order", "_hash", "_value"],
+            list(EXTRAS[:2]),
+            every_key=True,
+        ),
+        batch.end_with_persisted("links", "kept", "persisted", KEY, ["size"]),
+        batch.double_links("links", ["size"]),
         in_model("files_corrections").corrections("files"),
         in_model("files_changelog").changelog("files"),
         in_model("files_state", options=options).state("files"),
-        batch.reclock_commands(RELATIONS[0], {"lower": 5, "settled_partitions": None}),
+        batch.reclock_commands(RELATIONS[0], 5, "settled"),
         batch.select_waiting("corrections", "frontier", ["path"], SHARD),
         batch.compact_sql(changelog, ["path", *OWN], 3, 2),
     ]

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from dbt_trueup import conflicts, plugins
 from dbt_trueup.conflicts import REPEATS, REWRITTEN, LostRaceError, lost_race, may_be_skipped
-from dbt_trueup.session import JavaMissingError, prepare, require_java
+from dbt_trueup.session import JavaMissingError, prepare, require_java, warn_of_caches
 from pyspark.sql import SparkSession
 
-from tests.macros.package import column, in_model
+from tests.macros.package import ROOT, column, in_model, refused
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+CONFLICT = "org.apache.iceberg.exceptions.ValidationException: Found conflicting files that ..."
 
 
 def fake_java(folder: Path, says: str) -> None:
@@ -96,6 +98,30 @@ def test_the_folder_of_a_catalog_in_a_file_is_made(path: Path) -> None:
     assert (path / "new").is_dir()
 
 
+LAKE = {"spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog"}
+
+
+@pytest.mark.parametrize("says", [{}, {"spark.sql.catalog.lake.cache-enabled": "true"}])
+def test_a_catalog_that_caches_tables_is_warned_of_at_the_start(says: dict[str, str]) -> None:
+    with pytest.warns(RuntimeWarning, match=r"set \S+\.lake\.cache-enabled to false"):
+        warn_of_caches({**LAKE, **says})
+
+
+def test_a_catalog_that_caches_nothing_is_not_warned_of(recwarn: pytest.WarningsRecorder) -> None:
+    warn_of_caches({**LAKE, "spark.sql.catalog.lake.cache-enabled": "false"})
+    warn_of_caches({"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.DeltaCatalog"})
+    assert not recwarn.list
+
+
+def test_every_example_profile_turns_the_cache_of_its_catalog_off() -> None:
+    text = (ROOT / "profiles.yml.example").read_text()
+    lines = [line.strip(" #") for line in text.splitlines()]
+    catalogs = [line.partition(":")[0] for line in lines if "iceberg.spark.SparkCatalog" in line]
+    assert len(catalogs) > 1
+    for name in set(catalogs):
+        assert lines.count(f'{name}.cache-enabled: "false"') == catalogs.count(name)
+
+
 @pytest.mark.usefixtures("path")
 def test_python_workers_run_this_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
@@ -104,14 +130,72 @@ def test_python_workers_run_this_interpreter(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_failure_that_is_no_lost_race_is_left_as_it_is() -> None:
-    conflict = "org.apache.iceberg.exceptions.ValidationException: Found conflicting files that ..."
-    merge = "merge into s.files_changelog as shard using ... update set _batch_id ="
-    assert lost_race(merge, "[DIVIDE_BY_ZERO]") is None
-    assert lost_race("merge into s.mine as shard using", conflict) is None
-    assert lost_race("create or replace table s.mine as select 1", conflict) is None
-    said = lost_race(merge, conflict)
-    assert said is not None
-    assert said.startswith("upper mismatch: another run appended to s.files_changelog")
+    append = str(in_model("files_changelog").append_batch_sql("s.files_changelog", "select 1"))
+    assert lost_race(append, "[DIVIDE_BY_ZERO]") is None
+    # Statements of somebody else, whatever their aliases and columns are.
+    assert lost_race("merge into s.mine as shard using _batch_id", CONFLICT) is None
+    assert lost_race("merge into s.mine as state using _error_key", CONFLICT) is None
+    assert lost_race("create or replace table s.mine as select _error_key", CONFLICT) is None
+
+
+def test_each_statement_that_writes_says_what_it_is_and_so_what_it_has_lost() -> None:
+    trueup = in_model("files_state")
+    columns = [column("path", "string")]
+    found = {
+        str(statement).split("*/")[0] + "*/": lost_race(str(statement), CONFLICT)
+        for statement in (
+            trueup.append_batch_sql("s.files_changelog", "select 1", "skip"),
+            trueup.apply_updates_sql("s.files_state", "s.files_changelog", "select 1", ["path"]),
+            trueup.heal_sql("s.files_state", "s.files_changelog", ["path"], columns, 1, [7]),
+            trueup.compact_sql("s.files_changelog", ["path"], 3, 2),
+            trueup.create_table_sql("s.files_state", "select 1"),
+            trueup.begin_widening_sqls(
+                "s.files_state", {"name": "day", "type": "timestamp", "old_type": "date"}
+            )[1],
+            trueup.unstage_sql("s.files_batch", "1b5f"),
+        )
+    }
+    said = "at the same moment"
+    assert found == {
+        "/* trueup: append, on_conflict: skip */": f"upper mismatch: another run appended to"
+        f" s.files_changelog {said}; nothing of this batch is written; run again",
+        "/* trueup: apply */": f"state moved: another run wrote to s.files_state {said};"
+        " nothing is applied; run again",
+        "/* trueup: heal */": f"state moved: another run wrote to s.files_state {said};"
+        " nothing is healed; run again",
+        "/* trueup: compact */": f"another run wrote to s.files_changelog {said};"
+        " nothing is compacted; run again",
+        "/* trueup: create */": f"another run made s.files_state {said}; run again",
+        "/* trueup: discard */": "upper mismatch: another run came first, and staged a batch in"
+        f" s.files_batch {said}; nothing of this one is written; run again",
+        "/* trueup: widen */": f"another run wrote to s.files_state {said}; run again",
+    }
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "Snapshot 8504628880722896756 is not an ancestor of 8280891962937758956",
+        "Cannot determine history between starting snapshot 1 and the last known ancestor 2",
+        "Table UUID does not match: current=1 != refreshed=2",
+    ],
+)
+def test_a_table_that_was_replaced_meanwhile_is_a_lost_race(error: str) -> None:
+    apply = str(
+        in_model("files_state").apply_updates_sql(
+            "s.files_state", "s.files_changelog", "select 1", ["path"]
+        )
+    )
+
+    assert str(lost_race(apply, error)).startswith(
+        "state moved: another run wrote to s.files_state"
+    )
+
+
+def test_a_step_that_nothing_names_gets_no_mark() -> None:
+    must, _ = refused(in_model("files_state")._mark, "tidy")
+
+    assert "one of append, apply, compact, compare, create, discard, heal, rebuild, widen" in must
 
 
 def test_a_lost_append_is_skipped_where_the_collection_says_so_and_nothing_else_is() -> None:
@@ -120,9 +204,8 @@ def test_a_lost_append_is_skipped_where_the_collection_says_so_and_nothing_else_
         str(trueup.append_batch_sql("s.files_changelog", "select *, _error_key", policy))
         for policy in ("skip", "fail")
     )
-    conflict = "org.apache.iceberg.exceptions.ValidationException: Found conflicting files that ..."
     mismatch = "[USER_RAISED_EXCEPTION] upper mismatch: batch 3 expected lower 340, the ..."
-    for error in (conflict, mismatch):
+    for error in (CONFLICT, mismatch):
         assert may_be_skipped(skip, error)
         assert not may_be_skipped(fail, error)
     # An error that quotes the statement, which has the words of the mismatch in it.
@@ -134,7 +217,9 @@ def test_an_apply_that_has_lost_to_a_rewrite_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trueup = in_model("files_state")
-    apply = str(trueup.apply_updates_sql("s.files_state", "select 1", ["path"]))
+    apply = str(
+        trueup.apply_updates_sql("s.files_state", "s.files_changelog", "select 1", ["path"])
+    )
     columns = [column("path", "string")]
     heal = str(trueup.heal_sql("s.files_state", "s.files_changelog", ["path"], columns, 1, [7]))
     missing = f"org.apache.iceberg.exceptions.{REWRITTEN}: [a.parquet]"

@@ -1,0 +1,199 @@
+{#-
+    Changes of key as links. What the old key held may itself be carried, by another change of key: a
+    chain, as long as a key is renamed in a batch. It is resolved in rounds, each of which makes every
+    link reach twice as far: as many rounds as the length of the longest chain has binary digits.
+-#}
+
+{#-
+    For each change of key that leaves values unchanged, what its old key held, as a select: `_id` of
+    the step; `_value`; the columns `_missing` in it, and of which link they are, `_next_id`.
+
+    Rule: it is the last value before the order of the command. Deletes in the tick of the command are
+    passed over, for a source that sends a change of key as two commands deletes the old key first.
+    Before the tick, and by a truncate, a delete is the end of a value.
+
+    `steps` are the steps that `select_steps` makes, filled within each key.
+-#}
+{% macro select_links(steps, identity, sequence) -%}
+    {%- set columns = trueup._column_list(identity) -%}
+    {%- set in_tick = (['_order', '_step_place'] + sequence[1:-1]) | join(', ') -%}
+with
+
+-- In the sequence of its steps the old key is asked before all steps of the same order but a
+-- truncate: the delete that it makes has no hash.
+asked as (
+
+    select
+        {{ columns }},
+        _step,
+        _ts,
+        case when _step = 2 and _hash is null then 0 else 2 end as _step_place,
+        {{ sequence[:-1] | join(',\n        ') }},
+        struct(_value, _missing, _carrier) as _value_held,
+        _value is not null or _hash is null as _is_kept,
+        null as _carrier
+    from {{ steps }}
+    union all
+    select distinct
+        _old_key.*,
+        null as _error_key,
+        2 as _step,
+        _ts,
+        1 as _step_place,
+        _order,
+        {% for name in sequence[1:-1] -%}
+        null as {{ name }},
+        {% endfor -%}
+        null as _value_held,
+        false as _is_kept,
+        _carrier
+    from {{ steps }}
+    where _step = 2 and _carrier = {{ trueup._step_id_expr(identity) }}
+
+),
+
+-- All windows partition by the key first and sort alike, so one shuffle and one sort serve all.
+held as (
+
+    select
+        *,
+        last_value(_value_held, true) over (
+            partition by {{ columns }} order by _step, _ts, {{ in_tick }}
+            rows between unbounded preceding and 1 preceding
+        ) as _value_before
+    from asked
+
+),
+
+answered as (
+
+    select
+        _carrier as _id,
+        coalesce(
+            last_value(case when _is_kept then _value_held end, true) over (
+                partition by {{ columns }}, _step, _ts order by {{ in_tick }}
+                rows between unbounded preceding and 1 preceding
+            ),
+            first_value(_value_before) over (
+                partition by {{ columns }}, _step, _ts order by {{ in_tick }}
+                rows unbounded preceding
+            )
+        ) as _value_held
+    from held
+
+)
+
+select
+    _id,
+    _value_held._value,
+    _value_held._missing,
+    _value_held._carrier as _next_id
+from answered
+where _id is not null
+{%- endmacro %}
+
+
+{#-
+    One round, as a select of the same links: of a link that has a next one, what is missing comes
+    from that, and the next one is the next of that. A next one without a tick is no link: it is the
+    unknown that the steps of a key begin with.
+-#}
+{% macro double_links(links, values) -%}
+with
+
+roles as (
+
+    select
+        links.*,
+        inlined._step_of,
+        inlined._is_asking
+    from {{ links }} as links
+    lateral view inline(
+        filter(
+            array(
+                named_struct('_step_of', _id, '_is_asking', false),
+                named_struct('_step_of', _next_id, '_is_asking', true)
+            ),
+            role -> not role._is_asking or role._step_of._ts is not null
+        )
+    ) inlined as _step_of, _is_asking
+
+),
+
+answered as (
+
+    select
+        *,
+        first_value(
+            case when not _is_asking then struct(_value, _missing, _next_id) end, true
+        ) over (partition by _step_of) as _value_held
+    from roles
+
+)
+
+select
+    _id,
+    case
+        when _is_asking
+            then {{ trueup._merged_expr(values, '_value', '_missing', '_value_held._value') }}
+        else _value
+    end as _value,
+    case
+        when _is_asking then array_intersect(_missing, _value_held._missing) else _missing
+    end as _missing,
+    case when _is_asking then _value_held._next_id else _next_id end as _next_id
+from answered
+where _is_asking or _next_id._ts is null
+{%- endmacro %}
+
+
+{#- Doubles the links in a table until none has a next one. -#}
+{% macro resolve_kept_links(links, values) -%}
+    {%- set open_count = run_query(
+        'select count(*) from ' ~ links ~ ' where _next_id._ts is not null'
+    ).rows[0][0] -%}
+    {%- if open_count > 0 -%}
+        {%- do run_query(trueup.create_table_sql(
+            links, trueup.double_links(links, values), replace=true
+        )) -%}
+        {%- do trueup.resolve_kept_links(links, values) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    Links that are resolved in one select, as CTEs that end with `links`: for a view, which cannot go on
+    until none has a next one, and in which Spark cannot plan many rounds. It takes a round for each
+    link of the longest chain that is ahead of what is settled.
+-#}
+{% macro resolve_links(steps, identity, sequence, values) -%}
+open_links as (
+
+{{ trueup.select_links(steps, identity, sequence) | indent(4, first=true) }}
+
+),
+
+links as (
+
+    with recursive chain max recursion level 1000000 as (
+
+        select _id, {{ trueup._merged_expr(values, '_value', '_missing', '_value') }} as _value
+        from open_links
+        where _next_id is null
+
+        union all
+
+        select
+            open_links._id,
+            {{ trueup._merged_expr(
+                values, 'open_links._value', 'open_links._missing', 'chain._value'
+            ) }} as _value
+        from open_links
+        inner join chain on open_links._next_id <=> chain._id
+
+    )
+
+    select * from chain
+
+)
+{%- endmacro %}

@@ -1,0 +1,139 @@
+{#-
+    Seals: each progress row certifies itself and the row before it, so that an edit of any of them is
+    found. The field `seal` of `_statistics` holds five hashes:
+
+    `updates`      the updates of the batch: XOR of `update_mark_expr`, which knows tick, sign and cause
+    `certificate`  the certificate of the row
+    `previous`     `own` of the batch before; null for the first batch
+    `own`          all fields of the row that are fixed when the batch is staged, and the three above
+    `committed`    `own`, and the fields that are set later: `since` and `committed_at`
+-#}
+{% macro _seal_type() -%}
+    {{ return(
+        'struct<updates: bigint, certificate: bigint, previous: bigint, own: bigint,'
+        ~ ' committed: bigint>'
+    ) }}
+{%- endmacro %}
+
+
+{#- What an update adds to `updates`. Its source has `_digest`, the digest of the row. -#}
+{% macro update_mark_expr() -%}
+xxhash64(_digest.checksum, _ts, _diff, _cause)
+{%- endmacro %}
+
+
+{#- The hash of the certificate `_certificate`. -#}
+{% macro certificate_hash_expr() -%}
+xxhash64(_certificate)
+{%- endmacro %}
+
+
+{#-
+    The hash `own`. `fields` maps `_seq`, `_lower`, `_upper`, `_batch_id`, and `updates`, `certificate`
+    and `previous` to expressions; `statistics` is the struct that holds all other fields.
+
+    A hash passes over nulls, so each value comes after the hash of its name: a field that is null, or
+    that a later version adds, changes nothing.
+-#}
+{% macro own_seal_expr(fields, statistics) -%}
+    {%- set values = [] -%}
+    {%- for name, value in fields.items() -%}
+        {%- set type = 'string' if name == '_batch_id' else 'bigint' -%}
+        {%- do values.append({'name': name, 'type': type, 'value': value}) -%}
+    {%- endfor -%}
+    {%- for field in trueup._statistics_fields()
+        if field.name not in ['since', 'committed_at', 'seal'] -%}
+        {%- do values.append({
+            'name': field.name, 'type': field.type, 'value': statistics ~ '.' ~ field.name
+        }) -%}
+    {%- endfor -%}
+    {%- set terms = [] -%}
+    {%- for each in values | sort(attribute='name') -%}
+        {%- set value = 'cast(' ~ each.value ~ ' as ' ~ each.type ~ ')' -%}
+        {%- set hashed = trueup._widest_expr(value, each.type | replace(' ', '')).value -%}
+        {%- do terms.append(
+            'if(' ~ each.value ~ ' is null, null, xxhash64(' ~ trueup._literal(each.name) ~ ')), '
+            ~ hashed
+        ) -%}
+    {%- endfor -%}
+xxhash64({{ terms | join(', ') }})
+{%- endmacro %}
+
+
+{#- The hash `committed`. -#}
+{% macro committed_seal_expr(own, since, committed_at) -%}
+xxhash64({{ own }}, {{ since }} is null, {{ since }}, unix_micros({{ committed_at }}))
+{%- endmacro %}
+
+
+{#- The seal of a staged progress row, whose batch is not committed yet; the source has its fields. -#}
+{% macro staged_seal_expr(frontier) -%}
+    {%- set fields = {
+        '_seq': frontier ~ '.seq', '_lower': frontier ~ '.lower', '_upper': frontier ~ '.upper',
+        '_batch_id': frontier ~ '.batch_id', 'previous': frontier ~ '.last_seal',
+        'updates': '_digest_marks', 'certificate': trueup.certificate_hash_expr(),
+    } -%}
+named_struct(
+            'updates', {{ fields.updates }},
+            'certificate', {{ fields.certificate }},
+            'previous', {{ fields.previous }},
+            'own', {{ trueup.own_seal_expr(fields, '_statistics') }},
+            'committed', cast(null as bigint)
+        )
+{%- endmacro %}
+
+
+{#- Whether `own` is the hash of the progress row that holds it. -#}
+{% macro is_own_seal_expr() -%}
+    {%- set seal = '_statistics.seal.' -%}
+    {%- set fields = {
+        '_seq': '_seq', '_lower': '_lower', '_upper': '_upper', '_batch_id': '_batch_id',
+        'previous': seal ~ 'previous', 'updates': seal ~ 'updates',
+        'certificate': seal ~ 'certificate',
+    } -%}
+{{ seal }}own <=> {{ trueup.own_seal_expr(fields, '_statistics') }}
+{%- endmacro %}
+
+
+{#- Whether a progress row of a changelog is as it was appended, its certificate apart. -#}
+{% macro is_sealed_expr() -%}
+({{ trueup.is_own_seal_expr() }}
+            and _statistics.seal.committed <=> {{ trueup.committed_seal_expr(
+                '_statistics.seal.own', '_statistics.since', '_statistics.committed_at'
+            ) }})
+{%- endmacro %}
+
+
+{#- The upper of a progress row of a changelog; raises if the row was edited. -#}
+{% macro sealed_upper_expr(changelog) -%}
+case
+            when {{ trueup.is_sealed_expr() }} then _upper
+            else raise_error(concat(
+                'damaged changelog: the progress row of batch ', _seq, ' in {{ changelog }} was edited;'
+                ' nothing is written. Restore the changelog from a snapshot or a backup'
+            ))
+        end
+{%- endmacro %}
+
+
+{#-
+    The first batch whose progress row is lost, doubled or edited, of all progress rows of a changelog
+    as `_seals`: a list of structs of `_seq`, `_own`, `_previous` and `_is_sealed`. Null if there is none.
+-#}
+{% macro first_unsealed_expr() -%}
+array_min(transform(
+        filter(
+            transform(sort_array(_seals), (_seal, _i) -> struct(
+                _seal,
+                _i + 1 as _place,
+                if(_i = 0, null, sort_array(_seals)[_i - 1]._own) as _own_before
+            )),
+            _each -> not (
+                _each._seal._is_sealed
+                and _each._seal._seq = _each._place
+                and _each._seal._previous <=> _each._own_before
+            )
+        ),
+        _each -> least(_each._seal._seq, _each._place)
+    ))
+{%- endmacro %}

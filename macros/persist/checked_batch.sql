@@ -1,0 +1,71 @@
+{#-
+    The staged batch as the append reads it, as a select: exactly the batch that its seal describes, or
+    it raises. The staged batch is a table, which anybody may edit or replace until it is appended.
+
+    `staged` is what `get_staged_batch` returns, and `columns` are the key and value columns of the
+    changelog. The check reads the rows in the same statement that appends them.
+-#}
+{% macro select_checked_batch(batch, staged, changelog, unique_key, columns) -%}
+with
+
+own_batch as (
+
+    select *
+    from {{ trueup._subquery(batch) }}
+    where _batch_id = {{ trueup._literal(staged.batch_id) }}
+
+),
+
+digested as (
+
+    select *, {{ trueup.digest_expr(unique_key, columns) }} as _digest from own_batch
+
+),
+
+found as (
+
+    select
+        count_if(_kind = 'progress') as progress_count,
+        count_if(
+            _kind = 'update'
+            and _seq = {{ staged.seq }}
+            and _lower = {{ staged.lower }}
+            and _upper = {{ staged.upper }}
+        ) as update_count,
+        count(*) as row_count,
+        coalesce(
+            bit_xor(case when _kind = 'update' then {{ trueup.update_mark_expr() }} end), 0
+        ) as updates_mark,
+        -- In an aggregate there is one row, even of a changelog that has no batch yet.
+        (
+            select max(_statistics.seal.own)
+            from {{ changelog }}
+            where _kind = 'progress' and _seq = {{ staged.seq - 1 }}
+        ) as last_seal
+    from digested
+
+)
+
+select
+    own_batch.* except (_kind),
+    -- A column, and not a condition: Spark would move a condition that raises below the join.
+    case
+        when
+            own_batch._kind = 'update'
+            or own_batch._kind = 'progress'
+            and found.progress_count = 1
+            and found.update_count = own_batch._statistics.updates_staged
+            and found.row_count = found.update_count + 1
+            and found.updates_mark = own_batch._statistics.seal.updates
+            and {{ trueup.certificate_hash_expr() }} = own_batch._statistics.seal.certificate
+            and found.last_seal <=> own_batch._statistics.seal.previous
+            and {{ trueup.is_own_seal_expr() }}
+            then own_batch._kind
+        else raise_error(
+            'damaged batch: the staged batch {{ staged.seq }} was edited after it was staged;'
+            ' nothing is appended, run again'
+        )
+    end as _kind
+from own_batch
+cross join found
+{%- endmacro %}

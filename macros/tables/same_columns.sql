@@ -1,0 +1,38 @@
+{#-
+    Whether two tables have the same key and value columns. Another run may change them at any
+    moment, so the statement that writes asks itself, when Spark plans it. Without that a MERGE would
+    cast silently: a date in the time zone of the session.
+-#}
+
+{#-
+    A condition: true if two tables have the same key and value columns, else it raises. `left_but`
+    and `right_but` are the columns of each that are not compared.
+-#}
+{% macro _same_columns_expr(left, right, left_but, right_but) -%}
+case
+        when {{ trueup._column_types_expr(left, left_but) }}
+            = {{ trueup._column_types_expr(right, right_but) }} then true
+        else raise_error({{ trueup._literal(trueup._columns_moved(right)) }})
+    end
+{%- endmacro %}
+
+
+{#- The names and types of the columns of a table, as an SQL expression: a sorted array. -#}
+{% macro _column_types_expr(relation, but) -%}
+(
+            select array_sort(split(substr(typeof(struct(asked.*)), 8), '[,>]'))
+            from (values (0)) as once
+            left join (
+                select {{ trueup._all_but(but) }} from {{ relation }}
+            ) as asked on false
+        )
+{%- endmacro %}
+
+
+{#- What a run is told that meets columns which another run changes. -#}
+{% macro _columns_moved(table) -%}
+    {{ return(
+        'columns moved: another run changes the columns of ' ~ table
+        ~ ' at the same moment; nothing is written, run again'
+    ) }}
+{%- endmacro %}

@@ -1,0 +1,41 @@
+"""What another run, or a person, does between two statements of a run."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.spark.session import Cursor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@contextmanager
+def before(statement: str, act: Callable[[], object]) -> Iterator[list[str]]:
+    """Act once, right before the first statement that a pattern is found in.
+
+    Args:
+        statement: A regular expression.
+        act: What happens then; its own statements are not looked at.
+
+    Yields:
+        The statement that it happened before; the block fails without one.
+    """
+    execute = Cursor.execute
+    found: list[str] = []
+
+    def watched(cursor: Cursor, sql: str, *parameters: Any) -> None:
+        if not found and re.search(statement, sql):
+            found.append(sql)
+            Cursor.execute = execute  # type: ignore[method-assign]
+            act()
+        execute(cursor, sql, *parameters)
+
+    Cursor.execute = watched  # type: ignore[assignment]
+    try:
+        yield found
+    finally:
+        Cursor.execute = execute  # type: ignore[method-assign]
+    assert found, f"no statement of the run has {statement!r}"

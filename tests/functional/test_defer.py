@@ -1,0 +1,130 @@
+"""`--defer`: what a collection may read in the schema of production, and what it may not."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance import Column, multiset
+from tests.oracle import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+SCHEMA = "{% macro generate_schema_name(custom_schema_name, node) %}NAME{% endmacro %}"
+COUNTED = "select v, count(*) as c from {{ ref('files') }} group by v"
+
+
+class Schemas:
+    """A project that runs in two schemas: production, and one to develop in."""
+
+    def __init__(self, project: Project) -> None:
+        """Write a collection over a model, and one by a select that is made of it."""
+        self.project = project
+        project.add_collection("files", [Column("k", "string")], [Column("v", "string")])
+        log = f"{project.name}.files_log"
+        project.write("models/upstream/upstream.sql", f"select * from {log}")
+        model = project.folder / "models" / "files" / "files_commands.sql"
+        text = model.read_text().replace(f'relation="{log}"', "relation=ref('upstream')")
+        project.write("models/files/files_commands.sql", text)
+        project.add_select("counts", COUNTED, ["v"], of=["files"])
+        self.run("prod")
+        state = project.folder / "state"
+        state.mkdir()
+        shutil.copy(project.folder / "target" / "manifest.json", state / "manifest.json")
+
+    def run(self, schema: str, *select: str, fails: bool = False) -> str:
+        """Run models in a schema, and give what dbt said."""
+        self.project.write("macros/generate_schema_name.sql", SCHEMA.replace("NAME", schema))
+        defers = (f"--state={self.project.folder / 'state'}", "--defer") if schema != "prod" else ()
+        self.project.run(*defers, *select, fails=fails)
+        return "\n".join(self.project.messages)
+
+    def append(self, ts: int, value: str) -> None:
+        """Append a command of a key of its own, and run production."""
+        self.project.append("files", [Command(ts, (1,), (f"key {ts}",), (value,))])
+        self.run("prod")
+
+    def rows(self, table: str) -> list[tuple[object, ...]]:
+        """Give what a table holds."""
+        return [tuple(row) for row in self.project.sql(f"select * from {table}")]
+
+    def upper(self, schema: str, collection: str) -> int:
+        """Give how far a collection of a schema is settled."""
+        query = f"select max(_upper) from {schema}.{collection}_changelog"
+        return int(self.project.sql(query)[0][0])
+
+
+@pytest.fixture(scope="module")
+def schemas(new_project: Callable[[str], Project]) -> Schemas:
+    made = Schemas(new_project("defer"))
+    made.append(1, "a")
+    return made
+
+
+@pytest.mark.parametrize("role", ["corrections", "batch", "changelog", "state"])
+def test_a_collection_that_is_not_in_this_schema_is_not_run_in_part(
+    schemas: Schemas, role: str
+) -> None:
+    said = schemas.run("empty", f"counts_{role}", fails=True)
+    reads = {"batch": "desired", "changelog": "batch", "state": "changelog"}.get(role, "desired")
+    assert f"The model counts_{reads}, which counts_{role} reads, must be empty.counts_" in said
+    assert f"Got: prod.counts_{reads}, by --defer" in said
+    assert "Run the whole collection: dbt run -s counts_desired+" in said
+    assert not schemas.project.sql("show tables in empty")
+
+
+@pytest.fixture(scope="module")
+def developed(schemas: Schemas) -> Schemas:
+    """Both collections in the second schema, over the model of production."""
+    schemas.run("dev", "models/files", "models/counts")
+    return schemas
+
+
+def test_a_whole_collection_reads_what_it_is_made_of_in_the_other_schema(
+    developed: Schemas,
+) -> None:
+    assert not [row for row in developed.project.sql("show tables in dev") if "upstream" in row]
+    for table in ("files", "counts"):
+        assert multiset(developed.rows(f"dev.{table}")) == multiset(developed.rows(f"prod.{table}"))
+    assert developed.rows("dev.files") == [("key 1", "a")]
+
+
+@pytest.mark.parametrize("role", ["batch", "changelog", "state"])
+def test_the_models_of_a_collection_are_of_one_schema_whatever_dbt_favors(
+    developed: Schemas, role: str
+) -> None:
+    before = developed.rows(f"dev.files_{role}")
+    developed.append(developed.upper("prod", "files"), "later")
+    said = developed.run("dev", f"files_{role}", "--favor-state", fails=True)
+    assert f"which files_{role} reads, must be dev.files_" in said
+    assert "Got: prod.files_" in said
+    assert multiset(developed.rows(f"dev.files_{role}")) == multiset(before)
+    developed.run("dev", "models/files", "--favor-state")
+    assert multiset(developed.rows("dev.files")) == multiset(developed.rows("prod.files"))
+
+
+def test_the_upper_of_a_select_is_that_of_the_rows_that_it_reads(developed: Schemas) -> None:
+    developed.append(developed.upper("prod", "files"), "last")
+    # The view reads production, where the collection is ahead of the one here.
+    developed.run("dev", "models/counts", "--favor-state")
+    assert multiset(developed.rows("dev.counts")) == multiset(developed.rows("prod.counts"))
+    assert developed.upper("dev", "counts") == developed.upper("prod", "files")
+    assert developed.upper("dev", "files") < developed.upper("prod", "files")
+
+
+def test_a_select_that_reads_a_collection_in_two_schemas_is_refused(developed: Schemas) -> None:
+    project = developed.project
+    project.write("models/upstream/between.sql", "select * from {{ ref('files') }}")
+    developed.run("prod")
+    shutil.copy(project.folder / "target" / "manifest.json", project.folder / "state")
+    # dbt-spark finds the state, a table of Iceberg, in this schema; the view it does not look for.
+    both = "select v, count(*) as c from (select v from {{ ref('files_state') }} union all"
+    both += " select v from {{ ref('between') }}) where v is not null group by v"
+    project.write("models/counts/counts_desired.sql", both)
+    said = developed.run("dev", "models/counts", fails=True)
+    assert "The collection `files` in option `of` of counts_corrections must be read in one" in said

@@ -1,0 +1,203 @@
+"""Whoever edits a changelog or a staged batch, before a run or within it, is found out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance import Column, multiset
+from tests.between import before
+from tests.oracle import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
+APPEND = r"merge into \S*_changelog"
+APPLY = r"merge into \S*_state"
+
+
+def put(ts: int, key: str = "a") -> Command:
+    return Command(ts, (1,), (key,), (f"value {ts}",))
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    """The collection `orders` after two batches."""
+    project = new_project("edits")
+    project.add_collection("orders", KEY, VALUE, {"verify": "always"})
+    for ts in (1, 2):
+        project.append("orders", [put(ts), put(ts, f"new {ts}")])
+        project.run()
+    return project
+
+
+@pytest.fixture
+def restored(project: Project) -> Any:
+    """The project; its tables are afterwards what they were."""
+    names = [f"{project.name}.orders_{role}" for role in ("changelog", "state")]
+    kept = {name: project.spark.table(name).collect() for name in names}
+    snapshot = "select snapshot_id from {}.history order by made_current_at desc limit 1"
+    snapshots = {name: project.spark.sql(snapshot.format(name)).collect() for name in names}
+    yield project
+    for name, (row,) in snapshots.items():
+        project.sql(f"call lake.system.set_current_snapshot('{name}', {row[0]})")
+        assert multiset(project.spark.table(name).collect()) == multiset(kept[name])
+
+
+LIVE = "update {}.orders_changelog set v = 'edited' where k = 'a' and _ts = 2 and _diff = 1"
+
+
+def test_a_state_is_never_rebuilt_from_a_changelog_that_was_edited(restored: Project) -> None:
+    before_it = multiset(restored.sql("select * from {}.orders_state"))
+    restored.sql(LIVE)
+
+    restored.run("orders_state", "--full-refresh", fails=True)
+
+    assert (
+        "Batch 2 of edits.orders_changelog must be what its certificate says"
+        in (restored.messages[0])
+    )
+    assert multiset(restored.sql("select * from {}.orders_state")) == before_it
+
+
+@pytest.mark.parametrize("model", ["orders_batch", "orders_state"])
+def test_a_missing_state_is_never_rebuilt_from_a_changelog_that_was_edited(
+    project: Project, model: str
+) -> None:
+    name = f"{project.name}.orders_changelog"
+    snapshot = f"select snapshot_id from {name}.history order by made_current_at desc limit 1"
+    (kept,) = project.spark.sql(snapshot).collect()
+    project.sql(LIVE)
+    project.sql("drop table {}.orders_state")
+
+    project.run(model, fails=True)
+
+    assert "Batch 2 of edits.orders_changelog" in project.messages[0]
+    project.sql(f"call lake.system.set_current_snapshot('{name}', {kept[0]})")
+    project.run("orders_state")
+
+
+EDITS = {
+    "_upper": "_upper = 9",
+    "_lower": "_lower = -1",
+    "_batch_id": "_batch_id = 'edited'",
+    **{
+        f"_statistics.{field}": f"_statistics.{field} = {value}"
+        for field, value in {
+            "commands_settled": 1,
+            "updates_staged": 7,
+            "inserts": 9,
+            "late_dropped": 3,
+            "tie_samples": "array('a')",
+            "records_indexed": 99,
+            "open_upper": 99,
+            "since": 1,
+            "definition": "'edited'",
+            "partitions": "array(named_struct('_partition', 'a', 'first_offset', 1L,"
+            " 'next_offset', 2L))",
+            "committed_at": "timestamp '2001-01-01'",
+            "seal.own": 1,
+            "seal.certificate": 1,
+            "seal.updates": 1,
+            "seal.previous": 1,
+            "seal.committed": 1,
+        }.items()
+    },
+}
+
+
+@pytest.mark.parametrize("seq", [1, 2])
+def test_an_edit_of_any_field_of_a_progress_row_stops_the_next_run_and_names_the_batch(
+    restored: Project, seq: int
+) -> None:
+    name = f"{restored.name}.orders_changelog"
+    snapshot = f"select snapshot_id from {name}.history order by made_current_at desc limit 1"
+    (kept,) = restored.spark.sql(snapshot).collect()
+    for field, edit in EDITS.items():
+        restored.sql(f"update {name} set {edit} where _kind = 'progress' and _seq = {seq}")
+
+        restored.run("orders_corrections", fails=True)
+
+        assert f"Batch {seq} of {name} must be" in restored.messages[0], field
+        restored.sql(f"call lake.system.set_current_snapshot('{name}', {kept[0]})")
+
+
+def test_an_edit_of_the_last_certificate_stops_the_next_batch(restored: Project) -> None:
+    restored.append("orders", [put(2, "late")])
+    restored.sql(
+        "update {}.orders_changelog set _certificate = slice(_certificate, 2, 9)"
+        " where _kind = 'progress' and _seq = 2"
+    )
+
+    restored.run("orders_corrections", fails=True)
+
+    assert "the certificate of batch 2" in restored.messages[0]
+
+
+def test_an_edit_of_the_tick_of_an_update_fails_the_test_of_the_changelog(
+    restored: Project,
+) -> None:
+    restored.sql("update {}.orders_changelog set _ts = 1 where k = 'a' and _ts = 2")
+
+    restored.run("orders_state", "--full-refresh", fails=True)
+
+    assert "Batch 2 of edits.orders_changelog must be" in restored.messages[0]
+
+
+def test_an_upper_that_is_edited_before_the_apply_does_not_reach_the_state(
+    restored: Project,
+) -> None:
+    restored.append("orders", [put(3)])
+
+    def edit() -> None:
+        restored.sql(
+            "update {}.orders_changelog set _upper = 99 where _kind = 'progress' and _seq = 3"
+        )
+
+    with before(APPLY, edit):
+        restored.run(fails=True)
+
+    assert any("the progress row of batch 3" in said for said in restored.messages)
+    (row,) = restored.sql("select max(_upper) from {}.orders_state")
+    assert row[0] == 3
+
+
+STAGED_EDITS = {
+    "value": "update {} set v = 'edited' where k = 'a' and _diff = 1",
+    "tick": "update {} set _ts = 0 where k = 'a' and _diff = 1",
+    "cause": "update {} set _cause = 'unknown' where k = 'a' and _diff = 1",
+    "row_lost": "delete from {} where k = 'a' and _diff = 1",
+    "row_doubled": "insert into {} select * from {} where k = 'a'",
+    "row_of_another_batch": "update {} set _seq = 2 where k = 'a' and _diff = 1",
+    "row_of_another_run": "update {} set _batch_id = 'x' where k = 'a' and _diff = 1",
+    "upper": "update {} set _upper = 99 where _kind = 'progress'",
+    "certificate": "update {} set _certificate = array() where _kind = 'progress'",
+    "statistic": "update {} set _statistics.records_indexed = 0 where _kind = 'progress'",
+    "progress_doubled": "insert into {} select * from {} where _kind = 'progress'",
+}
+
+
+@pytest.mark.parametrize("moment", ["after it was staged", "right before the append"])
+def test_a_staged_batch_that_was_edited_is_never_appended(project: Project, moment: str) -> None:
+    name, appended = f"{project.name}.orders_batch", len(project.progress("orders"))
+    project.append("orders", [put(10 * appended)])
+    for edit in STAGED_EDITS.values():
+        statement = edit.replace("{}", name)
+        project.run("orders_corrections", "orders_batch")
+        if moment == "after it was staged":
+            project.sql(statement)
+            project.run("orders_changelog", fails=True)
+        else:
+            with before(APPEND, lambda statement=statement: project.sql(statement)):  # type: ignore[misc]
+                project.run("orders_changelog", fails=True)
+
+        said = project.messages[0]
+        assert "damaged batch: " in said or "upper mismatch: " in said, (edit, said)
+        assert len(project.progress("orders")) == appended, edit
+    project.run()
+    assert len(project.progress("orders")) == appended + 1
+    assert ("a", f"value {10 * appended}") in project.rows("orders")

@@ -1,0 +1,194 @@
+"""Two runs of one collection that overlap: what one does between two statements of the other.
+
+Most of them are imitated: a statement of the other run is sent between two of this one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from dbt.cli.main import dbtRunner
+
+from tests.acceptance import Column, multiset
+from tests.between import before
+from tests.oracle import Command, check_laws
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
+COMPARE = r"(insert into|create or replace table) \S*_corrections[\s\S]*desired_in_doubt"
+
+
+def put(ts: int, key: str = "a", value: str | None = None) -> Command:
+    return Command(ts, (1,), (key,), (value or f"value {ts}",))
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    return new_project("overlaps")
+
+
+def add(project: Project, name: str, log: list[Command], **options: object) -> None:
+    """Make a collection that has settled its log."""
+    project.add_collection(name, KEY, VALUE, options)
+    project.append(name, log)
+    project.run(f"models/{name}")
+
+
+def staged(project: Project, name: str) -> set[str]:
+    return {row[0] for row in project.sql(f"select distinct _batch_id from {{}}.{name}_batch")}
+
+
+def test_a_run_with_nothing_to_do_leaves_a_batch_that_another_run_is_about_to_append(
+    project: Project,
+) -> None:
+    add(project, "idle", [put(1)])
+    project.append("idle", [put(2)])
+    project.run("idle_corrections", "idle_batch")
+
+    project.run("models/idle", until=2)
+
+    assert len(project.progress("idle")) == 1
+    project.run("idle_changelog", "idle_state")
+    assert project.rows("idle") == [("a", "value 2")]
+
+
+def test_a_run_removes_only_the_plan_that_it_saw(project: Project) -> None:
+    add(project, "plan", [put(1)])
+    project.append("plan", [put(2)])
+    project.run("models/plan", read_only=True)
+
+    def stage() -> None:
+        project.sql("update {}.plan_batch set _batch_id = 'of another run' where true")
+
+    with before(r"delete from \S*_batch", stage):
+        project.run("models/plan", until=2)
+
+    assert staged(project, "plan") == {"of another run"}
+    assert len(project.progress("plan")) == 1
+
+
+def test_a_run_whose_batch_was_replaced_by_another_run_says_so(project: Project) -> None:
+    add(project, "replaced", [put(1)])
+    project.append("replaced", [put(2)])
+
+    def stage() -> None:
+        project.sql("update {}.replaced_batch set _batch_id = 'of another run' where true")
+
+    with before("'batch' as _table[\\s\\S]*is_appended", stage):
+        project.run("models/replaced", fails=True)
+
+    assert any(
+        "batch moved: another run staged batch 2 after this run began; nothing is appended" in said
+        for said in project.messages
+    )
+    assert len(project.progress("replaced")) == 1
+    project.run("models/replaced")
+    assert project.rows("replaced") == [("a", "value 2")]
+
+
+def test_a_compaction_forgets_no_update_that_the_state_has_not_applied(project: Project) -> None:
+    add(project, "compacted", [put(1), put(1, "b")])
+    project.append("compacted", [Command(3, (1,), ("b",), None)])
+    project.run("compacted_corrections", "compacted_batch", "compacted_changelog")
+    table = f"{project.name}.compacted_changelog"
+    appended, empty, *_ = project.sql(
+        f"select snapshot_id from {table}.history order by made_current_at desc"
+    )
+
+    def become(snapshot: int) -> None:
+        project.sql(f"call lake.system.set_current_snapshot('{table}', {snapshot})")
+
+    become(empty[0])
+    with before(r"max\(_upper\) as upper", lambda: become(appended[0])):
+        operate(project, "trueup.compact", collection="compacted", since=4)
+
+    project.run("models/compacted")
+    assert project.rows("compacted") == [("a", "value 1")]
+
+
+def operate(project: Project, operation: str, **arguments: object) -> None:
+    """Run an operation, which may be refused."""
+    dbtRunner().invoke(
+        [
+            *("run-operation", operation, "--args", json.dumps(arguments)),
+            *("--project-dir", str(project.folder), "--quiet"),
+        ]
+    )
+
+
+def run_elsewhere(project: Project, *select: str) -> None:
+    """Run models in a process of its own, with a Spark of its own."""
+    dbt = [sys.executable, "-m", "dbt.cli.main", "run", "--project-dir", str(project.folder)]
+    paths = ["--target-path", "target_elsewhere", "--log-path", str(project.folder / "elsewhere")]
+    done = subprocess.run(
+        [*dbt, *paths, "--quiet", "--select", *select],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=dict(os.environ),
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_run_that_began_before_the_first_run_ended_takes_its_state_for_no_lost_one(
+    project: Project,
+) -> None:
+    project.add_collection("young", KEY, VALUE, {"verify": "always"})
+    project.append("young", [put(1), put(1, "b")])
+    project.run("young_commands")
+
+    with before(
+        r"create table if not exists \S*young_changelog",
+        lambda: run_elsewhere(
+            project, "young_corrections", "young_batch", "young_changelog", "young_state"
+        ),
+    ):
+        project.run("models/young")
+
+    assert not any("made anew" in said for said in project.messages), project.messages
+    assert multiset(project.rows("young")) == multiset([("a", "value 1"), ("b", "value 1")])
+
+
+def test_a_select_publishes_only_what_it_returned_at_one_moment(project: Project) -> None:
+    table = f"{project.name}.numbers"
+    project.sql(f"create table {table} using iceberg as select id as k, 0 as n from range(9)")
+    project.add_select("numbered", f"select * from {table}", ["k"])
+    project.run("models/numbered")
+    project.sql(f"update {table} set n = 1 where k = 1")
+
+    with before(COMPARE, lambda: project.sql(f"update {table} set n = 2 where k < 5")):
+        project.run("models/numbered")
+
+    assert multiset(project.rows("numbered")) == multiset([(k, 2 * (k < 5)) for k in range(9)])
+
+
+def test_of_two_corrections_of_a_key_the_newer_one_wins(project: Project) -> None:
+    log = [put(1), put(1, "b"), put(2)]
+    add(project, "newer", log, late="correct", verify="always")
+    late = Command(1, (2,), ("b",), ("late",))
+    project.append("newer", [late])
+    project.sql("update {}.newer_state set v = 'edited' where k = 'a'")
+
+    def compare() -> None:
+        """What another run finds, which has not seen the late command."""
+        project.sql(
+            "create or replace table {}.newer_corrections using iceberg as"
+            " select 'b' as k, _error_key, _persisted, named_struct('v', '~ older', '_error',"
+            " cast(null as string)) as _desired, 'late_command' as _cause, _seq, _ts,"
+            " _after_batch_id from {}.newer_corrections"
+        )
+
+    with before(COMPARE, compare):
+        project.run("models/newer")
+
+    assert multiset(project.rows("newer")) == multiset([("a", "value 2"), ("b", "late")])
+    check_laws(project.updates("newer"))

@@ -1,0 +1,244 @@
+"""Dates that become timestamps while runs overlap or are killed, and in other time zones."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from dbt.adapters.spark.session import Cursor
+from pyspark.errors import PySparkException
+
+from tests.functional.test_schema_evolution import Evolving
+from tests.macros.package import RefusedError, column, in_model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.project import Project
+
+OPTIONS = {"verify": "always", "late": "correct"}
+RUN = ("c_corrections", "c_batch", "c_changelog", "c_state")
+WRITES = re.compile(r"^(/\*.*?\*/\s*)?(alter|update)\b")
+STRIDE = int(os.environ.get("TRUEUP_KILL_STRIDE", "4"))
+"""Stops after every n-th statement of a widening; a long run sets 1."""
+
+EVER = 1000
+DAY, NOON = "2024-02-03 00:00:00", "2024-02-03 12:34:56"
+COLUMNS = [f"d{number}" for number in range(32)]
+"""Each place to stop at widens a date of its own."""
+
+
+class KilledError(RuntimeError):
+    """The process ended here."""
+
+
+class Widened(Evolving):
+    """A collection of dates, of which one more is a timestamp in each round."""
+
+    def __init__(self, project: Project) -> None:
+        """Settle three rows."""
+        super().__init__(project, "c", dict.fromkeys(COLUMNS, "string"), OPTIONS)
+        self.rounds = 0
+        self.show(dict.fromkeys(COLUMNS, "date"))
+        for key in "abc":
+            self.append(1, key, **dict.fromkeys(COLUMNS, DAY))
+        project.run("models/c")
+        self.run_oracle()
+
+    def begin_round(self) -> str:
+        """Turn the next date of the log into a timestamp, and append commands; gives its name."""
+        name = COLUMNS[self.rounds]
+        self.rounds += 1
+        self.show({**self.types, name: "timestamp"})
+        self.append(self.rounds + 1, "a", **self.value())
+        self.append(self.rounds + 1, f"new {self.rounds}", **self.value())
+        self.project.run("c_commands")
+        return name
+
+    def value(self) -> dict[str, str]:
+        """Noon in each column that is a timestamp by now, and a day in the others."""
+        return {name: NOON if self.types.get(name) == "timestamp" else DAY for name in COLUMNS}
+
+    def check_round(self, *, is_corrected: bool = False) -> None:
+        """Run again: the collection is the oracle's, and what is settled was not corrected."""
+        self.project.run(*RUN, "c")
+        self.run_oracle()
+        self.check()
+        for role in ("changelog", "state"):
+            kinds = self.types_of(role)
+            assert {name: kinds[name] for name in self.types} == self.types, role
+            assert not [name for name in kinds if name.startswith("_widening")]
+        found = self.project.sql("select * from {}.c_corrections where _cause <> 'late_command'")
+        assert bool(found) == is_corrected, found
+
+
+@pytest.fixture(scope="module")
+def widened(new_project: Callable[[str], Project]) -> Widened:
+    return Widened(new_project("widened"))
+
+
+def other_run(widened: Widened, stops_after: int, meanwhile: Callable[[], None]) -> bool:
+    """Let a run widen what there is to widen, and another one do all its work in the middle.
+
+    Args:
+        widened: The collection.
+        stops_after: After how many statements of a widening the other comes.
+        meanwhile: What the other does.
+
+    Returns:
+        Whether the run was over before.
+    """
+    written = 0
+
+    def query(sql: str) -> list[Any]:
+        nonlocal written
+        if WRITES.match(sql):
+            if written == stops_after:
+                meanwhile()
+            written += 1
+        return widened.project.spark.sql(sql).collect()
+
+    schema = widened.project.name
+    package = in_model("c_batch", queries=query, invocation_id="a0a0a0a0")
+    commands = [column("k", "string"), *(column(*one) for one in widened.types.items())]
+    try:
+        package.evolve_shard(
+            f"{schema}.c_changelog", f"{schema}.c_state", ["k"], commands, package._options()
+        )
+    except (PySparkException, RefusedError) as error:
+        # What a run is told that comes late.
+        assert re.search("UNRESOLVED_COLUMN|ALREADY_EXISTS|columns moved", str(error)), error  # noqa: PT017
+    return written <= stops_after
+
+
+def test_a_run_that_widens_a_column_while_another_does_loses_no_value(widened: Widened) -> None:
+    for stops_after in count(0, STRIDE):
+        widened.begin_round()
+        if other_run(widened, stops_after, lambda: widened.project.run(*RUN)):
+            break
+        widened.check_round()
+    assert stops_after > 8, "the run has become shorter: are all of its statements still here?"
+    widened.check_round()
+    before = widened.project.progress("c")
+    widened.project.run(*RUN)
+    assert widened.project.progress("c") == before, "running again changes nothing"
+
+
+@contextmanager
+def killed_after(statement_no: int) -> Iterator[list[str]]:
+    """Let no statement through after the given one of a widening; yields those let through."""
+    execute, written = Cursor.execute, list[str]()
+
+    def counted(cursor: Cursor, sql: str, *parameters: Any) -> None:
+        if len(written) == statement_no:
+            message = f"killed after: {written[-1:]}"
+            raise KilledError(message)
+        execute(cursor, sql, *parameters)
+        bare = re.sub(r"^(/\*.*?\*/|\s)*", "", sql, flags=re.DOTALL)
+        if WRITES.match(bare):
+            written.append(bare)
+
+    Cursor.execute = counted  # type: ignore[assignment]
+    try:
+        yield written
+    finally:
+        Cursor.execute = execute  # type: ignore[method-assign]
+
+
+def test_a_run_that_is_killed_while_it_widens_a_column_is_made_up_for(widened: Widened) -> None:
+    for statement_no in count(1, STRIDE):
+        widened.begin_round()
+        with killed_after(statement_no) as written:
+            widened.project.run(*RUN, fails=None)
+        widened.check_round()
+        if len(written) < statement_no:
+            break
+    assert statement_no > 8, "the run has become shorter: are all of its statements still here?"
+
+
+def test_a_batch_that_is_not_applied_when_its_column_is_widened_keeps_its_dates(
+    widened: Widened, in_zone: Callable[[str], None]
+) -> None:
+    """One run is killed before it applies a batch, another before it widens the state."""
+
+    def kill() -> None:
+        raise KilledError
+
+    in_zone("America/New_York")
+    widened.append(widened.rounds + 1, "killed", **widened.value())
+    widened.project.run("c_corrections", "c_batch", "c_changelog")
+    widened.begin_round()
+    with pytest.raises(KilledError):
+        other_run(widened, 6, kill)
+    widened.check_round()
+
+
+def test_a_batch_that_was_staged_before_its_column_was_widened_is_lost_not_its_dates(
+    widened: Widened, in_zone: Callable[[str], None]
+) -> None:
+    in_zone("America/New_York")
+    widened.append(widened.rounds + 1, "staged", **widened.value())
+    widened.project.run("c_corrections", "c_batch")
+    widened.begin_round()
+    assert other_run(widened, EVER, lambda: None)
+    widened.project.run("c_changelog", fails=True)
+    assert "columns moved: another run changes the columns of" in widened.project.messages[0]
+    widened.check_round()
+
+
+def test_a_batch_that_is_appended_while_a_column_is_widened_is_lost_not_its_dates(
+    widened: Widened, tmp_path: Path
+) -> None:
+    project, started, filled = widened.project, tmp_path / "started", tmp_path / "filled"
+
+    def slowly(kind: str) -> str:
+        started.touch()
+        while not filled.exists():
+            time.sleep(0.1)
+        return kind
+
+    project.spark.udf.register("slowly", slowly)
+    project.sql(
+        "create or replace temporary view appended as select * except (_kind, _seq), slowly(_kind)"
+        f" as _kind, {project.progress('c')[-1]['_seq'] + 1}L as _seq from {{}}.c_batch"
+    )
+    append = in_model("c_changelog").append_batch_sql(
+        "widened.c_changelog", "select * from appended"
+    )
+    widened.begin_round()
+    with ThreadPoolExecutor() as pool:
+        appended = pool.submit(project.sql, append)
+        while not started.exists():
+            time.sleep(0.1)
+        other_run(widened, EVER, lambda: None)
+        filled.touch()
+        with pytest.raises(RuntimeError, match="nothing of this batch is written; run again"):
+            appended.result()
+    widened.check_round()
+
+
+def test_a_widening_that_the_log_takes_back_is_called_off(widened: Widened) -> None:
+    name = widened.begin_round()
+    with killed_after(2):
+        widened.project.run(*RUN, fails=True)
+    widened.show({**widened.types, name: "date"})
+    widened.project.run("c_commands")
+    widened.check_round()
+
+
+def test_a_column_that_is_gone_while_it_is_widened_keeps_its_values(widened: Widened) -> None:
+    name = widened.begin_round()
+    with killed_after(3):
+        widened.project.run(*RUN, fails=True)
+    widened.show({each: kind for each, kind in widened.types.items() if each != name})
+    widened.project.run("c_commands")
+    widened.check_round(is_corrected=True)
+    assert widened.types_of("changelog")[name] == "timestamp"
+    assert widened.project.sql(f"select * from {{}}.c_changelog where {name} is not null")
