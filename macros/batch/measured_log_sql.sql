@@ -107,11 +107,13 @@ log as (
         max(_ts) as last_tick,
         -- Null past the greatest bigint: `get_frontier` refuses that tick.
         try_add(max(_ts), 1) as log_upper,
-        count_if(_ts < {{ bound }}) as commands_settled,
-        count_if(_ts >= {{ bound }}) as commands_ahead,
-        count_if(_ts is null) as null_ticks,
-        min(_ts) filter (where _op = 'truncate' and _ts >= {{ bound }}) as next_truncate,
-        min(_ts) filter (where _op = 'truncate') as first_truncate
+        -- Not by count_if nor filter: Spark fails on a bound beyond the type that the tick had in
+        -- the log, such as an int, where it hands such a condition down to the scan.
+        count(case when _ts < {{ bound }} then 1 end) as commands_settled,
+        count(case when _ts >= {{ bound }} then 1 end) as commands_ahead,
+        count(case when _ts is null then 1 end) as null_ticks,
+        min(case when _op = 'truncate' and _ts >= {{ bound }} then _ts end) as next_truncate,
+        min(case when _op = 'truncate' then _ts end) as first_truncate
     from {{ commands }}
         {%- endif %}
 

@@ -200,3 +200,23 @@ def test_an_offset_that_nothing_can_come_after_is_refused(project: Project) -> N
     said = run(project, "offsets", fails=True)
     assert f"must be below {GREATEST}, the greatest bigint" in said
     assert f"Got: {GREATEST} in the partition 1" in said
+
+
+@pytest.mark.parametrize("kind", ["tinyint", "int"])
+def test_bounds_beyond_the_type_that_the_ticks_of_a_log_have_are_bounds(
+    project: Project, kind: str
+) -> None:
+    name = f"of_{kind}"
+    project.sql(f"create table {{}}.{kind}s (t {kind}, o int, k string, v string) using iceberg")
+    project.add_collection(name, KEY, VALUE)
+    call = f"'ticks.{kind}s', ts='t', sequence_by=['o'], truncate_when='k is null', columns=['v']"
+    project.write(f"models/{name}/{name}_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
+    project.sql(f"insert into {{}}.{kind}s values (-1, 1, 'a', 'x'), (1, 1, 'b', 'y')")
+    assert run(project, name, until=10**12) == f"{name}_batch: batch 1 [-1, 2)"
+    assert multiset(project.rows(name)) == multiset([("a", "x"), ("b", "y")])
+    project.sql(f"insert into {{}}.{kind}s values (2, 1, null, null), (2, 2, 'c', 'z')")
+    run(project, name, until=10**12)
+    assert project.rows(name) == [("c", "z")]
+    project.configure(**{name: {"+unique_key": ["k"], "+meta": {"trueup": {"as_of": 10**12}}}})
+    run(project, name, "--full-refresh", rebase=True)
+    assert project.rows(name) == []
