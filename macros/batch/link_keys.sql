@@ -169,7 +169,7 @@ where _is_asking or _next_id._ts is null
 {% macro resolve_links(steps, identity, sequence, values) -%}
 open_links as (
 
-{{ trueup.select_links(steps, identity, sequence) | indent(4, first=true) }}
+{{ trueup.select_links(steps, identity, sequence) }}
 
 ),
 

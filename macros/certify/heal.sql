@@ -69,7 +69,7 @@ using (
 
     {{ trueup.consolidate_buckets(
         changelog, unique_key, columns, seq, buckets
-    ) | indent }},
+    ) }},
 
     wrong as (
 

@@ -6,7 +6,7 @@
     {%- set query -%}
 select min(_seq)
 from (
-    {{ trueup.damaged_batches_sql(changelog, unique_key, columns) | indent }}
+    {{ trueup.damaged_batches_sql(changelog, unique_key, columns) }}
 )
     {%- endset -%}
     {%- do trueup._require_undamaged(changelog, run_query(query).rows[0][0]) -%}

@@ -148,7 +148,7 @@ changes as (
 {#- The fields of a message's key; a converter may have written them as `payload`, too. -#}
 {% macro _debezium_key_expr(text) -%}
 transform(
-            array({{ trueup._json_object_expr('cast(' ~ text ~ ' as string)') | indent(8) }}),
+            array({{ trueup._json_object_expr('cast(' ~ text ~ ' as string)') }}),
             _fields -> case
                 when map_contains_key(_fields, 'schema') and map_contains_key(_fields, 'payload')
                     then try_variant_get(_fields['payload'], '$', 'map<string, variant>')

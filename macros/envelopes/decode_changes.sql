@@ -15,9 +15,9 @@ parsed as (
 
     select
         *,
-        {{ trueup._read_fields_expr('key_fields', key) | indent(8) }} as key,
-        {{ trueup._read_fields_expr('old_key_fields', key) | indent(8) }} as before,
-        {{ trueup._read_fields_expr('row_fields', values, marks) | indent(8) }} as row_read
+        {{ trueup._read_fields_expr('key_fields', key) }} as key,
+        {{ trueup._read_fields_expr('old_key_fields', key) }} as before,
+        {{ trueup._read_fields_expr('row_fields', values, marks) }} as row_read
     from changes
 
 ),

@@ -183,7 +183,7 @@
 {% macro _where(select, condition) -%}
 select *
 from (
-    {{ select | indent }}
+    {{ select }}
 )
 where {{ condition }}
 {%- endmacro %}

@@ -12,7 +12,7 @@
 {{ trueup._mark('append', on_conflict) }}
 merge into {{ changelog }} as shard
 using (
-    {{ batch | indent }}
+    {{ batch }}
 ) as batch
     on shard._kind = 'progress'
     and batch._kind = 'progress'

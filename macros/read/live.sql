@@ -31,7 +31,7 @@ with
 {% if is_reclocked -%}
 commands_ahead as (
 
-{{ trueup.select_reclocked_ahead(commands, state, changelog, options) | indent(4, first=true) }}
+{{ trueup.select_reclocked_ahead(commands, state, changelog, options) }}
 
 ),
 
@@ -41,7 +41,7 @@ input as (
 {{ trueup.select_input(
     'commands_ahead' if is_reclocked else commands, upper, 'cast(9223372036854775807 as bigint)', unique_key, columns, command_columns,
     extras, options
-) | indent(4, first=true) }}
+) }}
 
 ),
 
@@ -49,7 +49,7 @@ persisted as (
 
 {{ trueup.select_persisted(
     state, changelog, unique_key, values, upper, options
-) | indent(4, first=true) }}
+) }}
 
 ),
 
@@ -57,7 +57,7 @@ filled as (
 
 {{ trueup.select_steps(
     'input', 'persisted', none, unique_key, values, extras, true, options
-) | indent(4, first=true) }}
+) }}
 
 ),
 
@@ -66,7 +66,7 @@ filled as (
 
 steps as (
 
-{{ trueup.select_carried('filled', 'links', values) | indent(4, first=true) }}
+{{ trueup.select_carried('filled', 'links', values) }}
 
 ),
 
@@ -108,7 +108,7 @@ applied as (
 
     select
         max(_seq) as _seq,
-        coalesce(max(_upper), {{ options.as_of }}) as _next_ts
+        coalesce(max(_upper), {{ options.as_of or 0 }}) as _next_ts
     from {{ state }}
     where _kind = 'progress'
 

@@ -12,6 +12,7 @@ from tests import torture
 from tests.acceptance import Column, multiset
 from tests.functional.test_reclock import Message, Topic
 from tests.oracle import Collection, Command
+from tests.project import quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
+PROBLEM = "problem `' -- \U0001f98a"
 TEXTS = [
     "it's hostile",
     'say "hostile"',
@@ -143,7 +145,7 @@ def test_hostile_names_are_the_names_of_columns(project: Project) -> None:
         ignore_null_updates={"except": value[5:]},
     )
     # dbt renders what is in dbt_project.yml, so a key with braces is given to the commands alone.
-    options = {"inline_errors": "problem `' -- \U0001f98a"}
+    options = {"inline_errors": PROBLEM, "verify": "always"}
     project.configure(names={"+meta": {"trueup": options}})
     old, new = ("a", "b", "c"), ("a", None, "c")
     commands = [
@@ -159,7 +161,20 @@ def test_hostile_names_are_the_names_of_columns(project: Project) -> None:
         [live, ("d", "e", "f", "bad", *[None] * len(value))]
     )
     (view,) = project.sql("select * from {}.names limit 1")
-    assert view.__fields__ == [*key, options["inline_errors"], *value]
+    assert view.__fields__ == [*key, PROBLEM, *value]
+
+
+def test_an_edit_of_columns_with_hostile_names_is_healed_and_a_look_ahead_reads_them(
+    project: Project,
+) -> None:
+    """Goes on with the collection of the test before."""
+    before = multiset(project.rows("names"))
+    project.write("models/names/names_live.sql", "{{ trueup.live('names') }}")
+    project.sql(f"update {{}}.names_state set {quote(NAMES[0])} = 'edited' where _kind = 'row'")
+    project.run("models/names")
+    assert any("healed" in said for said in project.messages), project.messages
+    assert multiset(project.rows("names")) == before
+    assert len(project.rows("names_live")) == 1
 
 
 @pytest.mark.parametrize(
