@@ -693,7 +693,7 @@ def test_what_a_partial_log_does_not_say_is_what_is_persisted() -> None:
     def after(lost: list[Command], kept: list[Command], late: list[Command]) -> set[oracle.Value]:
         collection = Collection("correct", log="partial")
         collection.run([*lost, *kept])
-        collection.run([*kept, *late, delete(9, 1, "z")])
+        collection.run([*kept, *late, delete(9, 1, "y")])
         return collection.rows
 
     base, end = [part(1, 1, key, 1, f"{key} big") for key in "ab"], [part(5, 1, "z", 1, 1)]

@@ -187,9 +187,11 @@ def test_a_frontier_that_goes_back_is_named(demo: Demo, check: Callable[..., Pri
     demo.damage("files_changelog", "update {} set _upper = 1 where _kind = 'progress' and _seq = 2")
 
     assert check("files").failed() == {
+        "changelog_matches_certificate": "batches of which rows were lost, doubled or changed: 1"
+        " (_seq 2, progress_count 1)",
         "frontier_is_monotone": "batches that take the frontier back: 2"
         " (_finding 'backwards', _seq 2, _lower 2, _upper 1, _previous_upper 2;"
-        " _finding 'not_as_applied', _seq 2, _lower 2, _upper 1, _previous_upper 3)"
+        " _finding 'not_as_applied', _seq 2, _lower 2, _upper 1, _previous_upper 3)",
     }
 
 

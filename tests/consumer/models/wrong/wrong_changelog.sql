@@ -15,7 +15,7 @@ select
     cast(0 as bigint) as _lower,
     cast(3 as bigint) as _upper,
     'wrong' as _batch_id,
-    cast(null as struct<since: bigint>) as _statistics,
+    cast(null as {{ trueup._statistics_type() }}) as _statistics,
     cast(null as array<struct<
         bucket: int, diff_sum: bigint, len_sum: bigint, checksum_low_sum: bigint,
         checksum_high_sum: bigint, value_xor: bigint
