@@ -51,7 +51,6 @@ def outcomes(new_project: Callable[[str], Project]) -> dict[str, list[Outcome]]:
     return outcomes
 
 
-@pytest.mark.skipif(not CASES, reason="../shared/acceptance is not there")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(case: acceptance.Case, outcomes: dict[str, list[Outcome]]) -> None:
     assert len(outcomes[case.name]) == len(case.runs)

@@ -203,7 +203,6 @@ def at_random(kinds: Kinds) -> list[list[Command]]:
     return arrivals
 
 
-@pytest.mark.skipif(not CASES, reason="../shared/acceptance is not there")
 def test_both_folds_come_to_the_same_on_every_vector_with_orders_of_any_type(
     project: Project,
 ) -> None:

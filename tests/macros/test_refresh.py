@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from tests import acceptance
 from tests.macros.package import in_model, refused
 
-PATH = Path(__file__).parents[3] / "shared" / "acceptance" / "refresh.yml"
 TRUEUP = in_model("counts_corrections")
 GREATEST = 2**63 - 1
 
 
 def cases() -> list[Any]:
-    if not PATH.exists():
-        reason = f"the acceptance cases are not there: {PATH}"
-        return [pytest.param(None, id="absent", marks=pytest.mark.skip(reason=reason))]
-    items = yaml.safe_load(PATH.read_text(encoding="utf-8"))
-    return [pytest.param(item, id=item["name"]) for item in items]
+    return [pytest.param(item, id=item["name"]) for item in acceptance.read("refresh")]
 
 
 by_case = pytest.mark.parametrize("case", cases())

@@ -125,7 +125,6 @@ def consolidate(
 # ------------------------------------------------------------------------------- acceptance cases
 
 
-@pytest.mark.skipif(not pure.PATH.exists(), reason="the acceptance cases are not there")
 @each_way
 def test_updates_leave_the_value_nothing_or_the_error_of_each_vector(
     spark: SparkSession, way: str
@@ -318,7 +317,6 @@ def scenario_cases() -> Iterator[tuple[str, Case]]:
             state = after
 
 
-@pytest.mark.skipif(not provisional.PATH.exists(), reason="the acceptance cases are not there")
 def test_states_read_and_commands_write_and_emit_what_each_vector_says(
     spark: SparkSession,
 ) -> None:
@@ -332,7 +330,6 @@ def test_states_read_and_commands_write_and_emit_what_each_vector_says(
             assert emitted(row) == case.updates, name
 
 
-@pytest.mark.skipif(not provisional.PATH.exists(), reason="the acceptance cases are not there")
 def test_feedback_finalizes_what_each_scenario_says(spark: SparkSession) -> None:
     updates: list[pure.KeyedUpdate] = []
     expected: dict[bytes, bytes | None] = {}

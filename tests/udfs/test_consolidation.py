@@ -10,17 +10,16 @@ from collections import Counter, defaultdict
 from functools import reduce
 from itertools import islice, permutations
 from math import factorial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-import yaml
 from dbt_trueup import consolidation
 from dbt_trueup.consolidation import Accumulator, ConsolidationError, checksum, consolidate_bucket
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import acceptance
 from tests.acceptance import expand
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ Update = tuple[bytes, int]
 KeyedUpdate = tuple[bytes, bytes, int]
 """Key, value and diff."""
 
-PATH = Path(__file__).parents[3] / "shared" / "acceptance" / "consolidation.yml"
 ONE_WORD = 80
 """The chunk_bytes that takes one word of 8 bytes at a time."""
 ALL_ORDERS = factorial(6)
@@ -86,11 +84,7 @@ def arrays(updates: Iterable[KeyedUpdate]) -> list[pa.Array]:
 
 
 def vectors() -> list[Any]:
-    if not PATH.exists():
-        reason = f"the acceptance cases are not there: {PATH}"
-        return [pytest.param(None, id="absent", marks=pytest.mark.skip(reason=reason))]
-    items = yaml.safe_load(PATH.read_text(encoding="utf-8"))
-    return [pytest.param(item, id=item["name"]) for item in items]
+    return [pytest.param(item, id=item["name"]) for item in acceptance.read("consolidation")]
 
 
 def encoded(item: dict[str, Any]) -> bytes:

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 from dbt_trueup.consolidation import Accumulator, ConsolidationError
 from dbt_trueup.provisional import Command, State, Update, fold
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import acceptance
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-PATH = Path(__file__).parents[3] / "shared" / "acceptance" / "provisional.yml"
-
 
 def vectors(section: str) -> list[Any]:
-    if not PATH.exists():
-        reason = f"the acceptance cases are not there: {PATH}"
-        return [pytest.param(None, id="absent", marks=pytest.mark.skip(reason=reason))]
-    items = yaml.safe_load(PATH.read_text(encoding="utf-8"))[section]
-    return [pytest.param(item, id=item["name"]) for item in items]
+    return [pytest.param(item, id=item["name"]) for item in acceptance.read("provisional")[section]]
 
 
 def value_of(item: str | None) -> bytes | None:

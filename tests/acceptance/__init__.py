@@ -1,4 +1,4 @@
-"""The acceptance cases of an upsert collection, with templates expanded and scalars cast."""
+"""The acceptance cases and vectors; those of an upsert collection expanded and cast."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests import oracle
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-PATH = Path(__file__).parents[2] / "shared" / "acceptance" / "upsert_cases.yml"
+FOLDER = Path(__file__).parent
 
 Item = dict[str, Any]
 
@@ -58,11 +58,14 @@ class Case:
     runs: list[Run]
 
 
-def load(path: Path = PATH) -> list[Case]:
-    """Read all cases, in the order of the file; none where there is no file."""
-    if not path.exists():
-        return []
-    return [_case(item) for item in yaml.safe_load(path.read_text(encoding="utf-8"))]
+def read(name: str) -> Any:
+    """What a file of this folder holds, its templates not expanded."""
+    return yaml.safe_load((FOLDER / f"{name}.yml").read_text(encoding="utf-8"))
+
+
+def load() -> list[Case]:
+    """The cases of upsert_cases.yml, in its order."""
+    return [_case(item) for item in read("upsert_cases")]
 
 
 def multiset(rows: Iterable[Iterable[Any]]) -> Counter[oracle.Value]:
