@@ -11,7 +11,7 @@ from pyspark.sql.readwriter import DataFrameWriterV2
 
 from demo import run
 from demo.git_log import TreeRow
-from tests.demo.test_git_log import FILE, PROGRAM, commit, git, new_repository
+from tests.git_repository import FILE, PROGRAM, commit, git, new_repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from dbt_trueup import expectations
 
 from demo import run
 from tests.acceptance import Column
-from tests.demo.test_git_log import FILE, commit, new_repository
+from tests.git_repository import FILE, commit, new_repository
 from tests.oracle import Command
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Real logs: the histories of two git repositories, against the trees that git itself stored."""
+"""Real logs: the histories of git repositories, against the trees that git itself stored."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
+from demo.git_log import first_parents, read_changes, read_tree
 from tests import git_history
 from tests.acceptance import Column, multiset
+from tests.git_repository import make_story
 from tests.oracle import Command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.project import Project
 
@@ -30,6 +33,30 @@ def history(new_project: Callable[[str], Project], request: pytest.FixtureReques
     log = git_history.load(request.param).changes
     project.append("files", [change.command() for change in log])
     return project
+
+
+def test_every_tree_of_a_history_in_which_everything_happens_is_exact(
+    new_project: Callable[[str], Project], tmp_path: Path
+) -> None:
+    story = make_story(tmp_path / "story.git")
+    project = new_project("history_story")
+    project.add_collection("files", KEY, VALUE)
+    project.append(
+        "files",
+        [
+            Command(commit_no, (change_no,), (path,), None if op == "D" else (mode, blob))
+            for commit_no, change_no, _, _, path, mode, blob, op in read_changes(story)
+        ],
+    )
+    commits = first_parents(story)
+    for commit_no in range(1, len(commits) + 1):
+        project.write(
+            f"models/files_at_{commit_no}.sql", f"{{{{ trueup.as_of('files', {commit_no}) }}}}"
+        )
+    project.run("models/files", until=len(commits) // 2)
+    project.run()
+    for commit_no, commit in enumerate(commits, start=1):
+        assert multiset(project.rows(f"files_at_{commit_no}")) == multiset(read_tree(story, commit))
 
 
 @pytest.mark.parametrize("history", ["dbt-utils"], indirect=True)
