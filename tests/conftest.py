@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 import pytest
@@ -15,6 +15,7 @@ from tests.project import Project
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from jinja2.nodes import Template
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[1]
@@ -33,6 +34,21 @@ SMALL = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """What the tests change in the settings of profiles.yml.example."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_parse_of_each_macro() -> None:
+    """Keep the syntax trees of macros: dbt asks for each twice in every project of the tests."""
+    parse = jinja2.Environment.parse
+    trees: dict[tuple[type, str], Template] = {}
+
+    def parse_once(environment: jinja2.Environment, source: str, *names: Any) -> Template:
+        text = type(environment), source
+        if text not in trees:
+            trees[text] = parse(environment, source, *names)
+        return trees[text]
+
+    jinja2.Environment.parse = parse_once  # type: ignore[method-assign,assignment]
 
 
 @pytest.fixture(scope="session")
