@@ -7,7 +7,7 @@ DBT = 1.11
 VENV = .venv$(subst -1.11,,-$(DBT))
 BIN = $(VENV)/bin
 
-.PHONY: help run test lint faults bench clean
+.PHONY: help run test quick lint faults bench clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -16,7 +16,10 @@ run: $(VENV)/trueup profiles.yml ## bring the demo to the HEAD of this checkout,
 	@$(BIN)/python -m demo.run $${REPOSITORY:+--repository "$$REPOSITORY"}
 
 test: lint ## everything that must hold: lint, then all tests; DBT=1.12 for that dbt
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+quick: $(VENV)/trueup ## the tests that need no Spark, in about a minute
+	$(BIN)/pytest -m "not spark" --numprocesses 2
 
 faults: $(VENV)/trueup ## the long form: a kill after every write, 100 races, 100 random logs
 	TRUEUP_KILL_STRIDE=1 TRUEUP_RACES=100 TRUEUP_EXAMPLES=100 \

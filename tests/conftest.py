@@ -28,12 +28,33 @@ SMALL = {
     # more, and in the end a statement fails.
     "spark.driver.extraJavaOptions": (
         "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m"
+        # With the sizes that Java begins with, a process collects garbage 6 s of each 100.
+        " -Xms1g -Xmn512m -XX:MetaspaceSize=512m"
     ),
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """What the tests change in the settings of profiles.yml.example."""
+
+SLOWEST_FIRST = [
+    *("desired", "large_state", "eager", "races", "widening", "damage", "fold", "acceptance"),
+    *("edits", "late_correct", "rehydration", "random_logs", "bad_input", "ticks", "time_zones"),
+    *("overlaps", "defer", "protocol", "compact", "lost_races", "kills", "torture", "live"),
+    *("schema_evolution", "convergence", "expectations", "flags_of_dbt", "corners", "hostile"),
+    *("random_options", "reclock", "histories", "maintain", "envelopes", "rules", "run"),
+]
+"""Test files, by what they take: two processes end at the same time if the longest come first."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs Spark, and give the slowest files out first, the others as they are found."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+    order = {f"test_{name}.py": place for place, name in enumerate(SLOWEST_FIRST)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
 
 
 @pytest.fixture(scope="session", autouse=True)

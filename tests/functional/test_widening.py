@@ -31,7 +31,7 @@ STRIDE = int(os.environ.get("TRUEUP_KILL_STRIDE", "4"))
 
 EVER = 1000
 DAY, NOON = "2024-02-03 00:00:00", "2024-02-03 12:34:56"
-COLUMNS = [f"d{number}" for number in range(32)]
+COLUMNS = [f"d{number}" for number in range(10 + 24 // STRIDE)]
 """Each place to stop at widens a date of its own."""
 
 
