@@ -103,11 +103,22 @@ def spark(home: Path) -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def in_zone(spark: SparkSession) -> Iterator[Callable[[str], None]]:
-    """Sets the time zone of the session, as often as a test calls it; it is put back then."""
-    name = "spark.sql.session.timeZone"
-    before = str(spark.conf.get(name))
-    yield lambda zone: spark.conf.set(name, zone)
+def in_zone(spark: SparkSession, home: Path) -> Iterator[Callable[[str], None]]:
+    """Sets the time zone of the session, as often as a test calls it; it is put back then.
+
+    dbt-spark sets what the profile says again before each statement, so the profile says it, too.
+    """
+    name, path = "spark.sql.session.timeZone", home / "profiles.yml"
+    before, text = str(spark.conf.get(name)), path.read_text()
+
+    def set_zone(zone: str) -> None:
+        profile = yaml.safe_load(text)
+        profile["trueup"]["outputs"]["local"]["server_side_parameters"][name] = zone
+        path.write_text(yaml.safe_dump(profile))
+        spark.conf.set(name, zone)
+
+    yield set_zone
+    path.write_text(text)
     spark.conf.set(name, before)
 
 
