@@ -68,12 +68,12 @@ added_up as (
             as _last,
         -- Not the last one's: its batch may have been staged before a compaction.
         max(_statistics.since) filter (where _table = 'changelog') as since,
-        collect_list(case when _table = 'changelog' then struct(
+        sort_array(collect_list(case when _table = 'changelog' then struct(
             _seq,
             _statistics.seal.own as _own,
             _statistics.seal.previous as _previous,
             _is_sealed
-        ) end) as _seals,
+        ) end)) as _seals,
         collect_set(case when _table = 'changelog' then _batch_id end) as _batch_ids,
         max(_batch_id) filter (where _table = 'batch') as staged_batch_id,
         max(_statistics.read_only) filter (where _table = 'batch') as is_staged_to_look_at,

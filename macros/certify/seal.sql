@@ -118,15 +118,16 @@ case
 
 {#-
     The first batch whose progress row is lost, doubled or edited, of all progress rows of a changelog
-    as `_seals`: a list of structs of `_seq`, `_own`, `_previous` and `_is_sealed`. Null if there is none.
+    as `_seals`: a list of structs of `_seq`, `_own`, `_previous` and `_is_sealed`, in their order, because
+    a lambda that sorts would sort again for each element. Null if there is none.
 -#}
 {% macro first_unsealed_expr() -%}
 array_min(transform(
         filter(
-            transform(sort_array(_seals), (_seal, _i) -> struct(
+            transform(_seals, (_seal, _i) -> struct(
                 _seal,
                 _i + 1 as _place,
-                if(_i = 0, null, sort_array(_seals)[_i - 1]._own) as _own_before
+                if(_i = 0, null, _seals[_i - 1]._own) as _own_before
             )),
             _each -> not (
                 _each._seal._is_sealed
