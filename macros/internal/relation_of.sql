@@ -39,11 +39,11 @@
 {%- endmacro %}
 
 
-{#- The key columns of a collection, as a list: those of its folder, or of its commands. -#}
+{#- The key columns of a collection, as a list: those of its folder, or of one of its models. -#}
 {% macro _key_of_collection(collection) -%}
     {%- set keys = [] -%}
-    {%- for name in [collection, collection ~ '_commands'] -%}
-        {%- for node in trueup._enabled_models(name) -%}
+    {%- for role in ['', '_commands', '_desired', '_state', '_changelog'] -%}
+        {%- for node in trueup._enabled_models(collection ~ role) -%}
             {%- do keys.append(trueup._names(node.config.unique_key)) -%}
         {%- endfor -%}
     {%- endfor -%}
