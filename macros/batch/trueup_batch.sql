@@ -44,7 +44,8 @@
     {%- if leftover is not none and trueup.is_approved(shard.batch, leftover) -%}
         {%- do trueup._no_op('batch ' ~ leftover ~ ' was staged before, and is approved') -%}
     {%- elif trueup._has_nothing_to_write(frontier) -%}
-        {%- if leftover is not none and frontier.is_leftover_read_only -%}
+        {#- What is left may be a plan to look at, or of the history that a rebase has dropped. -#}
+        {%- if leftover is not none and (frontier.is_leftover_read_only or is_rebase) -%}
             {%- do run_query(trueup.unstage_sql(target_relation, leftover)) -%}
         {%- endif -%}
         {%- do trueup._no_op(trueup._idle_message(frontier, note)) -%}

@@ -95,6 +95,16 @@ def test_a_run_whose_batch_was_replaced_by_another_run_says_so(project: Project)
     assert project.rows("replaced") == [("a", "value 2")]
 
 
+def test_a_rebase_leaves_nothing_staged_of_the_history_that_it_drops(project: Project) -> None:
+    add(project, "rebased", [put(1)])
+    project.sql("delete from {}.rebased_log where true")
+
+    project.run("models/rebased", "--full-refresh", rebase=True)
+
+    assert staged(project, "rebased") == set()
+    assert project.progress("rebased") == []
+
+
 def test_a_compaction_forgets_no_update_that_the_state_has_not_applied(project: Project) -> None:
     add(project, "compacted", [put(1), put(1, "b")])
     project.append("compacted", [Command(3, (1,), ("b",), None)])
