@@ -1,16 +1,3 @@
-{#-
-    Certificates: what a collection adds up to, by bucket of keys. They are linear: that of a
-    collection after a batch is the one before plus that of the batch's updates, so a batch costs
-    what its updates cost. A sum of 64-bit hashes would overflow, so each half is summed for itself.
--#}
-{% macro _certificate_type() -%}
-    {{ return(
-        'array<struct<bucket: int, diff_sum: bigint, len_sum: bigint, checksum_low_sum: bigint,'
-        ~ ' checksum_high_sum: bigint, value_xor: bigint>>'
-    ) }}
-{%- endmacro %}
-
-
 {#- The names of the sums; `value_xor`, which is none, comes last. -#}
 {% macro _certificate_sums() -%}
     {{ return(['diff_sum', 'len_sum', 'checksum_low_sum', 'checksum_high_sum']) }}

@@ -1,21 +1,3 @@
-{#-
-    Seals: each progress row certifies itself and the row before it, so that an edit of any of them is
-    found. The field `seal` of `_statistics` holds five hashes:
-
-    `updates`      the updates of the batch: XOR of `update_mark_expr`, which knows tick, sign and cause
-    `certificate`  the certificate of the row
-    `previous`     `own` of the batch before; null for the first batch
-    `own`          all fields of the row that are fixed when the batch is staged, and the three above
-    `committed`    `own`, and the fields that are set later: `since` and `committed_at`
--#}
-{% macro _seal_type() -%}
-    {{ return(
-        'struct<updates: bigint, certificate: bigint, previous: bigint, own: bigint,'
-        ~ ' committed: bigint>'
-    ) }}
-{%- endmacro %}
-
-
 {#- What an update adds to `updates`. Its source has `_digest`, the digest of the row. -#}
 {% macro update_mark_expr() -%}
 xxhash64(_digest.checksum, _ts, _diff, _cause)

@@ -5,6 +5,19 @@
 -#}
 
 {#-
+    The key and value columns of the changelog, once it has followed those of the commands. Raises
+    where it cannot follow.
+-#}
+{% macro follow_columns(shard, options) -%}
+    {%- do trueup.require_same_key(shard.changelog, shard.unique_key) -%}
+    {%- do trueup.require_same_order(shard.changelog, shard.order_type) -%}
+    {{ return(trueup.evolve_shard(
+        shard.changelog, shard.state, shard.unique_key, shard.columns, options
+    )) }}
+{%- endmacro %}
+
+
+{#-
     Brings the tables to the columns of the commands, as far as the option `on_schema_change` allows
     it, and returns the key and value columns that they have then. Raises before it changes them.
 -#}
@@ -32,63 +45,6 @@
     {%- do trueup._evolve_table(
         state, trueup.find_schema_changes(shard_columns, trueup.settle_widenings(state))
     ) -%}
-{%- endmacro %}
-
-
-{#-
-    How the columns of the commands differ from those of a table. A dict of lists:
-
-    `added`       columns that the table does not have
-    `dropped`     columns of the table that the commands do not have: null from now on
-    `widened`     columns of a type that holds all values of the table's, and more
-    `changed`     columns of any other type
-
-    Each has `name` and `type`; widened and changed ones have `old_type`, that of the table, too.
--#}
-{% macro find_schema_changes(columns, table_columns) -%}
-    {%- set there = {} -%}
-    {%- for column in table_columns -%}
-        {%- do there.update({column.name | lower: column}) -%}
-    {%- endfor -%}
-    {%- set here = columns | map(attribute='name') | map('lower') | list -%}
-    {%- set changes = {'added': [], 'dropped': [], 'widened': [], 'changed': []} -%}
-    {%- for column in columns -%}
-        {%- set old = there.get(column.name | lower) -%}
-        {%- if old is none -%}
-            {%- do changes.added.append(column) -%}
-        {%- elif trueup._stored_type(column.type) != trueup._stored_type(old.type) -%}
-            {%- set list = 'widened' if trueup._is_wider(column.type, old.type) else 'changed' -%}
-            {%- do changes[list].append(
-                {'name': old.name, 'type': column.type, 'old_type': old.type}
-            ) -%}
-        {%- endif -%}
-    {%- endfor -%}
-    {%- for column in table_columns if column.name | lower not in here -%}
-        {%- do changes.dropped.append(column) -%}
-    {%- endfor -%}
-    {{ return(changes) }}
-{%- endmacro %}
-
-
-{#- A type as the table stores it: Iceberg has no integer smaller than int. -#}
-{% macro _stored_type(type) -%}
-    {{ return(modules.re.sub('\\b(tinyint|smallint)\\b', 'int', type)) }}
-{%- endmacro %}
-
-
-{#- Whether a type holds all values of an older one, exactly. -#}
-{% macro _is_wider(type, old_type) -%}
-    {%- set pairs = [('bigint', 'int'), ('double', 'float'), ('timestamp', 'date')] -%}
-    {%- if (type, trueup._stored_type(old_type)) in pairs -%}
-        {{ return(true) }}
-    {%- endif -%}
-    {%- set decimal = '^decimal\\((\\d+),(\\d+)\\)$' -%}
-    {%- set new = modules.re.match(decimal, type) -%}
-    {%- set old = modules.re.match(decimal, old_type) -%}
-    {{ return(
-        new is not none and old is not none
-        and new.group(2) == old.group(2) and new.group(1) | int > old.group(1) | int
-    ) }}
 {%- endmacro %}
 
 

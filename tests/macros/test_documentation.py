@@ -14,7 +14,7 @@ from tests.macros.package import ROLES, ROOT, in_model
 if TYPE_CHECKING:
     from pathlib import Path
 
-FOLDERS = sorted(path for path in (ROOT / "macros").iterdir() if any(path.glob("*.sql")))
+FOLDERS = sorted(path for path in (ROOT / "macros").rglob("*") if any(path.glob("*.sql")))
 MACROS = in_model("files").macros
 PUBLIC = (
     *(*ROLES, "collection", "completeness", "live"),

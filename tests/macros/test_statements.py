@@ -9,7 +9,7 @@ import pytest
 
 from tests.macros.package import RELATIONS, ROOT, Package, in_model, one_line, refused
 
-DECLARES = "macros/batch/declare_frontier_sql.sql"
+DECLARES = "macros/stage/declare_frontier_sql.sql"
 FRONTIER = {
     "last_seq": 3,
     "lower": 0,

@@ -1,0 +1,89 @@
+{#-
+    What is staged, against where the changelog ends. A dict: `seq`, `lower`, `upper`, `batch_id`,
+    `updates_staged` of the staged batch (none where nothing is staged), `is_appended`,
+    `is_from_now`, whether it was staged since this run began, `records_indexed` before it, and
+    `mismatch`, the message of a batch that does not continue the changelog, else none.
+-#}
+{% macro get_staged_batch(changelog, batch) -%}
+    {{ return(run_query(trueup.staged_batch_sql(changelog, batch)).rows[0].dict()) }}
+{%- endmacro %}
+
+
+{#- The select behind `get_staged_batch`: one row. -#}
+{% macro staged_batch_sql(changelog, batch) -%}
+with
+
+progress_rows as (
+
+    select
+        'batch' as _table,
+        _seq,
+        _lower,
+        _upper,
+        _batch_id,
+        _statistics.updates_staged as updates_staged,
+        _statistics.minted_at as minted_at,
+        null as records_indexed
+    from {{ batch }}
+    where _kind = 'progress'
+    union all
+    select
+        'changelog' as _table,
+        _seq,
+        null as _lower,
+        _upper,
+        _batch_id,
+        null as updates_staged,
+        null as minted_at,
+        _statistics.records_indexed as records_indexed
+    from {{ changelog }}
+    where _kind = 'progress'
+
+),
+
+added_up as (
+
+    select
+        {% for table, name in [('batch', 'staged'), ('changelog', 'appended')] -%}
+        max_by(
+            struct(
+                _seq, _lower, _upper, _batch_id, updates_staged, minted_at, records_indexed
+            ),
+            _seq
+        ) filter (where _table = '{{ table }}') as {{ name }},
+        {% endfor -%}
+        collect_set(case when _table = 'changelog' then _batch_id end) as _batch_ids
+    from progress_rows
+
+)
+
+select
+    staged._seq as seq,
+    staged._lower as lower,
+    staged._upper as upper,
+    staged._batch_id as batch_id,
+    staged.updates_staged,
+    coalesce(array_contains(_batch_ids, staged._batch_id), false) as is_appended,
+    coalesce(staged.minted_at >= timestamp_millis({{ trueup._milliseconds(run_started_at) }}), false)
+        as is_from_now,
+    coalesce(appended.records_indexed, 0) as records_indexed,
+    case
+        when staged._seq <> coalesce(appended._seq, 0) + 1 or staged._lower <> appended._upper then
+            {{ trueup.upper_mismatch_expr(
+                seq='staged._seq', lower='staged._lower',
+                upper="coalesce(cast(appended._upper as string), 'none')"
+            ) }}
+    end as mismatch
+from added_up
+{%- endmacro %}
+
+
+{#- Whether the changelog has a batch. -#}
+{% macro is_appended(changelog, batch_id) -%}
+    {%- set query -%}
+select count(*)
+from {{ changelog }}
+where _kind = 'progress' and _batch_id = {{ trueup._literal(batch_id) }}
+    {%- endset -%}
+    {{ return(run_query(query).rows[0][0] > 0) }}
+{%- endmacro %}

@@ -1,0 +1,141 @@
+{#-
+    A select of the commands of a log, one row each. `given` are the arguments of `trueup.commands`,
+    checked, each under its first name, with what `_ignored_nulls` (as `ignored_nulls`) and
+    `_tick_and_order` return.
+-#}
+{% macro select_commands(given, key) -%}
+    {%- set options = trueup._options() -%}
+    {%- set null_key_is_error = key | length == 1 and options.null_keys == 'error' -%}
+    {%- set values = trueup._values_list(given, key) -%}
+    {%- set unchanged = trueup._unchanged_expr(given, key) -%}
+with log as (
+    select * from {{ given.relation }}
+)
+
+{{ trueup._log_ends_here() }}
+select
+    {{ trueup._column_list(key) }},
+    {{ values }},
+    {% if given.ts -%}
+    {{ trueup._tick_expr(given.ts, given.ts_subject) }} as _ts,
+    {%- else -%}
+    cast(null as bigint) as _ts,
+    {%- endif %}
+    named_struct(
+        {%- for term in given.sequence_by %}
+        '_{{ loop.index }}', {{ term }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    ) as _order,
+    {{ trueup._op_expr(given.delete_when, given.truncate_when) }} as _op,
+    cast({{ given.error or 'null' }} as string) as _error,
+    {% if null_key_is_error -%}
+    coalesce(
+        cast({{ given.error_key or 'null' }} as string),
+        case when {{ trueup._quote(key[0]) }} is null then 'null' end
+    ) as _error_key
+    {%- else -%}
+    cast({{ given.error_key or 'null' }} as string) as _error_key
+    {%- endif %}
+    {%- if unchanged -%},
+    {{ unchanged }} as _unchanged
+    {%- endif %}
+    {%- if given.unchanged_value is not none -%},
+    {{ trueup._literal(given.unchanged_value) }} as _unchanged_value
+    {%- endif %}
+    {%- if given.old_key -%},
+    {{ given.old_key }} as _old_key
+    {%- endif %}
+    {%- if given.reclock -%},
+    cast({{ trueup._quote(given.reclock[0]) }} as string) as _partition,
+    {{ trueup._offset_expr(given.reclock[1]) }} as _offset
+    {%- endif %}
+from log
+{%- endmacro %}
+
+
+{#-
+    A line of the select: what stands before it reads the log, nothing else. The materialization
+    cuts here to ask for the log's columns, because a relation cannot be handed to it.
+-#}
+{% macro _log_ends_here() -%}
+    {{ return('-- the commands of the log') }}
+{%- endmacro %}
+
+
+{#- The value columns but for some of them, as a list of select items. -#}
+{% macro _values_list(given, key, but=[]) -%}
+    {%- if given.columns -%}
+        {{ return(trueup._column_list(trueup._names_but(given.columns, key + but))) }}
+    {%- endif -%}
+    {{ return(trueup._all_but(key + (given.except_columns or []) + but)) }}
+{%- endmacro %}
+
+
+{% macro _op_expr(delete_when, truncate_when) -%}
+    {%- set whens = [] -%}
+    {%- if truncate_when -%}
+        {%- do whens.append('when ' ~ truncate_when ~ " then 'truncate'") -%}
+    {%- endif -%}
+    {%- if delete_when -%}
+        {%- do whens.append('when ' ~ delete_when ~ " then 'delete'") -%}
+    {%- endif -%}
+    {{ return("case " ~ (whens | join(' ')) ~ " else 'upsert' end" if whens else "'upsert'") }}
+{%- endmacro %}
+
+
+{#-
+    An offset as a bigint. Any type but an integer is refused when the query runs: commands that a
+    cast gives the same offset would be taken for one that was seen.
+-#}
+{% macro _offset_expr(name) -%}
+    {%- set column = trueup._quote(name) -%}
+case
+        when typeof({{ column }}) in ('tinyint', 'smallint', 'int', 'bigint')
+            then cast({{ column }} as bigint)
+        else raise_error(concat(
+            {{ trueup._literal(trueup._argument('commands', 'reclock')) }},
+            ' must end with a column of integers, the offset.\nGot: ',
+            {{ trueup._literal(name) }}, ' of type ', typeof({{ column }})
+        ))
+    end
+{%- endmacro %}
+
+
+{#-
+    The names of the value columns that a command leaves as they are: those that the source names
+    (`unchanged`), and those with a null where nulls are ignored. Those with its marker
+    (`unchanged_value`) are found where types are known, in the batch. None where no command leaves
+    any.
+-#}
+{% macro _unchanged_expr(given, key) -%}
+    {%- set lists = [] -%}
+    {%- if given.unchanged -%}
+        {%- do lists.append('coalesce(cast(' ~ given.unchanged ~ ' as array<string>), array())') -%}
+    {%- endif -%}
+    {%- if given.unchanged_value is not none -%}
+        {%- do lists.append('cast(array() as array<string>)') -%}
+    {%- endif -%}
+    {%- if given.ignored_nulls -%}
+        {%- set names = given.ignored_nulls.names -%}
+        {%- do lists.append(trueup._names_where_expr(
+            trueup._values_list(given, key, but=names) if given.ignored_nulls.is_except
+                else trueup._column_list(names),
+            'value is null'
+        )) -%}
+    {%- endif -%}
+    {{ return('concat(' ~ (lists | join(', ')) ~ ')' if lists else none) }}
+{%- endmacro %}
+
+
+{#-
+    The names of the columns, of a list of select items, whose value meets a condition. One pass
+    over the values as JSON texts, so that no column has to be known by name.
+-#}
+{% macro _names_where_expr(columns, condition) -%}
+map_keys(map_filter(
+        from_json(
+            to_json(struct({{ columns }}), map('ignoreNullFields', 'false')), 'map<string, string>'
+        ),
+        (name, value) -> {{ condition }}
+    ))
+{%- endmacro %}

@@ -1,0 +1,76 @@
+{#-
+    Whether the state is what the changelog made of it. One scan of the state is compared with the
+    certificate of the batch that it has applied; only buckets that differ are looked at closer.
+-#}
+
+{#-
+    What is wrong with the state at the batch `seq`. A dict: `buckets`, the list of those that
+    differ from the certificate; `is_progress_wrong`, whether it has another progress row than the
+    one it should.
+-#}
+{% macro get_differences(state, changelog, unique_key, columns, seq, upper) -%}
+    {%- set query = trueup.differences_sql(state, changelog, unique_key, columns, seq, upper) -%}
+    {%- set buckets = fromjson(run_query(query).rows[0][0]) -%}
+    {%- set progress = trueup._progress_bucket() -%}
+    {{ return({
+        'buckets': buckets | reject('eq', progress) | list,
+        'is_progress_wrong': progress in buckets,
+    }) }}
+{%- endmacro %}
+
+
+{#- The bucket of the progress row of a state, which is in none of the buckets of keys. -#}
+{% macro _progress_bucket() -%}
+    {{ return(-1) }}
+{%- endmacro %}
+
+
+{#-
+    The select behind `get_differences`: one row, the buckets in JSON. Rows and progress row are read
+    by one statement, so that they are of one moment.
+-#}
+{% macro differences_sql(state, changelog, unique_key, columns, seq, upper) -%}
+with
+
+state_rows as (
+
+    select
+        -- A row of another kind than its own counts for nothing.
+        case when _kind <=> {{ trueup._kind_expr('_error') }} then 1 else 0 end as _diff,
+        {{ trueup.digest_expr(unique_key, columns) }} as _digest
+    from {{ state }}
+    where not (_kind <=> 'progress')
+
+    union all
+
+    select
+        1 as _diff,
+        {{ trueup.progress_digest_expr('_seq', '_upper') }} as _digest
+    from {{ state }}
+    where _kind = 'progress'
+
+    union all
+
+    -- What the progress row should be is taken away.
+    select
+        -1 as _diff,
+        {{ trueup.progress_digest_expr(seq, upper) }} as _digest
+
+),
+
+{{ trueup.find_wrong_buckets('state_rows', changelog, seq) }}
+
+select buckets from wrong_buckets
+{%- endmacro %}
+
+
+{#- The digest of a progress row of a state, as an SQL expression. -#}
+{% macro progress_digest_expr(seq, upper) -%}
+    {%- set checksum = 'xxhash64(cast(' ~ seq ~ ' as bigint), cast(' ~ upper ~ ' as bigint))' -%}
+named_struct(
+            'bucket', {{ trueup._progress_bucket() }},
+            'length', 0L,
+            'checksum', {{ checksum }},
+            'mark', xxhash64({{ checksum }})
+        )
+{%- endmacro %}

@@ -1,0 +1,47 @@
+{#- Drops the tables that `carry_values` has written, if it did. -#}
+{% macro drop_kept_steps(extras) -%}
+    {%- if trueup._carries_values(extras) -%}
+        {%- for ending in ['', '_links'] -%}
+            {%- do run_query(
+                trueup.drop_table_sql(trueup._kept_steps(ending), trueup._file_format())
+            ) -%}
+        {%- endfor -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    Drops the tables of steps that runs which failed or were killed have left, a day after they began:
+    no statement takes so long. `made` is the table that they made them for, the model's own with none.
+-#}
+{% macro drop_left_steps(made=none, file_format=none) -%}
+    {%- set made = made or this -%}
+    {%- set kept = made.identifier ~ '__kept_' -%}
+    {%- set form = modules.re.escape(kept | lower) ~ '(\\d{14})_[0-9a-f]{8}(_links)?' -%}
+    {%- set yesterday = run_started_at - modules.datetime.timedelta(days=1) -%}
+    {%- set found = run_query(
+        'show tables in ' ~ made.without_identifier() ~ ' like ' ~ trueup._literal(kept ~ '*')
+    ) -%}
+    {%- for row in found.rows -%}
+        {%- set name = modules.re.fullmatch(form, row[1] | lower) -%}
+        {%- if name and name.group(1) < yesterday.strftime('%Y%m%d%H%M%S') -%}
+            {%- do run_query(trueup.drop_table_sql(
+                api.Relation.create(schema=made.schema, identifier=row[1]),
+                file_format or trueup._file_format()
+            )) -%}
+        {%- endif -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+
+{#-
+    The table of steps that a run keeps while it makes this model. Each run has its own: what another
+    one keeps at the same moment may be of other ticks.
+-#}
+{% macro _kept_steps(ending='') -%}
+    {{ return(api.Relation.create(
+        schema=this.schema,
+        identifier=this.identifier ~ '__kept_' ~ run_started_at.strftime('%Y%m%d%H%M%S') ~ '_'
+            ~ invocation_id[:8] ~ ending
+    )) }}
+{%- endmacro %}

@@ -1,0 +1,24 @@
+{#-
+    The logical time as a bigint: an integer as it is, a timestamp in microseconds since 1970. The
+    casts let one expression be of either type; where it is of that type already they vanish, so
+    that bounds on an integer tick are pushed into the scan of the log. Any other type is refused:
+    a cast would lose a part of it silently.
+-#}
+{% macro _tick_expr(ts, subject) -%}
+case
+        when typeof({{ ts }}) in ('tinyint', 'smallint', 'int', 'bigint')
+            then cast({{ ts }} as bigint)
+        when typeof({{ ts }}) = 'timestamp'
+            then unix_micros(cast({{ ts }} as timestamp))
+        else raise_error(concat(
+            {{ trueup._literal(subject) }}, ' must be an integer or a timestamp.\nGot: ',
+            {{ trueup._literal(ts) }}, ' of type ', typeof({{ ts }})
+        ))
+    end
+{%- endmacro %}
+
+
+{#- The least tick that there can be; its digits alone are no bigint. -#}
+{% macro _least_tick_expr() -%}
+    {{ return('cast(-9223372036854775808 as bigint)') }}
+{%- endmacro %}

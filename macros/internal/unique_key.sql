@@ -1,0 +1,42 @@
+{#-
+    The key columns of the collection, as a list: the `unique_key` of the folder, or else that of the
+    collection's commands, which their argument `keys` sets.
+-#}
+{% macro _unique_key(macro) -%}
+    {%- if not execute -%}
+        {{ return([]) }}
+    {%- endif -%}
+    {%- set of_commands = trueup._names(trueup._key_of_commands(macro)) -%}
+    {%- set unique_key = trueup._names(config.get('unique_key')) or of_commands -%}
+    {%- set subject = 'Config `unique_key` of ' ~ model.name -%}
+    {%- if not unique_key -%}
+        {%- do trueup._refuse(
+            '`trueup.' ~ macro ~ '` in ' ~ model.name ~ ': config `unique_key`',
+            'a non-empty list of key columns', 'nothing',
+            'Set it once for the folder of the collection: `+unique_key: [...]` in dbt_project.yml.'
+        ) -%}
+    {%- endif -%}
+    {%- do trueup._require_list(subject, unique_key) -%}
+    {%- if of_commands and of_commands != unique_key -%}
+        {%- do trueup._refuse(
+            subject, 'the key of the commands: ' ~ (of_commands | join(', ')),
+            unique_key | join(', '),
+            'Set it once, for the folder of the collection, and leave out the argument `keys`.'
+        ) -%}
+    {%- endif -%}
+    {{ return(unique_key) }}
+{%- endmacro %}
+
+
+{#- The config `unique_key` of the collection's commands, none where there is no such model. -#}
+{% macro _key_of_commands(role) -%}
+    {%- set collection = model.name if role == 'collection' else trueup._collection_of(role) -%}
+    {%- set name = 'model.' ~ model.package_name ~ '.' ~ collection ~ '_commands' -%}
+    {{ return(graph.nodes.get(name, {}).get('config', {}).get('unique_key')) }}
+{%- endmacro %}
+
+
+{#- One name as a list, a list as it is, nothing as an empty list. -#}
+{% macro _names(given) -%}
+    {{ return([given] if given is string and given else given or []) }}
+{%- endmacro %}

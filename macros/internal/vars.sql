@@ -1,0 +1,19 @@
+{#-
+    The value of a var of trueup, checked: the tick of `trueup_until`, the plan of
+    `trueup_approve`, or the switch of another.
+-#}
+{% macro _var(name) -%}
+    {%- set value = var(name, none if name in ['trueup_until', 'trueup_approve'] else false) -%}
+    {%- if name == 'trueup_until' -%}
+        {%- if value is not none and not trueup._is_bigint(value) -%}
+            {%- do trueup._refuse('Var `' ~ name ~ '`', 'an integer, or null for no cap', value) -%}
+        {%- endif -%}
+    {%- elif name == 'trueup_approve' -%}
+        {%- if value is not none and value is not string -%}
+            {%- do trueup._refuse('Var `' ~ name ~ '`', 'the plan of a staged batch, such as plan-0123456789abcdef', value) -%}
+        {%- endif -%}
+    {%- elif value is not boolean -%}
+        {%- do trueup._refuse('Var `' ~ name ~ '`', 'true or false', value) -%}
+    {%- endif -%}
+    {{ return(value) }}
+{%- endmacro %}

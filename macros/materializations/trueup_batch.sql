@@ -1,0 +1,91 @@
+{#-
+    Catch up, mint, write: steps 1 to 3 of a run. Replaces the staged batch; the select is the
+    model's own (`trueup.batch`). If there is nothing to settle and nothing to write, nothing is staged,
+    and the plan that a run with `trueup_read_only` has left is removed. Any other batch that is staged
+    stays: another run may be about to append it.
+-#}
+{% materialization trueup_batch, adapter='spark' %}
+    {%- set collection = trueup._collection_of('batch') -%}
+    {%- set options = trueup._options(collection) -%}
+    {%- set is_by_select = trueup._is_by_select(collection) -%}
+    {%- set target_relation = this.incorporate(type='table') -%}
+    {%- set is_rebase = should_full_refresh() and trueup._var('trueup_rebase') -%}
+    {%- if is_rebase -%}
+        {%- do trueup._require_whole_rebase(collection) -%}
+        {#- The corrections of a collection by a select have begun it, for the batch is theirs. -#}
+        {%- set is_rebase = not is_by_select -%}
+    {%- endif -%}
+    {%- set corrections = trueup._corrections_of(collection, options) if not is_rebase else none -%}
+    {#- Bad settings are refused before anything is touched. -#}
+    {%- do trueup._require_not_deferred(
+        collection,
+        [trueup._source_role(collection)] + (['corrections'] if corrections else [])
+    ) -%}
+    {%- do trueup._file_format() -%}
+    {%- do trueup._given_properties() -%}
+    {%- do trueup._var('trueup_until') -%}
+    {%- do trueup._var('trueup_read_only') -%}
+    {%- do trueup._var('trueup_approve') -%}
+
+    {{ run_hooks(pre_hooks) }}
+
+    {%- if corrections -%}
+        {%- do trueup._require_made(collection, corrections, by='corrections') -%}
+    {%- endif -%}
+    {%- set comparison = trueup.get_comparison(corrections) if corrections else none -%}
+    {%- set shard = trueup.prepare_shard(collection, 'batch', options, corrections, is_rebase) -%}
+    {%- set frontier = shard.frontier -%}
+    {%- if corrections and not is_by_select -%}
+        {%- do trueup.settle_what_was_compared(frontier, comparison) -%}
+    {%- endif -%}
+
+    {%- set note = trueup.get_log_note(collection, shard, options) -%}
+    {%- set leftover = frontier.leftover_batch_id -%}
+    {%- if leftover is not none and trueup.is_approved(shard.batch, leftover) -%}
+        {%- do trueup._no_op('batch ' ~ leftover ~ ' was staged before, and is approved') -%}
+    {%- elif trueup._has_nothing_to_write(frontier) -%}
+        {#- What is left may be a plan to look at, or of the history that a rebase has dropped. -#}
+        {%- if leftover is not none and (frontier.is_leftover_read_only or is_rebase) -%}
+            {%- do run_query(trueup.unstage_sql(target_relation, leftover)) -%}
+        {%- endif -%}
+        {%- do trueup._no_op(trueup._idle_message(frontier, note)) -%}
+    {%- else -%}
+        {%- do run_query(trueup.declare_frontier_sql(collection, frontier)) -%}
+        {%- set select = compiled_code -%}
+        {%- set leaves_open = frontier.open_upper > frontier.upper -%}
+        {%- set cannot_fold = leaves_open and trueup._folds_by_udaf(options)
+            and not trueup._has_aggregate('trueup_provisional') -%}
+        {%- if trueup._folds_by_udaf(options) and (cannot_fold or not leaves_open) -%}
+            {#- There is nothing to fold in Python, or no Python. -#}
+            {%- do options.update({'fold': 'native'}) -%}
+            {%- set identity = shard.unique_key + ['_error_key'] -%}
+            {%- set select = trueup.select_batch(collection, identity, options) -%}
+        {%- endif -%}
+        {%- do trueup.create_batch_views(collection, shard, corrections, options) -%}
+        {%- call statement('main') -%}
+            {{ trueup.create_table_sql(target_relation, select, replace=true) }}
+        {%- endcall -%}
+        {%- do trueup.drop_kept_steps(shard.extras) -%}
+        {%- if frontier.upper == frontier.lower
+                and trueup.get_staged_count(target_relation) == 0 -%}
+            {%- do run_query(trueup.unstage_sql(target_relation, invocation_id)) -%}
+            {%- do trueup._report(trueup._idle_message(frontier, note)) -%}
+        {%- elif is_by_select and trueup.get_comparison(corrections) != comparison -%}
+            {#- The upper is of one comparison, the corrections may be of the other. -#}
+            {%- do run_query(trueup.unstage_sql(target_relation, invocation_id)) -%}
+            {%- do trueup._report('skipped: another run compared at the same moment') -%}
+        {%- else -%}
+            {%- do trueup._report(
+                'batch ' ~ frontier.seq ~ ' [' ~ frontier.lower ~ ', ' ~ frontier.upper ~ ')'
+                ~ ('; folded natively: the session has no Python aggregates' if cannot_fold else '')
+                ~ ('; ' ~ note if note)
+            ) -%}
+        {%- endif -%}
+    {%- endif -%}
+
+    {%- do trueup._finish(target_relation) -%}
+
+    {{ run_hooks(post_hooks) }}
+
+    {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}

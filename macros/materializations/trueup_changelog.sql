@@ -1,0 +1,60 @@
+{#-
+    Append: step 4 of a run. Appends the staged batch if the changelog still ends where the batch
+    begins; a batch that is there already is left alone, another one in its place is an error.
+-#}
+{% materialization trueup_changelog, adapter='spark' %}
+    {%- set collection = trueup._collection_of('changelog') -%}
+    {%- set options = trueup._options(collection) -%}
+    {%- set target_relation = this.incorporate(type='table') -%}
+    {%- set batch = trueup._sibling(collection, 'batch') -%}
+    {%- do trueup._require_not_deferred(collection, ['batch']) -%}
+    {%- if should_full_refresh() -%}
+        {%- do trueup._require_rebase(collection) -%}
+    {%- endif -%}
+
+    {{ run_hooks(pre_hooks) }}
+
+    {%- for relation in [batch, target_relation] -%}
+        {%- do trueup._require_made(collection, relation, by='batch') -%}
+    {%- endfor -%}
+    {%- set staged = trueup.get_staged_batch(target_relation, batch) -%}
+    {%- if staged.seq is none or staged.is_appended -%}
+        {%- do trueup._no_op('nothing to append') -%}
+    {%- elif trueup._var('trueup_read_only') -%}
+        {%- do trueup._no_op('read only: batch ' ~ staged.seq ~ ' is staged, not appended') -%}
+    {%- elif trueup._is_of_another_run(collection, batch, staged) -%}
+        {%- do trueup._leave_to_another_run(staged, options) -%}
+    {%- elif staged.mismatch and options.on_conflict == 'skip' -%}
+        {%- do trueup._no_op('skipped: ' ~ staged.mismatch) -%}
+    {%- elif staged.mismatch -%}
+        {%- do trueup.discard_lost_batch(batch, staged) -%}
+        {%- do exceptions.raise_compiler_error(staged.mismatch) -%}
+    {%- else -%}
+        {%- do trueup.require_few_retractions(collection, batch, staged, options) -%}
+        {%- set same_columns = trueup._same_columns_expr(
+            batch, target_relation, trueup._update_columns(), trueup._update_columns()
+        ) -%}
+        {%- set checked_batch = trueup.select_checked_batch(
+            compiled_code ~ '\nwhere ' ~ same_columns, staged, target_relation,
+            trueup._unique_key('changelog'), trueup.get_shard_columns(target_relation)
+        ) -%}
+        {%- call statement('main') -%}
+            {#- What becomes of a lost race is said below, once its batch is thrown away. -#}
+            {{ trueup.append_batch_sql(target_relation, checked_batch, on_conflict='skip') }}
+        {%- endcall -%}
+        {%- if not trueup.is_appended(target_relation, staged.batch_id) -%}
+            {%- do trueup._report_lost(batch, staged, options) -%}
+        {%- else -%}
+            {%- do trueup._report(
+                'batch ' ~ staged.seq ~ ': ' ~ staged.updates_staged ~ ' updates, upper '
+                ~ staged.upper
+            ) -%}
+        {%- endif -%}
+    {%- endif -%}
+
+    {%- do trueup._finish(target_relation) -%}
+
+    {{ run_hooks(post_hooks) }}
+
+    {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}

@@ -1,0 +1,59 @@
+{#-
+    The ticks of a collection by a select. What the select says now is written at the last tick
+    before the upper: the least upper of the collections in the option `of`, read before the select,
+    or else the start of the run in milliseconds.
+
+    The corrections are compared at one time and taken in by the batch at another, maybe in another
+    run. So the table of the corrections keeps the upper that they belong to.
+-#}
+
+{#- How far the batch goes: the comparison of `corrections`, or with none the one to be made. -#}
+{% macro select_upper_expr(corrections, options) -%}
+    {{ return(
+        trueup.compared_upper_expr(corrections) if corrections
+        else trueup.desired_upper_expr(options)
+    ) }}
+{%- endmacro %}
+
+
+{#- How far a comparison that is made now goes, as an SQL expression. -#}
+{% macro desired_upper_expr(options) -%}
+    {%- if not options.of -%}
+        {{ return(trueup._milliseconds(run_started_at)) }}
+    {%- endif -%}
+    {%- set uppers = [] -%}
+    {%- for collection in options.of -%}
+        {%- set state = trueup.get_input_state(collection) -%}
+        {%- do trueup._require_made(collection, state, by='state') -%}
+        {%- do uppers.append(
+            'select coalesce(max(_upper), 0) as upper from ' ~ state ~ " where _kind = 'progress'"
+        ) -%}
+    {%- endfor -%}
+(select min(upper) from ({{ uppers | join(' union all ') }}))
+{%- endmacro %}
+
+
+{#- How far the comparison goes that the corrections were made by; null where it is void. -#}
+{% macro compared_upper_expr(corrections) -%}
+    {%- set found = trueup.get_comparison(corrections) -%}
+    {%- if 'trueup.upper' not in found -%}
+        {{ return('cast(null as bigint)') }}
+    {%- endif -%}
+case
+            when coalesce(last_batch_id, '') = {{ trueup._literal(found['trueup.after_batch_id']) }}
+                then try_cast({{ trueup._literal(found['trueup.upper']) }} as bigint)
+        end
+{%- endmacro %}
+
+
+{#-
+    Where a comparison writes: `frontier.tick`. With no tick since the last batch it writes into the
+    open one, and settles nothing.
+-#}
+{% macro set_tick(frontier, options) -%}
+    {%- if options.refresh is not none -%}
+        {%- do trueup.apply_schedule(frontier, trueup.get_schedule(options.refresh)) -%}
+    {%- elif frontier.upper > frontier.lower -%}
+        {%- do frontier.update({'tick': frontier.upper - 1}) -%}
+    {%- endif -%}
+{%- endmacro %}

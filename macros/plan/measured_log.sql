@@ -1,0 +1,155 @@
+{#-
+    The select behind `get_frontier`: what the log holds for the next batch, and where that ends, in one
+    row. `progress` is what `get_progress` returns. `settled` says, as an SQL expression, how far the last
+    batch goes in each partition of a log without ticks; none for a log that has them.
+-#}
+{% macro measured_log_sql(commands, progress, settled, options, input_upper=none) -%}
+    {#- What a select says cannot be capped; the collections that it reads are. -#}
+    {%- set until = trueup._var('trueup_until') if commands is not none else none -%}
+    {%- set until = 'null' if until is none else until -%}
+    {%- set input_upper = input_upper or 'log_upper' -%}
+    {%- if options.input_upper -%}
+        {%- set input_upper = trueup._tick_expr(
+            '(' ~ options.input_upper ~ ')', 'Option `input_upper`'
+        ) -%}
+    {%- endif -%}
+    {%- set open_upper = 'greatest(upper, read_upper)' if options.eager else 'upper' -%}
+    {%- if options.max_commands_per_batch -%}
+        {%- set open_upper = 'coalesce(cut_upper, ' ~ open_upper ~ ')' -%}
+    {%- endif -%}
+    {%- set settled_before = trueup._number_or_null(progress.settled_before) -%}
+    {%- set has_no_lower = progress.last_seq == 0 and options.as_of is none and settled is none -%}
+    {#- Rule: without `as_of` a collection begins at the smallest tick of its log, or at 0. -#}
+    {%- set bound = trueup._least_tick_expr() if has_no_lower and commands is not none
+        else 'cast(' ~ progress.lower ~ ' as bigint)' -%}
+with
+
+{{ trueup.measure_log(commands, progress, bound) }},
+
+{% if settled -%}
+{{ trueup.collect_partitions(commands, progress.lower, settled) }},
+
+{% endif -%}
+capped as (
+
+    select
+        {% if has_no_lower and commands is none -%}
+        -- What a select says of inputs that end below 0 is written at their last tick, too.
+        * except (lower),
+        coalesce({{ input_upper }}, 0) as upper,
+        case when upper < 0 then upper - 1 else 0 end as lower,
+        {%- else -%}
+        *,
+        greatest(lower, least(coalesce({{ input_upper }}, lower), {{ until }})) as upper,
+        {%- endif %}
+        least(log_upper, {{ until }}) as read_upper
+    from log
+    {%- if settled %}
+    cross join reclocked
+    {%- endif %}
+
+)
+{%- if options.max_commands_per_batch %},
+
+{{ trueup.cut_at_a_tick(commands, bound, options.max_commands_per_batch) }}
+{%- endif %}
+
+select
+    lower,
+    last_tick,
+    {% if options.max_commands_per_batch -%}
+    coalesce(cut_upper, upper) as upper,
+    coalesce(cut_count, commands_ahead) as commands_ahead,
+    {%- else -%}
+    upper,
+    commands_ahead,
+    {%- endif %}
+    {{ open_upper }} as open_upper,
+    null_ticks,
+    commands_settled,
+    {% if progress.last_seq == 0 -%}
+    0 as late_dropped,
+    {%- else -%}
+    case
+        when commands_settled >= {{ settled_before }} then commands_settled - {{ settled_before }}
+    end as late_dropped,
+    {%- endif %}
+    coalesce(next_truncate < {{ open_upper }}, false) as has_truncates,
+    coalesce(first_truncate < lower, false) as has_settled_truncates
+    {{- ',\n    partitions' if settled }}
+from capped
+{%- if options.max_commands_per_batch %}
+cross join cut
+{%- endif %}
+{%- endmacro %}
+
+
+{#-
+    The CTE `log`, of one row: how far the commands go, and what is special about them. `bound` is the
+    lower of the batch, or, where the log says what it is, the least tick there can be.
+-#}
+{% macro measure_log(commands, progress, bound) -%}
+    {%- set begins_with_log = bound == trueup._least_tick_expr() -%}
+log as (
+
+    select
+        {{ 'least(0, min(_ts))' if begins_with_log else bound }} as lower,
+        {{ trueup._literal_or_null(progress.last_batch_id) }} as last_batch_id,
+        {% if commands is none -%}
+        cast(null as bigint) as last_tick,
+        cast(null as bigint) as log_upper,
+        0 as commands_settled,
+        0 as commands_ahead,
+        0 as null_ticks,
+        cast(null as bigint) as next_truncate,
+        cast(null as bigint) as first_truncate
+        {%- else -%}
+        max(_ts) as last_tick,
+        -- Null past the greatest bigint: `get_frontier` refuses that tick.
+        try_add(max(_ts), 1) as log_upper,
+        -- Not by count_if nor filter: Spark fails on a bound beyond the type that the tick had in
+        -- the log, such as an int, where it hands such a condition down to the scan.
+        count(case when _ts < {{ bound }} then 1 end) as commands_settled,
+        count(case when _ts >= {{ bound }} then 1 end) as commands_ahead,
+        count(case when _ts is null then 1 end) as null_ticks,
+        min(case when _op = 'truncate' and _ts >= {{ bound }} then _ts end) as next_truncate,
+        min(case when _op = 'truncate' then _ts end) as first_truncate
+    from {{ commands }}
+        {%- endif %}
+
+)
+{%- endmacro %}
+
+
+{#-
+    CTEs that cut the batch at a tick: `cut_upper` takes as many ticks as hold at most
+    `max_commands` commands, at least one, and `cut_count` is how many these hold; null where all of
+    them fit.
+-#}
+{% macro cut_at_a_tick(commands, lower, max_commands) -%}
+ticks as (
+
+    select
+        _ts,
+        sum(count(*)) over (order by _ts) as command_count
+    from {{ commands }}
+    where _ts >= {{ lower }} and _ts < (select upper from capped)
+    group by _ts
+
+),
+
+cut as (
+
+    select
+        {% for name, column in [('cut_upper', '_ts'), ('cut_count', 'command_count')] -%}
+        case
+            when max(command_count) > {{ max_commands }} then coalesce(
+                max({{ column }}) filter (where command_count <= {{ max_commands }}),
+                min({{ column }})
+            ){{ ' + 1' if name == 'cut_upper' }}
+        end as {{ name }}{{ ',' if not loop.last }}
+        {% endfor -%}
+    from ticks
+
+)
+{%- endmacro %}

@@ -1,0 +1,50 @@
+{#- The least refresh at or after a tick; none for none. Never beyond the `greatest` tick. -#}
+{% macro round_up(schedule, tick, greatest=9223372036854775807) -%}
+    {%- set points = schedule.at | select('>=', tick) | list -%}
+    {%- for each in schedule.every -%}
+        {%- set since = (tick - each.aligned_to) % each.interval -%}
+        {%- set point = tick if since == 0 else tick - since + each.interval -%}
+        {%- do points.append(point if point < greatest else greatest) -%}
+    {%- endfor -%}
+    {{ return((points | min) if points else none) }}
+{%- endmacro %}
+
+
+{#- The greatest refresh before a tick; none when there is none; of `every` never below 0. -#}
+{% macro round_down_m1(schedule, tick) -%}
+    {%- set points = schedule.at | select('<', tick) | list -%}
+    {%- for each in schedule.every -%}
+        {%- set point = tick - 1 - (tick - 1 - each.aligned_to) % each.interval -%}
+        {%- do points.append(point if point > 0 else 0) -%}
+    {%- endfor -%}
+    {{ return((points | max) if points else none) }}
+{%- endmacro %}
+
+
+{#- The last refresh there will ever be; none where there is always another one. -#}
+{% macro last_refresh(schedule) -%}
+    {{ return(none if schedule.every else schedule.at | max) }}
+{%- endmacro %}
+
+
+{#-
+    Moves the upper and the tick of a frontier to the schedule: what is compared now is written at
+    the last refresh before `upper`, and nothing changes until the next one. Where no refresh has
+    come since the lower nothing is due, and `reason` says until when. After the last refresh the
+    collection is final.
+-#}
+{% macro apply_schedule(frontier, schedule) -%}
+    {%- set tick = trueup.round_down_m1(schedule, frontier.upper) -%}
+    {%- set next = trueup.round_up(schedule, frontier.upper) -%}
+    {#- Rounded down to 0 it may be none of the schedule. -#}
+    {%- set is_one = tick is not none and trueup.round_up(schedule, tick) == tick -%}
+    {%- if not is_one or tick < frontier.lower or tick >= frontier.upper -%}
+        {%- do frontier.update({
+            'upper': frontier.lower,
+            'reason': 'final since ' ~ trueup.last_refresh(schedule) if next is none
+                else 'the next refresh is at ' ~ next,
+        }) -%}
+    {%- else -%}
+        {%- do frontier.update({'tick': tick, 'upper': tick + 1 if next is none else next}) -%}
+    {%- endif -%}
+{%- endmacro %}

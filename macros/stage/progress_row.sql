@@ -1,0 +1,165 @@
+{#-
+    The CTE `progress`: the one progress row of the batch, with its statistics. It checks that the
+    state which the priors came from is exactly the one that the batch was minted on.
+-#}
+{% macro summarize_batch(frontier, state, identity, options, changelog=none) -%}
+transitions as (
+
+    select
+        *,
+        not (_value <=> _prior) as _is_change,
+        _value is not null and _value._error is null as _is_row,
+        _value._error is not null as _is_error,
+        _prior is not null and _prior._error is null as _was_row,
+        _prior._error is not null as _was_error,
+        case
+            when _is_tie then {{ trueup._sample_expr(identity) }}
+        end as _tie
+    from steps_taken
+    {%- if options.eager %}
+    -- What is still open is counted when it is settled.
+    where _step = 1 or _ts < {{ frontier }}.upper
+    {%- endif %}
+
+),
+
+counts as (
+
+    select
+        coalesce(sum(_command_count), 0) as messages_received,
+        count_if(_step = 1 and _is_change) as corrections,
+        count_if(_is_tie) as ties,
+        array_compact(array_distinct(array(min(_tie), max(_tie)))) as tie_samples,
+        count(_previous_order) as order_pairs,
+        count_if(_order < _previous_order) as order_inversions,
+        count_if(_is_row and not _was_row) as inserts,
+        count_if(_is_row and _was_row and _is_change) as updates,
+        count_if(_was_row and not _is_row) as deletes,
+        count_if(_was_row and _is_change) as retractions,
+        count_if(_is_error and _is_change) as error_inserts,
+        count_if(_was_error and _is_change) as error_retractions,
+        {% if options.errors == 'fail' -%}
+        min(
+            case
+                when _is_error and _is_change then {{ trueup._sample_expr(identity) }}
+            end
+        ) as error_sample,
+        collect_set(
+            case when _is_error and _is_change then {{ trueup.error_kind_expr() }} end
+        ) as error_kinds,
+        {% endif -%}
+        any_value(_value) filter (where false) as _value
+    from transitions
+
+),
+
+{% if options.eager -%}
+staged_updates as (
+
+    select count(*) as updates_staged, coalesce(sum(_diff), 0) as records_staged from updates
+
+),
+
+-- Rule: a batch that settles no tick settles no offset, whatever it writes of open ones.
+last_partitions as (
+
+    select any_value(transform(_statistics.partitions, _each -> named_struct(
+        '_partition', _each._partition,
+        'first_offset', cast(null as bigint),
+        'next_offset', _each.next_offset
+    ))) as partitions
+    from {{ changelog }}
+    where _kind = 'progress' and _seq = {{ frontier }}.seq - 1
+
+),
+
+{% endif -%}
+applied as (
+
+    select max(_seq) as _seq from {{ state }} where _kind = 'progress'
+
+),
+
+progress as (
+
+    select
+        {% for name in identity[:-1] -%}
+        null as {{ trueup._quote(name) }},
+        {% endfor -%}
+        counts._value,
+        cast(null as string) as _error_key,
+        cast(null as bigint) as _ts,
+        cast(null as int) as _diff,
+        cast(null as string) as _cause,
+        case
+            when not applied._seq <=> {{ frontier }}.seq - 1 then raise_error(concat(
+                'state moved: batch ', {{ frontier }}.seq, ' was minted on a state at batch ',
+                {{ frontier }}.seq - 1, ', which is now at ',
+                coalesce(cast(applied._seq as string), 'none'),
+                '; nothing is staged, run again'
+            ))
+            {%- if options.ties == 'fail' %}
+            when ties > 0 then raise_error(concat(
+                'ties: ', ties, ' times commands of one key and tick have an equal order and'
+                ' another content, such as ', array_join(tie_samples, ', '),
+                '; nothing is staged: make `sequence_by` unique, or set the option `ties`'
+            ))
+            {%- endif %}
+            {%- if options.errors == 'fail' %}
+            when error_inserts > 0 then raise_error(concat(
+                'errors: ', error_inserts, ' commands of the batch are errors (',
+                array_join(sort_array(error_kinds), ', '), '), such as ', error_sample,
+                '; nothing is staged: mend the log, or set the option `errors` to keep'
+            ))
+            {%- endif %}
+            else 'progress'
+        end as _kind,
+        named_struct(
+            'messages_received', messages_received,
+            'commands_settled', {{ frontier }}.commands_settled + messages_received,
+            'updates_staged',
+            {{ 'updates_staged' if options.eager else
+                'retractions + inserts + updates + error_inserts + error_retractions' }},
+            'inserts', inserts,
+            'updates', updates,
+            'deletes', deletes,
+            'retractions', retractions,
+            'error_inserts', error_inserts,
+            'error_retractions', error_retractions,
+            'late_dropped', {{ frontier }}.late_dropped,
+            'ties', ties,
+            'tie_samples', tie_samples,
+            'order_pairs', order_pairs,
+            'order_inversions', order_inversions,
+            'corrections', corrections,
+            'records_indexed',
+            {{ frontier }}.records_indexed + {{ 'records_staged' if options.eager else
+                'inserts - deletes + error_inserts - error_retractions' }},
+            'open_upper', {{ frontier }}.open_upper,
+            'since', {{ frontier }}.since,
+            'definition', {{ frontier }}.definition,
+            'partitions', {% if options.eager -%}
+            if({{ frontier }}.upper > {{ frontier }}.lower, {{ frontier }}.partitions,
+                last_partitions.partitions)
+            {%- else -%}
+            {{ frontier }}.partitions
+            {%- endif %},
+            'read_only', {{ trueup._var('trueup_read_only') | lower }},
+            'minted_at', {{ frontier }}.minted_at,
+            'committed_at', cast(null as timestamp)
+        ) as _statistics
+    from counts
+    cross join applied
+    {%- if options.eager %}
+    cross join staged_updates
+    cross join last_partitions
+    {%- endif %}
+
+)
+{%- endmacro %}
+
+
+{#- A key and its tick for a message: at most 200 characters, however long the key is. -#}
+{% macro _sample_expr(identity) -%}
+    {{ return('left(to_json(struct(' ~ trueup._column_list(identity) ~ ', _ts)), 200)') }}
+{%- endmacro %}

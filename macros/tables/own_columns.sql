@@ -1,0 +1,51 @@
+{#-
+    Names that are ours: the columns of the commands and the shard and, below, those that stand
+    beside a user's column on the way from one to the other. A user's column may not begin with one
+    of them.
+-#}
+{% macro _own_columns() -%}
+    {{ return([
+        '_ts', '_order', '_op', '_error', '_error_key', '_diff', '_cause', '_kind',
+        '_seq', '_lower', '_upper', '_batch_id', '_statistics', '_certificate', '_digest', '_purged',
+        '_unchanged', '_unchanged_value', '_old_key', '_partition', '_offset',
+        '_value', '_hash', '_step', '_command', '_prior', '_is_', '_was_', '_last', '_applied',
+        '_segment', '_known', '_widening', '_missing', '_carrier', '_net_', '_first', '_positions',
+        '_next_', '_previous', '_tie', '_persisted', '_desired', '_after_batch_id', '_match',
+    ]) }}
+{%- endmacro %}
+
+
+{#- What an update of the changelog has beside its content (key, values, error, error key). -#}
+{% macro _update_columns() -%}
+    {{ return([
+        '_ts', '_diff', '_cause', '_kind', '_seq', '_lower', '_upper', '_batch_id', '_statistics',
+        '_certificate'
+    ]) }}
+{%- endmacro %}
+
+
+{#- What a row of the state has beside its content. -#}
+{% macro _state_columns() -%}
+    {{ return(['_ts', '_kind', '_seq', '_upper']) }}
+{%- endmacro %}
+
+
+{#- Of the columns of the commands those that only some logs have, by name. -#}
+{% macro _extras(columns) -%}
+    {%- set extras = [
+        '_unchanged', '_unchanged_value', '_old_key', '_partition', '_offset'
+    ] -%}
+    {{ return(columns | map(attribute='name') | select('in', extras) | list) }}
+{%- endmacro %}
+
+
+{#- Of the columns of the shard or of the commands those that are the user's. -#}
+{% macro _user_columns(columns) -%}
+    {{ return(columns | rejectattr('name', 'in', trueup._own_columns()) | list) }}
+{%- endmacro %}
+
+
+{#- The names of the columns that are not part of the key. -#}
+{% macro _value_names(columns, unique_key) -%}
+    {{ return(columns | map(attribute='name') | reject('in', unique_key) | list) }}
+{%- endmacro %}

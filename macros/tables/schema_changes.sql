@@ -1,0 +1,55 @@
+{#-
+    How the columns of the commands differ from those of a table. A dict of lists:
+
+    `added`       columns that the table does not have
+    `dropped`     columns of the table that the commands do not have: null from now on
+    `widened`     columns of a type that holds all values of the table's, and more
+    `changed`     columns of any other type
+
+    Each has `name` and `type`; widened and changed ones have `old_type`, that of the table, too.
+-#}
+{% macro find_schema_changes(columns, table_columns) -%}
+    {%- set there = {} -%}
+    {%- for column in table_columns -%}
+        {%- do there.update({column.name | lower: column}) -%}
+    {%- endfor -%}
+    {%- set here = columns | map(attribute='name') | map('lower') | list -%}
+    {%- set changes = {'added': [], 'dropped': [], 'widened': [], 'changed': []} -%}
+    {%- for column in columns -%}
+        {%- set old = there.get(column.name | lower) -%}
+        {%- if old is none -%}
+            {%- do changes.added.append(column) -%}
+        {%- elif trueup._stored_type(column.type) != trueup._stored_type(old.type) -%}
+            {%- set list = 'widened' if trueup._is_wider(column.type, old.type) else 'changed' -%}
+            {%- do changes[list].append(
+                {'name': old.name, 'type': column.type, 'old_type': old.type}
+            ) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- for column in table_columns if column.name | lower not in here -%}
+        {%- do changes.dropped.append(column) -%}
+    {%- endfor -%}
+    {{ return(changes) }}
+{%- endmacro %}
+
+
+{#- A type as the table stores it: Iceberg has no integer smaller than int. -#}
+{% macro _stored_type(type) -%}
+    {{ return(modules.re.sub('\\b(tinyint|smallint)\\b', 'int', type)) }}
+{%- endmacro %}
+
+
+{#- Whether a type holds all values of an older one, exactly. -#}
+{% macro _is_wider(type, old_type) -%}
+    {%- set pairs = [('bigint', 'int'), ('double', 'float'), ('timestamp', 'date')] -%}
+    {%- if (type, trueup._stored_type(old_type)) in pairs -%}
+        {{ return(true) }}
+    {%- endif -%}
+    {%- set decimal = '^decimal\\((\\d+),(\\d+)\\)$' -%}
+    {%- set new = modules.re.match(decimal, type) -%}
+    {%- set old = modules.re.match(decimal, old_type) -%}
+    {{ return(
+        new is not none and old is not none
+        and new.group(2) == old.group(2) and new.group(1) | int > old.group(1) | int
+    ) }}
+{%- endmacro %}

@@ -1,0 +1,59 @@
+{#- The type of `_statistics`. -#}
+{% macro _statistics_type() -%}
+    {%- set fields = [] -%}
+    {%- for field in trueup._statistics_fields() -%}
+        {%- do fields.append(field.name ~ ': ' ~ field.type) -%}
+    {%- endfor -%}
+    {{ return('struct<' ~ (fields | join(', ')) ~ '>') }}
+{%- endmacro %}
+
+
+{#- The fields of `_statistics`: counts of rows as bigint, times in UTC. -#}
+{% macro _statistics_fields() -%}
+    {%- set types = {
+        'tie_samples': 'array<string>', 'definition': 'string',
+        'partitions': trueup._partitions_type(), 'read_only': 'boolean',
+        'minted_at': 'timestamp', 'committed_at': 'timestamp', 'seal': trueup._seal_type(),
+    } -%}
+    {%- set fields = [] -%}
+    {%- for name in [
+        'messages_received', 'commands_settled', 'updates_staged', 'inserts', 'updates', 'deletes',
+        'retractions', 'error_inserts', 'error_retractions', 'late_dropped', 'ties', 'tie_samples',
+        'order_pairs', 'order_inversions', 'corrections', 'records_indexed', 'open_upper', 'since',
+        'definition', 'partitions', 'read_only', 'minted_at', 'committed_at', 'seal',
+    ] -%}
+        {%- do fields.append({'name': name, 'type': types.get(name, 'bigint')}) -%}
+    {%- endfor -%}
+    {{ return(fields) }}
+{%- endmacro %}
+
+
+{#-
+    Seals: each progress row certifies itself and the row before it, so that an edit of any of them is
+    found. The field `seal` of `_statistics` holds five hashes:
+
+    `updates`      the updates of the batch: XOR of `update_mark_expr`, which knows tick, sign and cause
+    `certificate`  the certificate of the row
+    `previous`     `own` of the batch before; null for the first batch
+    `own`          all fields of the row that are fixed when the batch is staged, and the three above
+    `committed`    `own`, and the fields that are set later: `since` and `committed_at`
+-#}
+{% macro _seal_type() -%}
+    {{ return(
+        'struct<updates: bigint, certificate: bigint, previous: bigint, own: bigint,'
+        ~ ' committed: bigint>'
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    Certificates: what a collection adds up to, by bucket of keys. They are linear: that of a
+    collection after a batch is the one before plus that of the batch's updates, so a batch costs
+    what its updates cost. A sum of 64-bit hashes would overflow, so each half is summed for itself.
+-#}
+{% macro _certificate_type() -%}
+    {{ return(
+        'array<struct<bucket: int, diff_sum: bigint, len_sum: bigint, checksum_low_sum: bigint,'
+        ~ ' checksum_high_sum: bigint, value_xor: bigint>>'
+    ) }}
+{%- endmacro %}
