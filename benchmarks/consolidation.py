@@ -100,15 +100,15 @@ def by_udaf(spark: SparkSession) -> None:
     """Measure, consolidate by Python, and read every row that is left."""
     trueup = in_model("files_state")
     keys, values = identity()
-    encoded = trueup.encode_updates(keys, values)
-    plan_sql = str(trueup.bucket_plan_sql("changelog", keys, values, MAX_GROUP_BYTES))
+    encoded = trueup._encoded_updates_ctes(keys, values)
+    plan_sql = str(trueup._bucket_sizes_select("changelog", keys, values, MAX_GROUP_BYTES))
     plan = spark.sql(plan_sql).collect()[0].asDict()
-    drain(spark, trueup.consolidate_by_udaf(encoded, keys, values, plan, MAX_GROUP_BYTES))
+    drain(spark, trueup._consolidated_by_udaf_ctes(encoded, keys, values, plan, MAX_GROUP_BYTES))
 
 
 def natively(spark: SparkSession) -> None:
     """Consolidate by GROUP BY, and read every row that is left."""
-    drain(spark, in_model("files_state").consolidate_natively(*identity()))
+    drain(spark, in_model("files_state")._consolidated_natively_ctes(*identity()))
 
 
 def by_window(spark: SparkSession) -> None:
@@ -138,7 +138,7 @@ def drain(spark: SparkSession, consolidated: object) -> None:
     """Run the select of a rehydrated state, and throw its rows away."""
     names = [column["name"] for column in KEYS]
     values = identity()[1]
-    sql = in_model("files_state").rehydrated_state_sql("changelog", names, values, consolidated)
+    sql = in_model("files_state")._rehydrated_state_select("changelog", names, values, consolidated)
     spark.sql(str(sql)).write.format("noop").mode("overwrite").save()
 
 

@@ -114,18 +114,18 @@ def make(spark: SparkSession, size: int) -> list[dict[str, str]]:
     write(spark, TABLES["state"], f"select *, {state} from ({rows})")  # noqa: S608
     described = spark.sql(f"describe query {rows}").collect()
     columns = [{"name": row[0], "type": row[1]} for row in described]
-    digest = TRUEUP.digest_expr(["k"], columns)
+    digest = TRUEUP._digest_expr(["k"], columns)
     certificate = f"""
 with digested as (select 1 as _diff, {digest} as _digest from {TABLES["state"]}),
-entries as ({TRUEUP.certify_rows("digested")}),
-certificate as ({TRUEUP.add_up_certificates("entries")})
+entries as ({TRUEUP._certificate_entries_select("digested")}),
+certificate as ({TRUEUP._summed_certificate_select("entries")})
 select 'progress' as _kind, 1L as _seq, collect_list(struct(*)) as _certificate from certificate"""  # noqa: S608
     write(spark, TABLES["log"], certificate)
     numbers = ("seq", "lower", "upper", "open_upper", "tick", "commands_settled", "late_dropped")
     frontier = Known(dict.fromkeys(numbers, 1))
     frontier.update(records_indexed=0, partitions=None, since=None, last_batch_id="b")
     frontier.update(definition="a", settled_definition="a")
-    spark.sql(str(TRUEUP.declare_frontier_sql(NAME, frontier)))
+    spark.sql(str(TRUEUP._declare_plan_sql(NAME, frontier)))
     for wrong in WRONG:
         changed = f"* except (v1), if(k % {size // wrong} = 0, -1, v1) as v1"
         spark.sql(
@@ -161,7 +161,7 @@ def ways(spark: SparkSession, columns: list[dict[str, str]]) -> dict[str, Callab
         frontier=frontier,
     )
     names = [column["name"] for column in columns[1:]]
-    TRUEUP.create_persisted_view(NAME, shard, names, options)
+    TRUEUP._ensure_persisted_view(NAME, shard, names, options)
     values = ", ".join(names)
     join = f"""
 select *
@@ -178,10 +178,12 @@ where not (d.v <=> p.v)"""  # noqa: S608
         found_before: int = 0,
     ) -> None:
         frontier["definition"] = definition
-        TRUEUP.create_session_view(named("desired_rows"), TRUEUP.select_desired_rows(table, ["k"]))
-        TRUEUP.create_desired_view(NAME, shard, columns, options)
-        doubts = TRUEUP.get_doubts(NAME, shard, columns, options, found_before)
-        TRUEUP.create_views_in_doubt(NAME, ["k"], columns, doubts["buckets"])
+        TRUEUP._ensure_session_view(
+            named("desired_rows"), TRUEUP._desired_rows_select(table, ["k"])
+        )
+        TRUEUP._ensure_desired_view(NAME, shard, columns, options)
+        doubts = TRUEUP._get_mismatched_buckets(NAME, shard, columns, options, found_before)
+        TRUEUP._ensure_mismatched_views(NAME, ["k"], columns, doubts["buckets"])
         run(str(TRUEUP.corrections(NAME)))
 
     def count(expected: int) -> Callable[[str], None]:
@@ -193,7 +195,7 @@ where not (d.v <=> p.v)"""  # noqa: S608
     correct(TABLES["desired"], count(0))
     for wrong in WRONG:
         correct(f"wrong_{wrong}", count(wrong))
-    verify = TRUEUP.differences_sql(TABLES["state"], TABLES["log"], ["k"], columns, 1, 1)
+    verify = TRUEUP._differences_select(TABLES["state"], TABLES["log"], ["k"], columns, 1, 1)
     found: dict[str, Callable[[], None]] = {
         "full outer join": lambda: drain(spark, join),
         "verify the state": lambda: drain(spark, str(verify)),

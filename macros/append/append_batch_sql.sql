@@ -8,8 +8,8 @@
 
     What is said of a conflict is up to the Python module, which reads the mark.
 -#}
-{% macro append_batch_sql(changelog, batch, on_conflict='fail') -%}
-{{ trueup._mark('append', on_conflict) }}
+{% macro _append_batch_sql(changelog, batch, on_conflict='fail') -%}
+{{ trueup._step_marker('append', on_conflict) }}
 merge into {{ changelog }} as shard
 using (
     {{ batch }}
@@ -18,7 +18,7 @@ using (
     and batch._kind = 'progress'
     and shard._seq = batch._seq
 when matched then update set
-    _batch_id = raise_error({{ trueup.upper_mismatch_expr(
+    _batch_id = raise_error({{ trueup._upper_mismatch_expr(
         seq='batch._seq', lower='batch._lower', upper='shard._upper'
     ) }})
 when not matched then insert *
@@ -26,7 +26,7 @@ when not matched then insert *
 
 
 {#- The one line that the loser of a race reads, as an SQL expression. -#}
-{% macro upper_mismatch_expr(seq, lower, upper) -%}
+{% macro _upper_mismatch_expr(seq, lower, upper) -%}
 concat(
         'upper mismatch: batch ', {{ seq }}, ' expected lower ', {{ lower }},
         ', the changelog\'s upper is ', {{ upper }}, '; run again'

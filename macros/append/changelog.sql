@@ -12,7 +12,7 @@ select
         current_timestamp() as committed_at,
         struct(
             _statistics.seal.* except (committed),
-            {{ trueup.committed_seal_expr(
+            {{ trueup._committed_seal_expr(
                 '_statistics.seal.own', '_statistics.since', 'current_timestamp()'
             ) }} as committed
         ) as seal

@@ -2,10 +2,10 @@
     The staged batch as the append reads it, as a select: exactly the batch that its seal describes, or
     it raises. The staged batch is a table, which anybody may edit or replace until it is appended.
 
-    `staged` is what `get_staged_batch` returns, and `columns` are the key and value columns of the
+    `staged` is what `_get_staged_batch` returns, and `columns` are the key and value columns of the
     changelog. The check reads the rows in the same statement that appends them.
 -#}
-{% macro select_checked_batch(batch, staged, changelog, unique_key, columns) -%}
+{% macro _checked_batch_select(batch, staged, changelog, unique_key, columns) -%}
 with
 
 own_batch as (
@@ -18,7 +18,7 @@ own_batch as (
 
 digested as (
 
-    select *, {{ trueup.digest_expr(unique_key, columns) }} as _digest from own_batch
+    select *, {{ trueup._digest_expr(unique_key, columns) }} as _digest from own_batch
 
 ),
 
@@ -34,7 +34,7 @@ found as (
         ) as update_count,
         count(*) as row_count,
         coalesce(
-            bit_xor(case when _kind = 'update' then {{ trueup.update_mark_expr() }} end), 0
+            bit_xor(case when _kind = 'update' then {{ trueup._update_mark_expr() }} end), 0
         ) as updates_mark,
         -- In an aggregate there is one row, even of a changelog that has no batch yet.
         (
@@ -57,9 +57,9 @@ select
             and found.update_count = own_batch._statistics.updates_staged
             and found.row_count = found.update_count + 1
             and found.updates_mark = own_batch._statistics.seal.updates
-            and {{ trueup.certificate_hash_expr() }} = own_batch._statistics.seal.certificate
+            and {{ trueup._certificate_hash_expr() }} = own_batch._statistics.seal.certificate
             and found.last_seal <=> own_batch._statistics.seal.previous
-            and {{ trueup.is_own_seal_expr() }}
+            and {{ trueup._is_own_seal_expr() }}
             then own_batch._kind
         else raise_error(
             'damaged batch: the staged batch {{ staged.seq }} was edited after it was staged;'

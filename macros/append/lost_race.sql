@@ -3,12 +3,12 @@
     stage, or another run has replaced its batch. Such a batch is left to the run that staged it. A run
     of the changelog without the batch appends what is staged.
 -#}
-{% macro _is_of_another_run(collection, batch, staged) -%}
+{% macro _get_is_of_another_run(collection, batch, staged) -%}
     {%- set batch_model = 'model.' ~ model.package_name ~ '.' ~ collection ~ '_batch' -%}
     {{ return(
         batch_model in selected_resources
         and staged.batch_id != invocation_id
-        and not trueup.is_approved(batch, staged.batch_id)
+        and not trueup._get_is_approved(batch, staged.batch_id)
     ) }}
 {%- endmacro %}
 
@@ -17,30 +17,30 @@
     Leaves a batch to the run that staged it. If that was after this run began, it may have replaced the
     batch of this run: that is an error, unless the option `on_conflict` skips it.
 -#}
-{% macro _leave_to_another_run(staged, options) -%}
+{% macro _report_other_run(staged, options) -%}
     {%- set message = 'batch moved: another run staged batch ' ~ staged.seq
         ~ ' after this run began; nothing is appended' -%}
     {%- if not staged.is_from_now -%}
-        {%- do trueup._no_op(
+        {%- do trueup._report_idle(
             'nothing to append: another run staged batch ' ~ staged.seq ~ ', and this one nothing'
         ) -%}
     {%- elif options.on_conflict == 'fail' -%}
         {%- do exceptions.raise_compiler_error(message ~ '; run again') -%}
     {%- else -%}
-        {%- do trueup._no_op('skipped: ' ~ message) -%}
+        {%- do trueup._report_idle('skipped: ' ~ message) -%}
     {%- endif -%}
 {%- endmacro %}
 
 
 {#- Says that another run came first: an error, unless the option `on_conflict` skips it. -#}
-{% macro _report_lost(batch, staged, options) -%}
-    {%- do trueup.discard_lost_batch(batch, staged) -%}
+{% macro _report_lost_race(batch, staged, options) -%}
+    {%- do trueup._ensure_discarded(batch, staged) -%}
     {%- set message = 'upper mismatch: another run came before batch ' ~ staged.seq
         ~ ' was appended; nothing of it is written' -%}
     {%- if options.on_conflict == 'fail' -%}
         {%- do exceptions.raise_compiler_error(message ~ '; run again') -%}
     {%- endif -%}
-    {%- do trueup._report('skipped: ' ~ message) -%}
+    {%- do trueup._report_result('skipped: ' ~ message) -%}
 {%- endmacro %}
 
 
@@ -48,6 +48,6 @@
     Throws away a batch that was lost to another run: nobody can append it any more. `dbt retry`
     repeats the append alone, and then has nothing to append. What another run has staged since stays.
 -#}
-{% macro discard_lost_batch(batch, staged) -%}
-    {%- do run_query(trueup.unstage_sql(batch, staged.batch_id)) -%}
+{% macro _ensure_discarded(batch, staged) -%}
+    {%- do run_query(trueup._unstage_sql(batch, staged.batch_id)) -%}
 {%- endmacro %}

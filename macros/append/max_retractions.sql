@@ -4,35 +4,35 @@
     batch is the plan to look at; the var `trueup_approve` lets it through. A plan is approved, not the
     run that staged it: another run that stages the same plan need not be approved again.
 -#}
-{% macro require_few_retractions(collection, batch, staged, options) -%}
+{% macro _require_few_retractions(collection, batch, staged, options) -%}
     {%- set limit = options.max_retractions -%}
-    {%- if limit is none or trueup.is_approved(batch, staged.batch_id) -%}
+    {%- if limit is none or trueup._get_is_approved(batch, staged.batch_id) -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set taken = run_query(
-        trueup.retractions_sql(batch, trueup._unique_key('changelog') + ['_error_key'])
+        trueup._retractions_select(batch, trueup._unique_key('changelog') + ['_error_key'])
     ).rows[0].dict() -%}
     {%- set allowed = limit * staged.records_indexed if limit is float else limit -%}
     {%- if taken.retractions > allowed -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'Batch ' ~ staged.seq ~ ' of ' ~ collection,
             'one that takes away at most ' ~ limit ~ (' of the rows' if limit is float else ' rows')
             ~ ' (option `max_retractions`)',
             taken.retractions ~ ' of ' ~ staged.records_indexed ~ ' rows, such as ' ~ taken.samples,
             'Nothing is appended; the plan is the table ' ~ batch ~ '. To approve it: dbt run -s '
             ~ collection ~ "_changelog+ --vars '{trueup_approve: "
-            ~ trueup.get_plan(batch, staged.batch_id) ~ "}'"
+            ~ trueup._get_plan_name(batch, staged.batch_id) ~ "}'"
         ) -%}
     {%- endif -%}
 {%- endmacro %}
 
 
 {#- Whether the var `trueup_approve` names what a staged batch does, or the batch itself. -#}
-{% macro is_approved(batch, batch_id) -%}
+{% macro _get_is_approved(batch, batch_id) -%}
     {%- set approved = trueup._var('trueup_approve') -%}
     {{ return(
         approved is not none
-        and (approved == batch_id or approved == trueup.get_plan(batch, batch_id))
+        and (approved == batch_id or approved == trueup._get_plan_name(batch, batch_id))
     ) }}
 {%- endmacro %}
 
@@ -43,7 +43,7 @@
     the net change, whatever run stages it, at whatever tick. None where the batch is not staged any
     more.
 -#}
-{% macro get_plan(batch, batch_id) -%}
+{% macro _get_plan_name(batch, batch_id) -%}
     {%- set query -%}
 select concat('plan-', left(sha2(concat(_seq, ' ', to_json(_certificate)), 256), 16))
 from {{ batch }}
@@ -58,12 +58,12 @@ where _kind = 'progress' and _batch_id = {{ trueup._literal(batch_id) }}
     How many rows and errors that are there are not, once the batch is appended, and the keys of two
     of them: one row. What comes and goes within the batch is none.
 -#}
-{% macro retractions_sql(batch, identity) -%}
+{% macro _retractions_select(batch, identity) -%}
 with
 
 net as (
 
-    select {{ trueup._all_but(trueup._update_columns()) }}, sum(_diff) as _net
+    select {{ trueup._all_but_list(trueup._update_columns()) }}, sum(_diff) as _net
     from {{ batch }}
     where _kind = 'update'
     group by all

@@ -1,16 +1,16 @@
 {#-
     What is staged, against where the changelog ends. A dict: `seq`, `lower`, `upper`, `batch_id`,
-    `updates_staged` of the staged batch (none where nothing is staged), `is_appended`,
+    `updates_staged` of the staged batch (none where nothing is staged), `_get_is_appended`,
     `is_from_now`, whether it was staged since this run began, `records_indexed` before it, and
     `mismatch`, the message of a batch that does not continue the changelog, else none.
 -#}
-{% macro get_staged_batch(changelog, batch) -%}
-    {{ return(run_query(trueup.staged_batch_sql(changelog, batch)).rows[0].dict()) }}
+{% macro _get_staged_batch(changelog, batch) -%}
+    {{ return(run_query(trueup._staged_batch_select(changelog, batch)).rows[0].dict()) }}
 {%- endmacro %}
 
 
-{#- The select behind `get_staged_batch`: one row. -#}
-{% macro staged_batch_sql(changelog, batch) -%}
+{#- The select behind `_get_staged_batch`: one row. -#}
+{% macro _staged_batch_select(changelog, batch) -%}
 with
 
 progress_rows as (
@@ -69,7 +69,7 @@ select
     coalesce(appended.records_indexed, 0) as records_indexed,
     case
         when staged._seq <> coalesce(appended._seq, 0) + 1 or staged._lower <> appended._upper then
-            {{ trueup.upper_mismatch_expr(
+            {{ trueup._upper_mismatch_expr(
                 seq='staged._seq', lower='staged._lower',
                 upper="coalesce(cast(appended._upper as string), 'none')"
             ) }}
@@ -79,7 +79,7 @@ from added_up
 
 
 {#- Whether the changelog has a batch. -#}
-{% macro is_appended(changelog, batch_id) -%}
+{% macro _get_is_appended(changelog, batch_id) -%}
     {%- set query -%}
 select count(*)
 from {{ changelog }}

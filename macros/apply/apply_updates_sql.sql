@@ -7,7 +7,7 @@
     with `key_range` and `key_filter`, of the keys of the updates, only what these let through. The
     progress row is.
 -#}
-{% macro apply_updates_sql(
+{% macro _apply_updates_sql(
     state, changelog, net_updates, unique_key, key_range=none, key_filter=none
 ) -%}
     {%- set identity = unique_key + ['_error_key'] -%}
@@ -19,13 +19,13 @@ raise_error(concat(
         ', which is no longer what the state holds; nothing is applied, run again'
     ))
     {%- endset -%}
-{{ trueup._mark('apply') }}
+{{ trueup._step_marker('apply') }}
 merge into {{ state }} as state
 using (
     {%- if of_net %}
     select
         * except (_diff),
-        {{ trueup._require_looked_at_expr('_diff', of_net) }} as _diff
+        {{ trueup._assert_in_range_expr('_diff', of_net) }} as _diff
     from {{ trueup._subquery(net_updates) }} as net
     {%- else %}
     select *
@@ -35,7 +35,7 @@ using (
         changelog, state, trueup._update_columns(), trueup._state_columns()
     ) }}
 ) as net
-    on {{ trueup._same_key(identity, 'state', 'net') }}
+    on {{ trueup._same_key_expr(identity, 'state', 'net') }}
     and (state._kind = 'progress') = (net._kind = 'progress')
     {%- for condition in of_state %}
     and {{ condition }}
@@ -53,7 +53,7 @@ when not matched and net._diff = 1 then insert *
 
 
 {#- The variable `applied` of the Spark session: the last batch that the state holds. -#}
-{% macro declare_applied_sql(collection, seq) -%}
+{% macro _declare_applied_sql(collection, seq) -%}
 declare or replace variable {{ trueup._session_name(collection, 'applied') }} bigint
 default {{ seq }}
 {%- endmacro %}

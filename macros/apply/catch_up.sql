@@ -1,16 +1,16 @@
 {#-
     Applies what the changelog holds beyond the state: a crash came between append and apply.
-    `position` is what `get_position` returns, or a frontier.
+    `position` is what `_get_position` returns, or a frontier.
 -#}
-{% macro catch_up(collection, changelog, state, unique_key, position) -%}
+{% macro _ensure_caught_up(collection, changelog, state, unique_key, position) -%}
     {%- do trueup._require_changelog_ahead(collection, position) -%}
     {%- if position.applied_seq < position.last_seq -%}
         {#- A run that was killed may have changed the columns of the changelog alone. -#}
-        {%- do trueup.follow_changelog(state, trueup.settle_widenings(changelog)) -%}
-        {%- set net_updates = trueup.get_net_updates(
+        {%- do trueup._ensure_state_columns(state, trueup._ensure_widened(changelog)) -%}
+        {%- set net_updates = trueup._ensure_net_updates(
             collection, changelog, unique_key, position
         ) -%}
-        {%- do run_query(trueup.apply_updates_sql(state, changelog, net_updates, unique_key)) -%}
+        {%- do run_query(trueup._apply_updates_sql(state, changelog, net_updates, unique_key)) -%}
     {%- endif -%}
 {%- endmacro %}
 
@@ -18,12 +18,12 @@
 {#- Raises where the state knows of batches that the changelog does not have. -#}
 {% macro _require_changelog_ahead(collection, position) -%}
     {%- if position.applied_seq is none -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'The state of `' ~ collection ~ '`', 'a table with one progress row', 'none',
             'Rebuild it from the changelog: dbt run --full-refresh -s ' ~ collection ~ '_state.'
         ) -%}
     {%- elif position.applied_seq > position.last_seq -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'The changelog of `' ~ collection ~ '`',
             'at or past batch ' ~ position.applied_seq ~ ', which its state has applied',
             'a changelog that ends with batch ' ~ position.last_seq,

@@ -3,7 +3,7 @@
     bucket of keys; where one is too large, each is cut into chunks whose sums are merged. A chunk
     ends with the update that fills it, and keys are kept together, so that few are in two chunks.
 -#}
-{% macro consolidate_by_udaf(encoded, keys, values, plan, max_bytes) -%}
+{% macro _consolidated_by_udaf_ctes(encoded, keys, values, plan, max_bytes) -%}
 {{ encoded }},
 
 bucketed as (
@@ -93,27 +93,27 @@ consolidated as (
     How the updates are put into buckets of keys: `buckets`, their number, and `is_skewed`, whether
     one of them is larger than a group may be.
 -#}
-{% macro get_bucket_plan(changelog, keys, values, max_bytes) -%}
+{% macro _get_bucket_sizes(changelog, keys, values, max_bytes) -%}
     {%- set row = run_query(
-        trueup.bucket_plan_sql(changelog, keys, values, max_bytes)
+        trueup._bucket_sizes_select(changelog, keys, values, max_bytes)
     ).rows[0] -%}
     {{ return({'buckets': row['buckets'] | int, 'is_skewed': row['is_skewed']}) }}
 {%- endmacro %}
 
 
 {#-
-    The select behind `get_bucket_plan`, of one row. A bucket is half full on average; there are
+    The select behind `_get_bucket_sizes`, of one row. A bucket is half full on average; there are
     some even for few updates, so that they are worked on in parallel. Nothing is encoded for it:
     what an update may take at most will do.
 -#}
-{% macro bucket_plan_sql(changelog, keys, values, max_bytes) -%}
+{% macro _bucket_sizes_select(changelog, keys, values, max_bytes) -%}
 with
 
 measured as (
 
     select
         {{ trueup._slot_expr(keys) }} as slot,
-        {{ trueup.max_row_bytes_expr(keys + values) }} + 32 as bytes
+        {{ trueup._max_row_bytes_expr(keys + values) }} + 32 as bytes
     from {{ changelog }}
     where _kind = 'update'
 

@@ -4,12 +4,12 @@
     rows and errors there are after the last one; and `takes_back`, whether a batch from `applied_seq`
     to before `last_seq` left ticks open, so that the next one took back what it had written for them.
 -#}
-{% macro get_position(changelog, state) -%}
-    {{ return(run_query(trueup.position_sql(changelog, state)).rows[0].dict()) }}
+{% macro _get_position(changelog, state) -%}
+    {{ return(run_query(trueup._position_select(changelog, state)).rows[0].dict()) }}
 {%- endmacro %}
 
 
-{% macro position_sql(changelog, state) -%}
+{% macro _position_select(changelog, state) -%}
 with
 
 progress_rows as (
@@ -61,10 +61,10 @@ from added_up
     model's own, unless they take back what was written before for ticks that were open then.
     Declares the variable `applied`.
 -#}
-{% macro get_net_updates(collection, changelog, unique_key, position, in_sequence=none) -%}
-    {%- do run_query(trueup.declare_applied_sql(collection, position.applied_seq)) -%}
+{% macro _ensure_net_updates(collection, changelog, unique_key, position, in_sequence=none) -%}
+    {%- do run_query(trueup._declare_applied_sql(collection, position.applied_seq)) -%}
     {%- set takes_back = position.takes_back -%}
-    {{ return(in_sequence if in_sequence and not takes_back else trueup.consolidate_tail(
+    {{ return(in_sequence if in_sequence and not takes_back else trueup._net_updates_select(
         changelog=changelog,
         applied=trueup._session_name(collection, 'applied'),
         identity=unique_key + ['_error_key'],

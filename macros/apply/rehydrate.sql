@@ -9,30 +9,30 @@
 -#}
 
 {#- The select of the rehydrated state; with the option `rehydrate: udaf` it asks for sizes. -#}
-{% macro rehydrate_sql(changelog, unique_key) -%}
+{% macro _get_rehydrated_select(changelog, unique_key) -%}
     {%- set options = trueup._options() -%}
-    {%- set columns = trueup.settle_widenings(changelog) -%}
+    {%- set columns = trueup._ensure_widened(changelog) -%}
     {%- set error_key = {'name': '_error_key', 'type': 'string'} -%}
     {%- set keys = columns | selectattr('name', 'in', unique_key) | list + [error_key] -%}
     {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}
     {%- set values = values + [{'name': '_error', 'type': 'string'}] -%}
-    {%- if options.rehydrate == 'udaf' and trueup._has_aggregate('trueup_consolidate') -%}
-        {%- set encoded = trueup.encode_updates(keys, values) -%}
+    {%- if options.rehydrate == 'udaf' and trueup._get_has_aggregate('trueup_consolidate') -%}
+        {%- set encoded = trueup._encoded_updates_ctes(keys, values) -%}
         {%- set max_bytes = options.max_group_bytes -%}
-        {%- set plan = trueup.get_bucket_plan(changelog, keys, values, max_bytes) -%}
-        {%- set consolidated = trueup.consolidate_by_udaf(encoded, keys, values, plan, max_bytes) -%}
+        {%- set plan = trueup._get_bucket_sizes(changelog, keys, values, max_bytes) -%}
+        {%- set consolidated = trueup._consolidated_by_udaf_ctes(encoded, keys, values, plan, max_bytes) -%}
     {%- else -%}
-        {%- set consolidated = trueup.consolidate_natively(keys, values) -%}
+        {%- set consolidated = trueup._consolidated_natively_ctes(keys, values) -%}
     {%- endif -%}
-    {{ return(trueup.rehydrated_state_sql(
+    {{ return(trueup._rehydrated_state_select(
         changelog, unique_key, values, consolidated,
-        takes_back=run_query(trueup.has_taken_back_sql(changelog)).rows[0][0]
+        takes_back=run_query(trueup._has_taken_back_select(changelog)).rows[0][0]
     )) }}
 {%- endmacro %}
 
 
 {#- Whether a batch has ever written updates of open ticks, which others may have taken back. -#}
-{% macro has_taken_back_sql(changelog) -%}
+{% macro _has_taken_back_select(changelog) -%}
 select coalesce(max(_statistics.open_upper > _upper), false)
 from {{ changelog }}
 where _kind = 'progress'
@@ -40,7 +40,7 @@ where _kind = 'progress'
 
 
 {#- The state, of the CTEs `consolidated`: one row for each key with a value or a fault. -#}
-{% macro rehydrated_state_sql(
+{% macro _rehydrated_state_select(
     changelog, unique_key, values, consolidated, takes_back=false
 ) -%}
     {%- set row = trueup._column_list(
@@ -72,7 +72,7 @@ history as (
 
 select
     {% for name in unique_key -%}
-    _key.{{ trueup._quote(name) }},
+    _key.{{ trueup._quoted(name) }},
     {% endfor -%}
     _value.*,
     _key._error_key,
@@ -102,12 +102,12 @@ select
 from {{ changelog }}
 where _kind = 'progress'
 -- As a large MERGE leaves them, so that a run can pass over parts of a file.
-sort by {{ trueup._quote(unique_key[0]) }}
+sort by {{ trueup._quoted(unique_key[0]) }}
 {%- endmacro %}
 
 
 {#- The CTE `encoded`: the updates, key and value written as bytes. -#}
-{% macro encode_updates(keys, values) -%}
+{% macro _encoded_updates_ctes(keys, values) -%}
 encoded as (
 
     select
@@ -125,7 +125,7 @@ encoded as (
 
 
 {#- The CTE `consolidated` by GROUP BY alone. -#}
-{% macro consolidate_natively(keys, values) -%}
+{% macro _consolidated_natively_ctes(keys, values) -%}
 contents as (
 
     select

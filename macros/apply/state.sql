@@ -8,7 +8,7 @@
 {% macro state(collection) -%}
     {{- config(materialized='trueup_state') -}}
     {%- do trueup._require_role('state', collection) -%}
-{{ trueup.consolidate_tail(
+{{ trueup._net_updates_select(
     changelog=ref(collection ~ '_changelog'),
     applied=trueup._session_name(collection, 'applied'),
     identity=trueup._unique_key('state') + ['_error_key']
@@ -24,9 +24,9 @@
     Not so where the tail `takes_back` what an eager batch wrote for a tick that was open then: the
     last update is then the last one that is left of all that the key ever had.
 -#}
-{% macro consolidate_tail(changelog, applied, identity, takes_back=false) -%}
+{% macro _net_updates_select(changelog, applied, identity, takes_back=false) -%}
     {%- set columns = trueup._column_list(identity) -%}
-    {%- set value = 'struct(' ~ trueup._all_but(identity + trueup._update_columns()) ~ ')' -%}
+    {%- set value = 'struct(' ~ trueup._all_but_list(identity + trueup._update_columns()) ~ ')' -%}
     {#- A correction has a cause, and comes before the commands of its tick. -#}
     {%- set position = 'struct(_seq, _ts, _cause is null as _is_command, _diff)' -%}
 with
@@ -38,7 +38,7 @@ tail as (
 ),
 
 {% if takes_back -%}
-{{ trueup.consolidate_history(changelog, identity, value) }},
+{{ trueup._history_ctes(changelog, identity, value) }},
 {%- else -%}
 last_updates as (
 
@@ -57,11 +57,11 @@ last_progress as (
 
     select
         {% for name in identity -%}
-        max_by({{ trueup._quote(name) }}, _seq) as {{ trueup._quote(name) }},
+        max_by({{ trueup._quoted(name) }}, _seq) as {{ trueup._quoted(name) }},
         {% endfor -%}
         max_by({{ value }}, _seq) as _value,
         coalesce(max(_seq), {{ applied }}) as _seq,
-        max_by({{ trueup.sealed_upper_expr(changelog) }}, _seq) as _upper
+        max_by({{ trueup._sealed_upper_expr(changelog) }}, _seq) as _upper
     from tail
     where _kind = 'progress'
 
@@ -99,13 +99,13 @@ from last_progress
     CTEs that consolidate the whole history of the keys of the tail; they end with `last_updates`.
     Where nothing is left of a key its `_diff` is 0.
 -#}
-{% macro consolidate_history(changelog, identity, value) -%}
+{% macro _history_ctes(changelog, identity, value) -%}
     {%- set columns = trueup._column_list(identity) -%}
 history as (
 
     select {{ columns }}, {{ value }} as _value, _ts, _diff, _seq
     from {{ changelog }} as shard
-    left semi join tail on tail._kind = 'update' and {{ trueup._same_key(identity, 'shard', 'tail') }}
+    left semi join tail on tail._kind = 'update' and {{ trueup._same_key_expr(identity, 'shard', 'tail') }}
     where _kind = 'update'
 
 ),

@@ -5,7 +5,7 @@
 
 
 {#- A select of entries that add up to a certificate: each row of `source` has `_digest`, `_diff`. -#}
-{% macro certify_rows(source, also=none) -%}
+{% macro _certificate_entries_select(source, also=none) -%}
 select
     {% if also %}{{ also }},
     {% endif -%}
@@ -20,7 +20,7 @@ from {{ source }}
 
 
 {#- A select of the certificate, by bucket, that entries add up to; no row for an empty bucket. -#}
-{% macro add_up_certificates(entries) -%}
+{% macro _summed_certificate_select(entries) -%}
     {%- set zeros = [] -%}
 select
     bucket,
@@ -39,17 +39,17 @@ having {{ zeros | join(' or ') }} or bit_xor(value_xor) <> 0
     CTEs of the certificate after the batch: that of the batch before, and the updates. They read
     `updates` and end with `certificate`, one row, which has the mark of all updates, too.
 -#}
-{% macro certify_batch(changelog, last_seq) -%}
+{% macro _certificate_ctes(changelog, last_seq) -%}
     {%- set sums = trueup._certificate_sums() -%}
 certificate_entries as (
 
     select 0L as _digest_mark, *
     from (
-        {{ trueup.select_certificate(changelog, last_seq) | indent(8) }}
+        {{ trueup._stored_certificate_select(changelog, last_seq) | indent(8) }}
     )
     union all
-    {{ trueup.certify_rows(
-        'updates', also=trueup.update_mark_expr() ~ ' as _digest_mark'
+    {{ trueup._certificate_entries_select(
+        'updates', also=trueup._update_mark_expr() ~ ' as _digest_mark'
     ) | indent }}
 
 ),
@@ -85,9 +85,9 @@ certificate as (
     The certificate of the batch `seq`, as a select of its entries. An edited one is refused, for each
     later certificate would add to it.
 -#}
-{% macro select_certificate(changelog, seq) -%}
+{% macro _stored_certificate_select(changelog, seq) -%}
 select inline(case
-    when _statistics.seal.certificate <=> {{ trueup.certificate_hash_expr() }} then _certificate
+    when _statistics.seal.certificate <=> {{ trueup._certificate_hash_expr() }} then _certificate
     else raise_error(concat(
         'damaged changelog: the certificate of batch ', _seq, ' in {{ changelog }} was edited;'
         ' nothing is written. Restore the changelog from a snapshot or a backup'

@@ -18,7 +18,7 @@
     `columns` are the key and value columns, each with `name` and `type`. They are columns of
     `alias`, if one is given; with `in_value` the values are fields of a struct `_value` there.
 -#}
-{% macro digest_expr(unique_key, columns, alias=none, in_value=false) -%}
+{% macro _digest_expr(unique_key, columns, alias=none, in_value=false) -%}
     {%- set prefix = alias ~ '.' if alias else '' -%}
     {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}
     {%- set of_key = trueup._hash_terms(
@@ -29,7 +29,7 @@
     ) -%}
     {%- set checksum = 'xxhash64(' ~ (of_key.hashed + of_value.hashed) | join(', ') ~ ')' -%}
 named_struct(
-            'bucket', {{ trueup.bucket_expr(unique_key, columns, alias) }},
+            'bucket', {{ trueup._bucket_expr(unique_key, columns, alias) }},
             'length', cast({{ (of_key.lengths + of_value.lengths) | join(' + ') }} as bigint),
             'checksum', {{ checksum }},
             'mark', xxhash64({{ checksum }})
@@ -38,7 +38,7 @@ named_struct(
 
 
 {#- The bucket of a key, as an SQL expression; the key columns are columns of `alias`. -#}
-{% macro bucket_expr(unique_key, columns, alias=none) -%}
+{% macro _bucket_expr(unique_key, columns, alias=none) -%}
     {%- set terms = trueup._hash_terms(
         trueup._identity_columns(unique_key, columns), alias ~ '.' if alias else ''
     ).hashed -%}
@@ -48,7 +48,7 @@ cast(pmod(xxhash64({{ terms | join(', ') }}), {{ trueup._bucket_count() }}) as i
 
 {% macro _in_buckets_expr(unique_key, columns, buckets) -%}
     {{ return(
-        trueup.bucket_expr(unique_key, columns) ~ ' in (' ~ (buckets | join(', ')) ~ ')'
+        trueup._bucket_expr(unique_key, columns) ~ ' in (' ~ (buckets | join(', ')) ~ ')'
     ) }}
 {%- endmacro %}
 
@@ -69,8 +69,8 @@ cast(pmod(xxhash64({{ terms | join(', ') }}), {{ trueup._bucket_count() }}) as i
 {% macro _hash_terms(columns, prefix) -%}
     {%- set terms = {'hashed': [], 'lengths': []} -%}
     {%- for column in columns | sort(attribute='name') -%}
-        {%- set value = prefix ~ trueup._quote(column.name) -%}
-        {%- set widest = trueup._widest_expr(value, column.type) -%}
+        {%- set value = prefix ~ trueup._quoted(column.name) -%}
+        {%- set widest = trueup._widest_form(value, column.type) -%}
         {%- do terms.hashed.append(
             'if(' ~ value ~ ' is null, null, xxhash64('
             ~ trueup._literal(column.name | lower) ~ ')), '
@@ -88,12 +88,12 @@ cast(pmod(xxhash64({{ terms | join(', ') }}), {{ trueup._bucket_count() }}) as i
     microseconds of its midnight in UTC, null as null. What has parts is
     written as text, because a hash passes over nulls within it, too.
 -#}
-{% macro _widest_expr(value, type) -%}
-    {%- set name = trueup._parse_type(type).name -%}
+{% macro _widest_form(value, type) -%}
+    {%- set name = trueup._parsed_type(type).name -%}
     {%- if name in ['string', 'binary'] -%}
         {{ return({'value': value, 'is_text': true}) }}
     {%- elif name in ['array', 'struct'] -%}
-        {%- set text = trueup._encode_expr(value, trueup._parse_type(type)) -%}
+        {%- set text = trueup._encode_expr(value, trueup._parsed_type(type)) -%}
         {{ return({
             'value': 'if(' ~ value ~ ' is null, null, ' ~ text ~ ')', 'is_text': true
         }) }}

@@ -2,11 +2,11 @@
     Raises where the updates of the changelog do not add up to its certificates, and names the first
     batch of which they do not.
 -#}
-{% macro require_sound_changelog(changelog, unique_key, columns) -%}
+{% macro _require_sound_changelog(changelog, unique_key, columns) -%}
     {%- set query -%}
 select min(_seq)
 from (
-    {{ trueup.damaged_batches_sql(changelog, unique_key, columns) }}
+    {{ trueup._damaged_batches_select(changelog, unique_key, columns) }}
 )
     {%- endset -%}
     {%- do trueup._require_undamaged(changelog, run_query(query).rows[0][0]) -%}
@@ -16,7 +16,7 @@ from (
 {#- Raises unless `seq`, the first batch of a changelog that is damaged, is none. -#}
 {% macro _require_undamaged(changelog, seq) -%}
     {%- if seq is not none -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'Batch ' ~ seq ~ ' of ' ~ changelog, 'what its certificate says',
             'rows that were lost, doubled or changed',
             'The changelog is the only copy of its history and is never healed: restore it from a'
@@ -33,7 +33,7 @@ from (
     before, or not those of its seal. Where the past was compacted, all updates up to the batch that was
     the last one then are taken for its own, and only their certificate is compared.
 -#}
-{% macro damaged_batches_sql(changelog, unique_key, columns) -%}
+{% macro _damaged_batches_select(changelog, unique_key, columns) -%}
     {%- set sums = trueup._certificate_sums() + ['value_xor'] -%}
 with
 
@@ -45,8 +45,8 @@ progress as (
         max(coalesce(_statistics.since, -9223372036854775808)) as since,
         any_value(_certificate) as _certificate,
         bool_and(
-            {{ trueup.is_sealed_expr() }}
-            and _statistics.seal.certificate <=> {{ trueup.certificate_hash_expr() }}
+            {{ trueup._is_sealed_expr() }}
+            and _statistics.seal.certificate <=> {{ trueup._certificate_hash_expr() }}
         ) as is_sealed,
         any_value(_statistics.seal.own) as own,
         any_value(_statistics.seal.previous) as previous,
@@ -80,7 +80,7 @@ digested as (
         _ts,
         _diff,
         _cause,
-        {{ trueup.digest_expr(unique_key, columns) }} as _digest
+        {{ trueup._digest_expr(unique_key, columns) }} as _digest
     from {{ changelog }}
     where _kind = 'update'
 
@@ -88,8 +88,8 @@ digested as (
 
 entries as (
 
-    {{ trueup.certify_rows(
-        'digested', also='_seq, ' ~ trueup.update_mark_expr() ~ ' as _digest_mark'
+    {{ trueup._certificate_entries_select(
+        'digested', also='_seq, ' ~ trueup._update_mark_expr() ~ ' as _digest_mark'
     ) | indent }}
 
 ),

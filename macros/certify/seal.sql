@@ -1,11 +1,11 @@
 {#- What an update adds to `updates`. Its source has `_digest`, the digest of the row. -#}
-{% macro update_mark_expr() -%}
+{% macro _update_mark_expr() -%}
 xxhash64(_digest.checksum, _ts, _diff, _cause)
 {%- endmacro %}
 
 
 {#- The hash of the certificate `_certificate`. -#}
-{% macro certificate_hash_expr() -%}
+{% macro _certificate_hash_expr() -%}
 xxhash64(_certificate)
 {%- endmacro %}
 
@@ -17,7 +17,7 @@ xxhash64(_certificate)
     A hash passes over nulls, so each value comes after the hash of its name: a field that is null, or
     that a later version adds, changes nothing.
 -#}
-{% macro own_seal_expr(fields, statistics) -%}
+{% macro _own_seal_expr(fields, statistics) -%}
     {%- set values = [] -%}
     {%- for name, value in fields.items() -%}
         {%- set type = 'string' if name == '_batch_id' else 'bigint' -%}
@@ -32,7 +32,7 @@ xxhash64(_certificate)
     {%- set terms = [] -%}
     {%- for each in values | sort(attribute='name') -%}
         {%- set value = 'cast(' ~ each.value ~ ' as ' ~ each.type ~ ')' -%}
-        {%- set hashed = trueup._widest_expr(value, each.type | replace(' ', '')).value -%}
+        {%- set hashed = trueup._widest_form(value, each.type | replace(' ', '')).value -%}
         {%- do terms.append(
             'if(' ~ each.value ~ ' is null, null, xxhash64(' ~ trueup._literal(each.name) ~ ')), '
             ~ hashed
@@ -43,53 +43,53 @@ xxhash64({{ terms | join(', ') }})
 
 
 {#- The hash `committed`. -#}
-{% macro committed_seal_expr(own, since, committed_at) -%}
+{% macro _committed_seal_expr(own, since, committed_at) -%}
 xxhash64({{ own }}, {{ since }} is null, {{ since }}, unix_micros({{ committed_at }}))
 {%- endmacro %}
 
 
 {#- The seal of a staged progress row, whose batch is not committed yet; the source has its fields. -#}
-{% macro staged_seal_expr(frontier) -%}
+{% macro _staged_seal_expr(frontier) -%}
     {%- set fields = {
         '_seq': frontier ~ '.seq', '_lower': frontier ~ '.lower', '_upper': frontier ~ '.upper',
         '_batch_id': frontier ~ '.batch_id', 'previous': frontier ~ '.last_seal',
-        'updates': '_digest_marks', 'certificate': trueup.certificate_hash_expr(),
+        'updates': '_digest_marks', 'certificate': trueup._certificate_hash_expr(),
     } -%}
 named_struct(
             'updates', {{ fields.updates }},
             'certificate', {{ fields.certificate }},
             'previous', {{ fields.previous }},
-            'own', {{ trueup.own_seal_expr(fields, '_statistics') }},
+            'own', {{ trueup._own_seal_expr(fields, '_statistics') }},
             'committed', cast(null as bigint)
         )
 {%- endmacro %}
 
 
 {#- Whether `own` is the hash of the progress row that holds it. -#}
-{% macro is_own_seal_expr() -%}
+{% macro _is_own_seal_expr() -%}
     {%- set seal = '_statistics.seal.' -%}
     {%- set fields = {
         '_seq': '_seq', '_lower': '_lower', '_upper': '_upper', '_batch_id': '_batch_id',
         'previous': seal ~ 'previous', 'updates': seal ~ 'updates',
         'certificate': seal ~ 'certificate',
     } -%}
-{{ seal }}own <=> {{ trueup.own_seal_expr(fields, '_statistics') }}
+{{ seal }}own <=> {{ trueup._own_seal_expr(fields, '_statistics') }}
 {%- endmacro %}
 
 
 {#- Whether a progress row of a changelog is as it was appended, its certificate apart. -#}
-{% macro is_sealed_expr() -%}
-({{ trueup.is_own_seal_expr() }}
-            and _statistics.seal.committed <=> {{ trueup.committed_seal_expr(
+{% macro _is_sealed_expr() -%}
+({{ trueup._is_own_seal_expr() }}
+            and _statistics.seal.committed <=> {{ trueup._committed_seal_expr(
                 '_statistics.seal.own', '_statistics.since', '_statistics.committed_at'
             ) }})
 {%- endmacro %}
 
 
 {#- The upper of a progress row of a changelog; raises if the row was edited. -#}
-{% macro sealed_upper_expr(changelog) -%}
+{% macro _sealed_upper_expr(changelog) -%}
 case
-            when {{ trueup.is_sealed_expr() }} then _upper
+            when {{ trueup._is_sealed_expr() }} then _upper
             else raise_error(concat(
                 'damaged changelog: the progress row of batch ', _seq, ' in {{ changelog }} was edited;'
                 ' nothing is written. Restore the changelog from a snapshot or a backup'
@@ -103,7 +103,7 @@ case
     as `_seals`: a list of structs of `_seq`, `_own`, `_previous` and `_is_sealed`, in their order, because
     a lambda that sorts would sort again for each element. Null if there is none.
 -#}
-{% macro first_unsealed_expr() -%}
+{% macro _first_unsealed_expr() -%}
 array_min(transform(
         filter(
             transform(_seals, (_seal, _i) -> struct(

@@ -5,16 +5,16 @@
 
     Certificates are linear: the rows less what they should add up to leave nothing where all is well.
 -#}
-{% macro find_wrong_buckets(rows, changelog, seq) -%}
+{% macro _wrong_buckets_ctes(rows, changelog, seq) -%}
 certified as (
 
-    {{ trueup.select_certificate(changelog, seq) | indent }}
+    {{ trueup._stored_certificate_select(changelog, seq) | indent }}
 
 ),
 
 entries as (
 
-    {{ trueup.certify_rows(rows) | indent }}
+    {{ trueup._certificate_entries_select(rows) | indent }}
     union all
     select
         bucket,
@@ -28,7 +28,7 @@ entries as (
 
 wrong as (
 
-    {{ trueup.add_up_certificates('entries') | indent }}
+    {{ trueup._summed_certificate_select('entries') | indent }}
 
 ),
 

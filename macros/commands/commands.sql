@@ -23,14 +23,14 @@
         'relation': relation, 'ts': ts, 'sequence_by': sequence_by, 'reclock': reclock,
         'error': error, 'error_key': error_key,
         'unchanged': unchanged, 'unchanged_value': unchanged_value, 'old_key': old_key,
-        'delete_when': trueup._either(
+        'delete_when': trueup._given_value(
             'delete_when', delete_when, 'apply_as_deletes', apply_as_deletes
         ),
-        'truncate_when': trueup._either(
+        'truncate_when': trueup._given_value(
             'truncate_when', truncate_when, 'apply_as_truncates', apply_as_truncates
         ),
-        'columns': trueup._either('columns', columns, 'column_list', column_list),
-        'except_columns': trueup._either(
+        'columns': trueup._given_value('columns', columns, 'column_list', column_list),
+        'except_columns': trueup._given_value(
             'except_columns', except_columns, 'except_column_list', except_column_list
         ),
         'ignored_nulls': trueup._ignored_nulls(
@@ -40,5 +40,5 @@
     } -%}
     {%- do trueup._require_arguments(given, key) -%}
     {%- do given.update(trueup._tick_and_order(ts, sequence_by, reclock)) -%}
-{{ trueup.select_commands(given, key) }}
+{{ trueup._commands_select(given, key) }}
 {%- endmacro %}

@@ -3,7 +3,7 @@
     checked, each under its first name, with what `_ignored_nulls` (as `ignored_nulls`) and
     `_tick_and_order` return.
 -#}
-{% macro select_commands(given, key) -%}
+{% macro _commands_select(given, key) -%}
     {%- set options = trueup._options() -%}
     {%- set null_key_is_error = key | length == 1 and options.null_keys == 'error' -%}
     {%- set values = trueup._values_list(given, key) -%}
@@ -12,7 +12,7 @@ with log as (
     select * from {{ given.relation }}
 )
 
-{{ trueup._log_ends_here() }}
+{{ trueup._log_boundary() }}
 select
     {{ trueup._column_list(key) }},
     {{ values }},
@@ -31,7 +31,7 @@ select
     {% if null_key_is_error -%}
     coalesce(
         cast({{ given.error_key or 'null' }} as string),
-        case when {{ trueup._quote(key[0]) }} is null then 'null' end
+        case when {{ trueup._quoted(key[0]) }} is null then 'null' end
     ) as _error_key
     {%- else -%}
     cast({{ given.error_key or 'null' }} as string) as _error_key
@@ -46,7 +46,7 @@ select
     {{ given.old_key }} as _old_key
     {%- endif %}
     {%- if given.reclock -%},
-    cast({{ trueup._quote(given.reclock[0]) }} as string) as _partition,
+    cast({{ trueup._quoted(given.reclock[0]) }} as string) as _partition,
     {{ trueup._offset_expr(given.reclock[1]) }} as _offset
     {%- endif %}
 from log
@@ -57,7 +57,7 @@ from log
     A line of the select: what stands before it reads the log, nothing else. The materialization
     cuts here to ask for the log's columns, because a relation cannot be handed to it.
 -#}
-{% macro _log_ends_here() -%}
+{% macro _log_boundary() -%}
     {{ return('-- the commands of the log') }}
 {%- endmacro %}
 
@@ -67,7 +67,7 @@ from log
     {%- if given.columns -%}
         {{ return(trueup._column_list(trueup._names_but(given.columns, key + but))) }}
     {%- endif -%}
-    {{ return(trueup._all_but(key + (given.except_columns or []) + but)) }}
+    {{ return(trueup._all_but_list(key + (given.except_columns or []) + but)) }}
 {%- endmacro %}
 
 
@@ -88,7 +88,7 @@ from log
     cast gives the same offset would be taken for one that was seen.
 -#}
 {% macro _offset_expr(name) -%}
-    {%- set column = trueup._quote(name) -%}
+    {%- set column = trueup._quoted(name) -%}
 case
         when typeof({{ column }}) in ('tinyint', 'smallint', 'int', 'bigint')
             then cast({{ column }} as bigint)

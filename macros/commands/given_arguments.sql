@@ -3,9 +3,9 @@
 -#}
 
 {#- The value of an argument that has two names, of which at most one may be used. -#}
-{% macro _either(name, value, other_name, other_value) -%}
+{% macro _given_value(name, value, other_name, other_value) -%}
     {%- if value is not none and other_value is not none -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             trueup._argument('commands', other_name), 'left out where `' ~ name ~ '` is given',
             other_value
         ) -%}
@@ -25,7 +25,7 @@
     {%- if reclock is not none -%}
         {%- do trueup._require_reclock(reclock, ts) -%}
         {%- if sequence_by is none -%}
-            {%- set sequence_by = [trueup._quote(reclock[1]), trueup._quote(reclock[0])] -%}
+            {%- set sequence_by = [trueup._quoted(reclock[1]), trueup._quoted(reclock[0])] -%}
         {%- endif -%}
     {%- endif -%}
     {%- set sequence_by = [sequence_by] if sequence_by is string else sequence_by -%}
@@ -46,9 +46,9 @@
     {%- set subject = trueup._argument('commands', 'reclock') -%}
     {%- do trueup._require_list(subject, reclock) -%}
     {%- if reclock | length != 2 -%}
-        {%- do trueup._refuse(subject, 'two columns, the partition and the offset in it', reclock) -%}
+        {%- do trueup._raise_error(subject, 'two columns, the partition and the offset in it', reclock) -%}
     {%- elif ts is not none -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             trueup._argument('commands', 'ts'), 'left out where `reclock` is given', ts
         ) -%}
     {%- endif -%}
@@ -61,12 +61,12 @@
 -#}
 {% macro _ignored_nulls(ignored, column_list, except_column_list) -%}
     {%- set subject = trueup._argument('commands', 'ignore_null_updates') -%}
-    {%- set names = trueup._either(
+    {%- set names = trueup._given_value(
         'ignore_null_updates_column_list', column_list,
         'ignore_null_updates_except_column_list', except_column_list
     ) -%}
     {%- if names is not none and ignored is not none and ignored is not true -%}
-        {%- do trueup._refuse(subject, 'true where a list of its columns is given', ignored) -%}
+        {%- do trueup._raise_error(subject, 'true where a list of its columns is given', ignored) -%}
     {%- elif names is not none -%}
         {%- set ignored = names if except_column_list is none else {'except': names} -%}
     {%- endif -%}
@@ -78,7 +78,7 @@
     {%- set is_except = ignored is mapping and ignored.keys() | list == ['except'] -%}
     {%- set names = ignored['except'] if is_except else ignored -%}
     {%- if names is mapping or names is string or names is not iterable -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             subject, 'true, a list of columns, or a mapping of `except` to such a list', ignored
         ) -%}
     {%- endif -%}

@@ -2,7 +2,7 @@
 {% macro _require_arguments(given, key) -%}
     {%- set relation = given.relation -%}
     {%- if relation is none or not (relation | string).strip() -%}
-        {%- do trueup._refuse(trueup._argument('commands', 'relation'), 'a relation', relation) -%}
+        {%- do trueup._raise_error(trueup._argument('commands', 'relation'), 'a relation', relation) -%}
     {%- endif -%}
     {%- for argument in [
         'ts', 'delete_when', 'truncate_when', 'error', 'error_key', 'unchanged', 'old_key'
@@ -11,7 +11,7 @@
     {%- endfor -%}
     {%- set unchanged_value = given.unchanged_value -%}
     {%- if unchanged_value is not none and unchanged_value is not string -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             trueup._argument('commands', 'unchanged_value'), 'a text', unchanged_value
         ) -%}
     {%- endif -%}
@@ -29,18 +29,18 @@
     {%- set columns_subject = trueup._argument('commands', 'columns') -%}
     {%- set except_subject = trueup._argument('commands', 'except_columns') -%}
     {%- if columns is not none and except_columns is not none -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             columns_subject, 'left out where `except_columns` is given', columns
         ) -%}
     {%- elif columns is not none -%}
         {%- do trueup._require_list(columns_subject, columns) -%}
         {%- if not trueup._names_but(columns, key) -%}
-            {%- do trueup._refuse(columns_subject, 'more than key columns', columns) -%}
+            {%- do trueup._raise_error(columns_subject, 'more than key columns', columns) -%}
         {%- endif -%}
     {%- elif except_columns is not none -%}
         {%- do trueup._require_list(except_subject, except_columns) -%}
         {%- if trueup._names_but(except_columns, key) != except_columns -%}
-            {%- do trueup._refuse(except_subject, 'free of key columns', except_columns) -%}
+            {%- do trueup._raise_error(except_subject, 'free of key columns', except_columns) -%}
         {%- endif -%}
     {%- endif -%}
 {%- endmacro %}
@@ -49,7 +49,7 @@
 {#- Raises for a column of `ignore_null_updates` that is none of the value columns. -#}
 {% macro _require_value_names(names, columns) -%}
     {%- for name in trueup._names_but(names, columns) -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             trueup._argument('commands', 'ignore_null_updates'),
             'of the value columns (' ~ (columns | join(', ')) ~ ')', name
         ) -%}

@@ -1,17 +1,17 @@
 {#- Raises unless the log that the select reads has the key columns, and what a macro adds to it once. -#}
 {% macro _require_log_columns(commands, unique_key) -%}
-    {%- set log = commands.split(trueup._log_ends_here())[0] ~ ' select * from log' -%}
-    {%- set found = trueup.get_columns(log) | map(attribute='name') | list -%}
+    {%- set log = commands.split(trueup._log_boundary())[0] ~ ' select * from log' -%}
+    {%- set found = trueup._get_columns(log) | map(attribute='name') | list -%}
     {%- set lower_case = found | map('lower') | list -%}
     {%- for name in unique_key if name | lower not in lower_case -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             '`trueup.commands` in ' ~ model.name ~ ': each column of config `unique_key`',
             'a column of the log (' ~ (found | join(', ')) ~ ')', name
         ) -%}
     {%- endfor -%}
     {#- Nothing else can tell: the macro adds them to columns that it does not know. -#}
     {%- for name in ['snapshot_ts', 'is_absent'] if lower_case.count(name) > 1 -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             trueup._argument('snapshot_commands', 'relation') ~ ' in ' ~ model.name,
             'without columns of the names that it adds, snapshot_ts and is_absent', name,
             'Rename it in the relation.'

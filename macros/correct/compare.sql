@@ -3,34 +3,34 @@
     `keeps_edits`. Returns how many rows are desired more than are persisted, none where that is not
     known.
 -#}
-{% macro compare(collection, shard, columns, corrections, options, keeps_edits=none) -%}
+{% macro _ensure_compared(collection, shard, columns, corrections, options, keeps_edits=none) -%}
     {%- set frontier = shard.frontier -%}
     {%- if shard.is_by_select -%}
-        {%- do trueup.set_tick(frontier, options) -%}
+        {%- do trueup._with_tick(frontier, options) -%}
     {%- endif -%}
     {%- set properties = trueup._comparison_properties(frontier) -%}
-    {%- do run_query(trueup.declare_frontier_sql(collection, frontier)) -%}
-    {%- do trueup.create_persisted_view(
+    {%- do run_query(trueup._declare_plan_sql(collection, frontier)) -%}
+    {%- do trueup._ensure_persisted_view(
         collection, shard, trueup._value_names(columns, shard.unique_key), options
     ) -%}
-    {%- do trueup.create_desired_view(collection, shard, columns, options) -%}
-    {%- set doubts = trueup.get_doubts(
+    {%- do trueup._ensure_desired_view(collection, shard, columns, options) -%}
+    {%- set doubts = trueup._get_mismatched_buckets(
         collection, shard, columns, options,
-        found_before=0 if keeps_edits else trueup.get_found_before(corrections)
+        found_before=0 if keeps_edits else trueup._get_found_before(corrections)
     ) -%}
-    {%- do trueup.create_views_in_doubt(
+    {%- do trueup._ensure_mismatched_views(
         collection, shard.unique_key, columns,
-        trueup.get_buckets_to_compare(collection, shard, columns, doubts.buckets)
+        trueup._ensure_buckets_to_compare(collection, shard, columns, doubts.buckets)
     ) -%}
     {%- call statement('main') -%}
-{{ trueup.create_table_sql(
+{{ trueup._create_table_sql(
     corrections,
-    trueup.after_edits_sql(corrections, compiled_code, shard.unique_key) if keeps_edits
+    trueup._after_edits_select(corrections, compiled_code, shard.unique_key) if keeps_edits
         else compiled_code,
     replace=true, own_properties=properties
 ) }}
     {%- endcall -%}
-    {%- do trueup.drop_kept_steps(shard.extras) -%}
+    {%- do trueup._ensure_no_kept_steps(shard.extras) -%}
     {{ return(doubts.surplus) }}
 {%- endmacro %}
 
@@ -39,7 +39,7 @@
     The corrections that a select finds, after the edits that are in the table, as a select. The table is
     replaced whole, so that what two runs find at once never stands in it together: the last one wins.
 -#}
-{% macro after_edits_sql(corrections, select, unique_key) -%}
+{% macro _after_edits_select(corrections, select, unique_key) -%}
     {%- set columns = trueup._column_list(unique_key + [
         '_error_key', '_persisted', '_desired', '_cause', '_seq', '_ts', '_after_batch_id'
     ]) -%}
@@ -54,7 +54,7 @@ select {{ columns }} from {{ trueup._subquery(select) }}
     model; of those that are for the next batch `gained`, how many rows it adds by them, less those
     that it takes away, and `repeated`, how many are not the first of their key.
 -#}
-{% macro get_correction_counts(corrections, unique_key) -%}
+{% macro _get_correction_counts(corrections, unique_key) -%}
     {%- set counts, gained, repeated = [], [0], [0] -%}
     {%- set query -%}
 select

@@ -32,14 +32,14 @@ wrong as (
 
     select
         {% for name in identity -%}
-        {%- set name = trueup._quote(name) -%}
+        {%- set name = trueup._quoted(name) -%}
         coalesce(desired.{{ name }}, persisted.{{ name }}) as {{ name }},
         {% endfor -%}
         persisted._value as _persisted,
         desired._value as _desired
     from desired
     full outer join persisted
-        on {{ trueup._same_key(identity, 'desired', 'persisted') }}
+        on {{ trueup._same_key_expr(identity, 'desired', 'persisted') }}
     where
         not (desired._value <=> persisted._value)
         {%- if options.log == 'partial' %}

@@ -1,18 +1,18 @@
 {#-
     Raises where the select has rows that the corrections do not account for, and takes these back.
     `surplus` says how many rows are desired more than are persisted (none where that is not known),
-    `found` what `get_correction_counts` did. They differ, too, where an input has changed in between,
+    `found` what `_get_correction_counts` did. They differ, too, where an input has changed in between,
     which is no error.
 -#}
-{% macro require_all_accounted_for(collection, shard, corrections, surplus, found) -%}
+{% macro _require_all_accounted_for(collection, shard, corrections, surplus, found) -%}
     {%- if found.repeated > 0 or (surplus is not none and surplus != found.gained) -%}
-        {%- set message = trueup.get_duplicate_key_message(
+        {%- set message = trueup._get_duplicate_key_message(
             collection, shard.commands, shard.unique_key
         ) -%}
         {%- if message is not none -%}
             {#- First of all the comparison is void, so that no batch takes up what is left of it. -#}
             {%- do run_query(
-                trueup.set_properties_sql(corrections, trueup._no_comparison())
+                trueup._set_properties_sql(corrections, trueup._no_comparison())
             ) -%}
             {%- do run_query(
                 'delete from ' ~ corrections ~ " where not (_cause <=> 'external_edit')"

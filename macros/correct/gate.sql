@@ -14,7 +14,7 @@
     be wrong: in the first run, after a change of the code, and after a comparison that has found as
     many. `found_before` is how many rows that was.
 -#}
-{% macro get_doubts(collection, shard, columns, options, found_before) -%}
+{% macro _get_mismatched_buckets(collection, shard, columns, options, found_before) -%}
     {%- set frontier = shard.frontier -%}
     {%- set desired = trueup._session_name(collection, 'desired') -%}
     {%- if 'reason' in frontier -%}
@@ -31,7 +31,7 @@
             'surplus': none if row_count is none else row_count - frontier.records_indexed,
         }) }}
     {%- endif -%}
-    {%- set found = run_query(trueup.doubts_sql(
+    {%- set found = run_query(trueup._mismatched_buckets_select(
         desired, shard.changelog, shard.unique_key, columns, frontier.last_seq
     )).rows[0] -%}
     {%- set buckets = fromjson(found[0]) -%}
@@ -44,7 +44,7 @@
     How many rows the comparison before has found wrong, with the edits that it healed; 0 where
     there is none. Iceberg knows the number without reading the table.
 -#}
-{% macro get_found_before(corrections) -%}
+{% macro _get_found_before(corrections) -%}
     {%- if load_relation(corrections) is none -%}
         {{ return(0) }}
     {%- endif -%}
@@ -52,11 +52,11 @@
 {%- endmacro %}
 
 
-{#- The select behind `get_doubts`: one row, the buckets in JSON and the surplus. -#}
-{% macro doubts_sql(desired, changelog, unique_key, columns, seq) -%}
+{#- The select behind `_get_mismatched_buckets`: one row, the buckets in JSON and the surplus. -#}
+{% macro _mismatched_buckets_select(desired, changelog, unique_key, columns, seq) -%}
 with
 
-{{ trueup.compare_with_last_certificate(desired, changelog, unique_key, columns, seq) }}
+{{ trueup._compared_certificate_ctes(desired, changelog, unique_key, columns, seq) }}
 
 select
     buckets,
@@ -66,18 +66,18 @@ from wrong_buckets
 
 
 {#- CTEs that compare the view `desired` with the certificate of a batch; they end with `wrong_buckets`. -#}
-{% macro compare_with_last_certificate(desired, changelog, unique_key, columns, seq) -%}
+{% macro _compared_certificate_ctes(desired, changelog, unique_key, columns, seq) -%}
 digested as (
 
     select
         1 as _diff,
-        {{ trueup.digest_expr(unique_key, columns, in_value=true) }} as _digest
+        {{ trueup._digest_expr(unique_key, columns, in_value=true) }} as _digest
     from {{ desired }}
     where _value is not null
 
 ),
 
-{{ trueup.find_wrong_buckets('digested', changelog, seq) }}
+{{ trueup._wrong_buckets_ctes('digested', changelog, seq) }}
 {%- endmacro %}
 
 
@@ -87,7 +87,7 @@ digested as (
     be published, which the select has never returned. So its buckets are found again by the statement
     that compares them: this is a scalar subquery, and a statement reads each table at one moment.
 -#}
-{% macro get_buckets_to_compare(collection, shard, columns, buckets) -%}
+{% macro _ensure_buckets_to_compare(collection, shard, columns, buckets) -%}
     {%- if not (shard.is_by_select and buckets) -%}
         {{ return(buckets) }}
     {%- endif -%}
@@ -95,24 +95,24 @@ digested as (
     {%- set select -%}
 with
 
-{{ trueup.compare_with_last_certificate(
+{{ trueup._compared_certificate_ctes(
     trueup._session_name(collection, 'desired'), shard.changelog, shard.unique_key, columns,
     shard.frontier.last_seq
 ) }}
 
 select bucket from wrong
     {%- endset -%}
-    {%- do trueup.create_session_view(view, select) -%}
+    {%- do trueup._ensure_session_view(view, select) -%}
     {{ return('(select collect_list(bucket) from ' ~ view ~ ')') }}
 {%- endmacro %}
 
 
 {#- The views `desired_in_doubt` and `persisted_in_doubt` of the Spark session. -#}
-{% macro create_views_in_doubt(collection, unique_key, columns, buckets) -%}
+{% macro _ensure_mismatched_views(collection, unique_key, columns, buckets) -%}
     {%- for side in ['desired', 'persisted'] -%}
-        {%- do trueup.create_session_view(
+        {%- do trueup._ensure_session_view(
             trueup._session_name(collection, side ~ '_in_doubt'),
-            trueup.select_buckets(
+            trueup._buckets_select(
                 trueup._session_name(collection, side), unique_key, columns, buckets
             )
         ) -%}
@@ -121,13 +121,13 @@ select bucket from wrong
 
 
 {#- What a relation has in some buckets, a list or a subquery of one; in all of them with none. -#}
-{% macro select_buckets(relation, unique_key, columns, buckets) -%}
+{% macro _buckets_select(relation, unique_key, columns, buckets) -%}
 select *
 from {{ relation }}
     {%- if buckets == [] %}
 where false
     {%- elif buckets is string %}
-where array_contains({{ buckets }}, {{ trueup.bucket_expr(unique_key, columns) }})
+where array_contains({{ buckets }}, {{ trueup._bucket_expr(unique_key, columns) }})
     {%- elif buckets is not none %}
 where {{ trueup._in_buckets_expr(unique_key, columns, buckets) }}
     {%- endif %}

@@ -7,7 +7,7 @@
     CTEs of what the changelog has in wrong buckets, in all of them with none, up to the batch
     `seq`; they end with `truth`.
 -#}
-{% macro consolidate_buckets(changelog, unique_key, columns, seq, buckets=none) -%}
+{% macro _truth_ctes(changelog, unique_key, columns, seq, buckets=none) -%}
     {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
     {%- set value = 'struct(' ~ trueup._column_list(values + ['_error']) ~ ')' -%}
@@ -52,7 +52,7 @@ truth as (
     the bucket, and what the changelog has there is inserted. The progress row has a bucket of its own:
     if it is not at the batch `seq` any more, nothing is healed.
 -#}
-{% macro heal_sql(state, changelog, unique_key, columns, seq, buckets) -%}
+{% macro _heal_sql(state, changelog, unique_key, columns, seq, buckets) -%}
     {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
     {%- set all = unique_key + values + ['_error', '_error_key'] + trueup._state_columns() -%}
@@ -62,12 +62,12 @@ raise_error(
         ' run again'
     )
     {%- endset -%}
-{{ trueup._mark('heal') }}
+{{ trueup._step_marker('heal') }}
 merge into {{ state }} as state
 using (
     with
 
-    {{ trueup.consolidate_buckets(
+    {{ trueup._truth_ctes(
         changelog, unique_key, columns, seq, buckets
     ) }},
 
@@ -103,7 +103,7 @@ using (
 ) as healed
     on healed._purged = case
         when state._kind <=> 'progress' then {{ trueup._progress_bucket() }}
-        else {{ trueup.bucket_expr(unique_key, columns, alias='state') }}
+        else {{ trueup._bucket_expr(unique_key, columns, alias='state') }}
     end
 when matched and case
         when healed._purged <> {{ trueup._progress_bucket() }} then false
@@ -122,14 +122,14 @@ when not matched and healed._purged is null then insert ({{ trueup._column_list(
     What a heal changes, as a select of the form of the corrections: one row for each row of the
     state that should not be there, or is missing, or is another. With no `buckets` all are compared.
 -#}
-{% macro external_edits_sql(state, changelog, unique_key, columns, frontier, buckets=none) -%}
+{% macro _external_edits_select(state, changelog, unique_key, columns, frontier, buckets=none) -%}
     {%- set names = unique_key + ['_error_key'] -%}
     {%- set identity = trueup._column_list(names) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
     {%- set value = 'struct(' ~ trueup._column_list(values + ['_error']) ~ ')' -%}
 with
 
-{{ trueup.consolidate_buckets(
+{{ trueup._truth_ctes(
     changelog, unique_key, columns, frontier.last_seq, buckets
 ) }},
 
@@ -157,7 +157,7 @@ counted as (
 
 select
     {% for name in names -%}
-    {%- set name = trueup._quote(name) -%}
+    {%- set name = trueup._quoted(name) -%}
     coalesce(truth.{{ name }}, counted.{{ name }}) as {{ name }},
     {% endfor -%}
     counted._value as _persisted,
@@ -168,7 +168,7 @@ select
     {{ trueup._literal_or_null(frontier.last_batch_id) }} as _after_batch_id
 from truth
 full outer join counted
-    on {{ trueup._same_key(names, 'truth', 'counted') }}
+    on {{ trueup._same_key_expr(names, 'truth', 'counted') }}
 where
     not (truth._value <=> counted._value)
     or counted._row_count > 1

@@ -8,8 +8,8 @@
     differ from the certificate; `is_progress_wrong`, whether it has another progress row than the
     one it should.
 -#}
-{% macro get_differences(state, changelog, unique_key, columns, seq, upper) -%}
-    {%- set query = trueup.differences_sql(state, changelog, unique_key, columns, seq, upper) -%}
+{% macro _get_differences(state, changelog, unique_key, columns, seq, upper) -%}
+    {%- set query = trueup._differences_select(state, changelog, unique_key, columns, seq, upper) -%}
     {%- set buckets = fromjson(run_query(query).rows[0][0]) -%}
     {%- set progress = trueup._progress_bucket() -%}
     {{ return({
@@ -26,10 +26,10 @@
 
 
 {#-
-    The select behind `get_differences`: one row, the buckets in JSON. Rows and progress row are read
+    The select behind `_get_differences`: one row, the buckets in JSON. Rows and progress row are read
     by one statement, so that they are of one moment.
 -#}
-{% macro differences_sql(state, changelog, unique_key, columns, seq, upper) -%}
+{% macro _differences_select(state, changelog, unique_key, columns, seq, upper) -%}
 with
 
 state_rows as (
@@ -37,7 +37,7 @@ state_rows as (
     select
         -- A row of another kind than its own counts for nothing.
         case when _kind <=> {{ trueup._kind_expr('_error') }} then 1 else 0 end as _diff,
-        {{ trueup.digest_expr(unique_key, columns) }} as _digest
+        {{ trueup._digest_expr(unique_key, columns) }} as _digest
     from {{ state }}
     where not (_kind <=> 'progress')
 
@@ -45,7 +45,7 @@ state_rows as (
 
     select
         1 as _diff,
-        {{ trueup.progress_digest_expr('_seq', '_upper') }} as _digest
+        {{ trueup._progress_digest_expr('_seq', '_upper') }} as _digest
     from {{ state }}
     where _kind = 'progress'
 
@@ -54,18 +54,18 @@ state_rows as (
     -- What the progress row should be is taken away.
     select
         -1 as _diff,
-        {{ trueup.progress_digest_expr(seq, upper) }} as _digest
+        {{ trueup._progress_digest_expr(seq, upper) }} as _digest
 
 ),
 
-{{ trueup.find_wrong_buckets('state_rows', changelog, seq) }}
+{{ trueup._wrong_buckets_ctes('state_rows', changelog, seq) }}
 
 select buckets from wrong_buckets
 {%- endmacro %}
 
 
 {#- The digest of a progress row of a state, as an SQL expression. -#}
-{% macro progress_digest_expr(seq, upper) -%}
+{% macro _progress_digest_expr(seq, upper) -%}
     {%- set checksum = 'xxhash64(cast(' ~ seq ~ ' as bigint), cast(' ~ upper ~ ' as bigint))' -%}
 named_struct(
             'bucket', {{ trueup._progress_bucket() }},

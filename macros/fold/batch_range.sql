@@ -3,15 +3,15 @@
     none. `input` and `waiting` are its commands and its corrections, as selects, or none; `columns` the
     shard's.
 -#}
-{% macro get_batch_range(shard, input, waiting, columns, changes, options) -%}
+{% macro _get_batch_range(shard, input, waiting, columns, changes, options) -%}
     {%- if not (
         trueup._are_keys_known(shard, options)
-        and trueup._pays_to_look(changes, shard.frontier.records_indexed)
+        and trueup._is_lookup_worthwhile(changes, shard.frontier.records_indexed)
     ) -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set keys = trueup.select_first_keys([input, waiting], shard.unique_key, shard.extras) -%}
-    {{ return(trueup.get_key_range(keys, shard.unique_key, columns)) }}
+    {%- set keys = trueup._first_key_selects([input, waiting], shard.unique_key, shard.extras) -%}
+    {{ return(trueup._get_key_range(keys, shard.unique_key, columns)) }}
 {%- endmacro %}
 
 
@@ -28,13 +28,13 @@
     Selects of the first key column of what a batch is made of: commands, corrections, either of which
     may be none. Of a key that changes, the old one's value is read, too.
 -#}
-{% macro select_first_keys(sources, unique_key, extras) -%}
-    {%- set column = trueup._quote(unique_key[0]) -%}
+{% macro _first_key_selects(sources, unique_key, extras) -%}
+    {%- set column = trueup._quoted(unique_key[0]) -%}
     {%- set selects = [] -%}
     {%- for source in sources if source -%}
         {%- do selects.append('select ' ~ column ~ ' from ' ~ trueup._subquery(source)) -%}
     {%- endfor -%}
-    {%- if trueup._carries_values(extras) -%}
+    {%- if trueup._has_carried_values(extras) -%}
         {%- do selects.append(
             'select _old_key.' ~ column ~ ' from ' ~ trueup._subquery(sources | first)
         ) -%}

@@ -1,42 +1,42 @@
 {#-
     The steps with what they carry from key to key, as a select. Where they may carry anything they are
     read many times in one statement: they are written to a table, and so are the changes of key, whose
-    chains are resolved in rounds. `drop_kept_steps` drops both.
+    chains are resolved in rounds. `_ensure_no_kept_steps` drops both.
 
     `persisted` has what is persisted of each key where steps begin with the unknown, or is none.
 -#}
-{% macro carry_values(collection, steps, shard, values, options, persisted=none) -%}
-    {%- if not trueup._carries_values(shard.extras) -%}
+{% macro _ensure_carried_values(collection, steps, shard, values, options, persisted=none) -%}
+    {%- if not trueup._has_carried_values(shard.extras) -%}
         {{ return(steps) }}
     {%- endif -%}
-    {%- do trueup.drop_left_steps() -%}
+    {%- do trueup._ensure_no_left_steps() -%}
     {%- set kept, links = trueup._kept_steps(), trueup._kept_steps('_links') -%}
-    {%- do run_query(trueup.create_table_sql(kept, steps, replace=true)) -%}
-    {%- do run_query(trueup.create_table_sql(
+    {%- do run_query(trueup._create_table_sql(kept, steps, replace=true)) -%}
+    {%- do run_query(trueup._create_table_sql(
         links,
-        trueup.select_links(
+        trueup._links_select(
             kept, shard.unique_key + ['_error_key'], trueup._sequence_terms(options)
         ),
         replace=true
     )) -%}
-    {%- do trueup.resolve_kept_links(links, values) -%}
+    {%- do trueup._ensure_resolved_links(links, values) -%}
     {%- if persisted -%}
-        {%- set links = trueup._subquery(trueup.end_with_persisted(
+        {%- set links = trueup._subquery(trueup._known_links_select(
             links, kept, persisted, shard.unique_key + ['_error_key'], values
         )) -%}
     {%- endif -%}
-    {{ return(trueup.select_carried(kept, links, values)) }}
+    {{ return(trueup._carried_select(kept, links, values)) }}
 {%- endmacro %}
 
 
 {#- Whether values that are left unchanged may come from another key. -#}
-{% macro _carries_values(extras) -%}
+{% macro _has_carried_values(extras) -%}
     {{ return('_old_key' in extras and '_unchanged' in extras) }}
 {%- endmacro %}
 
 
 {#- The steps with the values that a change of key has left unchanged, as a select. -#}
-{% macro select_carried(steps, links, values) -%}
+{% macro _carried_select(steps, links, values) -%}
 select
     steps.* except (_value, _carrier, _missing, _old_key),
     case
@@ -60,8 +60,8 @@ transform(array({{ base }}), _base_value -> case
                 {%- for name in values %}
                 {{ trueup._literal(name) }}, case
                     when array_contains({{ missing }}, {{ trueup._literal(name) }})
-                        then _base_value.{{ trueup._quote(name) }}
-                    else {{ value }}.{{ trueup._quote(name) }}
+                        then _base_value.{{ trueup._quoted(name) }}
+                    else {{ value }}.{{ trueup._quoted(name) }}
                 end,
                 {%- endfor %}
                 '_error', {{ value }}._error

@@ -7,7 +7,7 @@
     a digit for each column. In digits a column more changes nothing of what is greater, in a hash it
     would. Unless the log `may_truncate`, a truncate raises: the steps would not know of it.
 -#}
-{% macro content_hash_expr(keys, values, marks, may_truncate) -%}
+{% macro _content_hash_expr(keys, values, marks, may_truncate) -%}
     {%- set terms = trueup._hash_terms(values + [{'name': '_error', 'type': 'string'}], '').hashed -%}
     {%- if '_old_key' in marks -%}
         {%- set terms = terms + trueup._hash_terms(keys, '_old_key.').hashed -%}

@@ -4,9 +4,9 @@
 
     With `provisional`, the updates that eager batches have written for ticks that were open then,
     the fold begins before these ticks and makes all their updates again: what is written is the
-    difference. With `open_sides` the updates of open ticks are there already, by `fold_open_ticks`.
+    difference. With `open_sides` the updates of open ticks are there already, by `_folded_open_ticks_ctes`.
 -#}
-{% macro emit_updates(identity, provisional=none, open_sides=false) -%}
+{% macro _updates_ctes(identity, provisional=none, open_sides=false) -%}
     {%- set columns = trueup._column_list(identity) -%}
 steps_taken as (
 

@@ -7,7 +7,7 @@
     can be kept from a delete, so what it leaves is null; nor from an error, which stays until a
     whole command comes.
 -#}
-{% macro fill_unchanged(source, identity, values, sequence, changes_keys) -%}
+{% macro _filled_ctes(source, identity, values, sequence, changes_keys) -%}
     {%- set columns = trueup._column_list(identity) -%}
     {%- set in_sequence = '_step, _ts, ' ~ (sequence | join(', ')) -%}
     {#- No WINDOW clause: Spark does not find one that is inside a CTE of a view. -#}
@@ -46,7 +46,7 @@ known as (
             case
                 when not array_contains(
                     coalesce(_unchanged, array()), {{ trueup._literal(name | lower) }}
-                ) then struct(_value.{{ trueup._quote(name) }} as _value)
+                ) then struct(_value.{{ trueup._quoted(name) }} as _value)
             end, true
         ) over ({{ segment }}) as _known_{{ loop.index }}{{ ',' if not loop.last }}
         {% endfor -%}

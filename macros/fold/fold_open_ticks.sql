@@ -8,7 +8,7 @@
     tick alone. In a changelog an update counts from its tick on, so it is taken back at the next tick
     of its key, where the aggregate begins with the finalized value again.
 -#}
-{% macro fold_open_ticks(identity, upper) -%}
+{% macro _folded_open_ticks_ctes(identity, upper) -%}
     {%- set columns = trueup._column_list(identity) -%}
 open_rows as (
 
@@ -117,7 +117,7 @@ open_sides as (
 
 
 {#- Whether the Python aggregate folds the open ticks: a batch that is not eager has none. -#}
-{% macro _folds_by_udaf(options) -%}
+{% macro _is_folded_by_udaf(options) -%}
     {{ return(options.eager and options.fold == 'udaf') }}
 {%- endmacro %}
 
@@ -129,7 +129,7 @@ open_sides as (
 
 
 {#- The steps, a select, with keys and values as bytes, as the aggregate takes them, as a select. -#}
-{% macro encode_steps(steps, unique_key, columns) -%}
+{% macro _encoded_steps_select(steps, unique_key, columns) -%}
     {%- set error = [{'name': '_error', 'type': 'string'}] -%}
     {%- set values = columns | rejectattr('name', 'in', unique_key) | list + error -%}
 select

@@ -6,9 +6,9 @@
     The sequence is total: its last term, the content, tells all commands apart but duplicates.
     Every window partitions by the key first and sorts alike, so one shuffle and one sort serve all.
 
-    With `open_from` the ticks from there on are left to `fold_open_ticks`: of them `folded` has none.
+    With `open_from` the ticks from there on are left to `_folded_open_ticks_ctes`: of them `folded` has none.
 -#}
-{% macro fold_ticks(identity, sequence, open_from=none) -%}
+{% macro _folded_ticks_ctes(identity, sequence, open_from=none) -%}
     {%- set columns = trueup._column_list(identity) -%}
 ranked as (
 

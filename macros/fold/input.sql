@@ -12,7 +12,7 @@
     of the commands that only some logs have. `partitions`, if there are any, says up to where each
     one is taken. Unless the log `may_truncate`, a truncate raises: the steps would not know of it.
 -#}
-{% macro select_input(
+{% macro _input_select(
     commands, lower, upper, unique_key, columns, command_columns, extras, options,
     partitions=none, may_truncate=true
 ) -%}
@@ -21,12 +21,12 @@
         {%- do types.update({column.name | lower: column.type}) -%}
     {%- endfor -%}
     {%- set known = types | list -%}
-    {%- set ignored = trueup.find_schema_changes(command_columns, columns).added -%}
+    {%- set ignored = trueup._schema_changes(command_columns, columns).added -%}
     {%- set keys = columns | selectattr('name', 'in', unique_key) | list -%}
     {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}
     {%- set is_partial = '_unchanged' in extras -%}
     {%- set marks = ['_unchanged'] if is_partial else [] -%}
-    {%- set marks = marks + (['_old_key'] if trueup._carries_values(extras) else []) -%}
+    {%- set marks = marks + (['_old_key'] if trueup._has_carried_values(extras) else []) -%}
 with
 
 bounded as (
@@ -59,7 +59,7 @@ marked as (
         {%- if '_old_key' in marks %},
         cast(_old_key as struct<
             {%- for column in keys %}
-            {{- trueup._quote(column.name) }}: {{ trueup._type_sql(column.type) }}
+            {{- trueup._quoted(column.name) }}: {{ trueup._sql_type(column.type) }}
             {{- ', ' if not loop.last }}
             {%- endfor %}>) as _old_key
         {%- endif %}
@@ -73,7 +73,7 @@ contents as (
     select
         {% for column in keys -%}
         case when _error_key is null then {{ trueup._one_form_expr(column) }} end
-            as {{ trueup._quote(column.name) }},
+            as {{ trueup._quoted(column.name) }},
         {% endfor -%}
         {% for column in values -%}
         {% if column.name | lower in known -%}
@@ -81,8 +81,8 @@ contents as (
             coalesce(_unchanged, array()), {{ trueup._literal(column.name | lower) }}
         ) {%- endif %} then {{ trueup._one_form_expr(column, types[column.name | lower]) }} end
         {%- else -%}
-        cast(null as {{ trueup._type_sql(column.type) }})
-        {%- endif %} as {{ trueup._quote(column.name) }},
+        cast(null as {{ trueup._sql_type(column.type) }})
+        {%- endif %} as {{ trueup._quoted(column.name) }},
         {% endfor -%}
         case when _op = 'upsert' then {{ trueup._error_text_expr() }} end as _error,
         {% if is_partial -%}
@@ -115,11 +115,11 @@ select
     _op = 'truncate' as _is_truncate,
     case when _op = 'upsert' then named_struct(
         {%- for column in values %}
-        {{ trueup._literal(column.name) }}, {{ trueup._quote(column.name) }},
+        {{ trueup._literal(column.name) }}, {{ trueup._quoted(column.name) }},
         {%- endfor %}
         '_error', _error
     ) end as _value,
-    {{ trueup.content_hash_expr(keys, values, marks, may_truncate) }} as _hash
+    {{ trueup._content_hash_expr(keys, values, marks, may_truncate) }} as _hash
 from contents
 {%- endmacro %}
 
@@ -129,9 +129,9 @@ from contents
     type, `given_type`, it is widened to that of the column.
 -#}
 {% macro _one_form_expr(column, given_type=none) -%}
-    {%- set name = trueup._quote(column.name) -%}
+    {%- set name = trueup._quoted(column.name) -%}
     {%- if given_type not in [none, column.type] -%}
-        {%- set name = 'cast(' ~ name ~ ' as ' ~ trueup._type_sql(column.type) ~ ')' -%}
+        {%- set name = 'cast(' ~ name ~ ' as ' ~ trueup._sql_type(column.type) ~ ')' -%}
     {%- endif -%}
     {%- set is_float = column.type in ['float', 'double'] -%}
     {{ return(name ~ ' + cast(0 as ' ~ column.type ~ ')' if is_float else name) }}
@@ -175,7 +175,7 @@ transform(coalesce(_unchanged, array()), name -> case
     {%- set names = [] -%}
     {%- for column in values if column.type in markers and column.name | lower in known -%}
         {%- do names.append(
-            'case when ' ~ trueup._quote(column.name) ~ ' = ' ~ markers[column.type] ~ ' then '
+            'case when ' ~ trueup._quoted(column.name) ~ ' = ' ~ markers[column.type] ~ ' then '
             ~ trueup._literal(column.name | lower) ~ ' end'
         ) -%}
     {%- endfor -%}

@@ -1,9 +1,9 @@
-{#- Drops the tables that `carry_values` has written, if it did. -#}
-{% macro drop_kept_steps(extras) -%}
-    {%- if trueup._carries_values(extras) -%}
+{#- Drops the tables that `_ensure_carried_values` has written, if it did. -#}
+{% macro _ensure_no_kept_steps(extras) -%}
+    {%- if trueup._has_carried_values(extras) -%}
         {%- for ending in ['', '_links'] -%}
             {%- do run_query(
-                trueup.drop_table_sql(trueup._kept_steps(ending), trueup._file_format())
+                trueup._drop_table_sql(trueup._kept_steps(ending), trueup._file_format())
             ) -%}
         {%- endfor -%}
     {%- endif -%}
@@ -14,7 +14,7 @@
     Drops the tables of steps that runs which failed or were killed have left, a day after they began:
     no statement takes so long. `made` is the table that they made them for, the model's own with none.
 -#}
-{% macro drop_left_steps(made=none, file_format=none) -%}
+{% macro _ensure_no_left_steps(made=none, file_format=none) -%}
     {%- set made = made or this -%}
     {%- set kept = made.identifier ~ '__kept_' -%}
     {%- set form = modules.re.escape(kept | lower) ~ '(\\d{14})_[0-9a-f]{8}(_links)?' -%}
@@ -25,7 +25,7 @@
     {%- for row in found.rows -%}
         {%- set name = modules.re.fullmatch(form, row[1] | lower) -%}
         {%- if name and name.group(1) < yesterday.strftime('%Y%m%d%H%M%S') -%}
-            {%- do run_query(trueup.drop_table_sql(
+            {%- do run_query(trueup._drop_table_sql(
                 api.Relation.create(schema=made.schema, identifier=row[1]),
                 file_format or trueup._file_format()
             )) -%}

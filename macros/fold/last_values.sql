@@ -1,5 +1,5 @@
 {#- The value that the steps of each key, a select, end with, as a select. -#}
-{% macro select_last_values(steps, unique_key, options) -%}
+{% macro _last_values_select(steps, unique_key, options) -%}
     {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
     {%- set position = ['_ts'] + trueup._sequence_terms(options)[:-1] -%}
 select

@@ -12,9 +12,9 @@
     passed over, for a source that sends a change of key as two commands deletes the old key first.
     Before the tick, and by a truncate, a delete is the end of a value.
 
-    `steps` are the steps that `select_steps` makes, filled within each key.
+    `steps` are the steps that `_steps_select` makes, filled within each key.
 -#}
-{% macro select_links(steps, identity, sequence) -%}
+{% macro _links_select(steps, identity, sequence) -%}
     {%- set columns = trueup._column_list(identity) -%}
     {%- set in_tick = (['_order', '_step_place'] + sequence[1:-1]) | join(', ') -%}
 with
@@ -98,7 +98,7 @@ where _id is not null
     from that, and the next one is the next of that. A next one without a tick is no link: it is the
     unknown that the steps of a key begin with.
 -#}
-{% macro double_links(links, values) -%}
+{% macro _doubled_links_select(links, values) -%}
 with
 
 roles as (
@@ -148,15 +148,15 @@ where _is_asking or _next_id._ts is null
 
 
 {#- Doubles the links in a table until none has a next one. -#}
-{% macro resolve_kept_links(links, values) -%}
+{% macro _ensure_resolved_links(links, values) -%}
     {%- set open_count = run_query(
         'select count(*) from ' ~ links ~ ' where _next_id._ts is not null'
     ).rows[0][0] -%}
     {%- if open_count > 0 -%}
-        {%- do run_query(trueup.create_table_sql(
-            links, trueup.double_links(links, values), replace=true
+        {%- do run_query(trueup._create_table_sql(
+            links, trueup._doubled_links_select(links, values), replace=true
         )) -%}
-        {%- do trueup.resolve_kept_links(links, values) -%}
+        {%- do trueup._ensure_resolved_links(links, values) -%}
     {%- endif -%}
 {%- endmacro %}
 
@@ -166,10 +166,10 @@ where _is_asking or _next_id._ts is null
     until none has a next one, and in which Spark cannot plan many rounds. It takes a round for each
     link of the longest chain that is ahead of what is settled.
 -#}
-{% macro resolve_links(steps, identity, sequence, values) -%}
+{% macro _resolved_links_ctes(steps, identity, sequence, values) -%}
 open_links as (
 
-{{ trueup.select_links(steps, identity, sequence) }}
+{{ trueup._links_select(steps, identity, sequence) }}
 
 ),
 

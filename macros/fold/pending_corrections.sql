@@ -2,12 +2,12 @@
     The corrections that were found after the batch that is now the last one. A timestamp of them was
     a date, if the column was widened since.
 -#}
-{% macro select_waiting(corrections, frontier, unique_key, columns) -%}
+{% macro _pending_corrections_select(corrections, frontier, unique_key, columns) -%}
 select
     {% for column in columns | selectattr('name', 'in', unique_key) -%}
-    {%- set name = trueup._quote(column.name) -%}
+    {%- set name = trueup._quoted(column.name) -%}
     -- A table of corrections that was made before a rebase may have another type.
-    cast({{ name }} as {{ trueup._type_sql(column.type) }}) as {{ name }},
+    cast({{ name }} as {{ trueup._sql_type(column.type) }}) as {{ name }},
     {% endfor -%}
     _error_key,
     -- Of the comparison that the upper is of, or in the tick that is open.
@@ -15,7 +15,7 @@ select
     _cause,
     case when _desired is not null then named_struct(
         {%- for column in columns | rejectattr('name', 'in', unique_key) %}
-        {%- set desired = '_desired.' ~ trueup._quote(column.name) %}
+        {%- set desired = '_desired.' ~ trueup._quoted(column.name) %}
         {{ trueup._literal(column.name) }}, {{
             trueup._utc_timestamp_expr(desired) if column.type == 'timestamp' else desired
         }},

@@ -5,7 +5,7 @@
     The state also holds what an eager batch has written for ticks that are still open. It is taken
     away here: all later updates of the changelog, but corrections, which are final.
 -#}
-{% macro select_persisted(state, changelog, unique_key, values, lower, options) -%}
+{% macro _persisted_select(state, changelog, unique_key, values, lower, options) -%}
     {%- set columns = trueup._column_list(unique_key + ['_error_key']) -%}
     {%- set value = 'struct(' ~ trueup._column_list(values + ['_error']) ~ ')' -%}
     {%- if not options.eager -%}
@@ -24,7 +24,7 @@ entries as (
     select {{ columns }}, _ts, {{ value }} as _value, -_diff
     from {{ changelog }}
     where
-        {{ trueup.is_provisional_expr(lower) }}
+        {{ trueup._is_provisional_expr(lower) }}
         and _seq <= (select max(_seq) from {{ state }} where _kind = 'progress')
 
 )
@@ -41,6 +41,6 @@ having sum(_diff) > 0
 
 
 {#- Whether a row of the changelog is an update of a tick that was open when it was written. -#}
-{% macro is_provisional_expr(lower) -%}
+{% macro _is_provisional_expr(lower) -%}
 _kind = 'update' and _cause is null and _ts >= {{ lower }}
 {%- endmacro %}

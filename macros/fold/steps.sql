@@ -7,36 +7,36 @@
     2 the commands.
 
     Relations are given by name, or as selects in parentheses. `input` has the commands, as
-    `select_input` brings them into form, or is none, and `persisted` the values that the collection
+    `_input_select` brings them into form, or is none, and `persisted` the values that the collection
     had before them; with none the fold is one from nothing. `corrections` has step 1, or is none.
     `values` are the names of the value columns, `extras` the columns of the commands that only some
     logs have. Truncates touch every key: `has_truncates`. With `broadcasts` the keys of the batch go to
     where the state is read; of that, only the keys in `key_range` are, if there is one. Of commands
     that are the remainder of a log, `is_remainder`, what is persisted is not older than they are.
 -#}
-{% macro select_steps(
+{% macro _steps_select(
     input, persisted, corrections, unique_key, values, extras, has_truncates, options,
     broadcasts=false, key_range=none, is_remainder=false
 ) -%}
     {%- set identity = unique_key + ['_error_key'] -%}
     {%- set sequence = trueup._sequence_terms(options) -%}
-    {%- set changes_keys = trueup._carries_values(extras) -%}
+    {%- set changes_keys = trueup._has_carried_values(extras) -%}
     {%- set marks = ['_unchanged'] if '_unchanged' in extras else [] -%}
     {%- set marks = marks + (['_old_key'] if changes_keys else []) -%}
     {%- set marks = marks + (['_is_truncate'] if has_truncates else []) -%}
     {%- set source = 'given' -%}
 with
 
-{{ trueup.collect_given(input, corrections, identity, sequence, marks) }}
+{{ trueup._given_ctes(input, corrections, identity, sequence, marks) }}
 {%- if persisted -%}
     {%- set source = 'prior_and_given' -%}
 ,
     {%- if is_remainder and changes_keys %}
 
-{{ trueup.begin_with_unknown(persisted, identity, values, sequence, marks, has_truncates) }}
+{{ trueup._unknown_ctes(persisted, identity, values, sequence, marks, has_truncates) }}
     {%- else %}
 
-{{ trueup.read_prior(
+{{ trueup._prior_ctes(
     persisted, identity, sequence, marks, changes_keys, every_key=has_truncates, broadcasts=broadcasts,
     key_range=key_range
 ) }}
@@ -45,13 +45,13 @@ with
 {%- if has_truncates -%}
 ,
 
-{{ trueup.truncate_keys(source, identity, sequence, marks, is_remainder) }}
+{{ trueup._truncations_ctes(source, identity, sequence, marks, is_remainder) }}
     {%- set source = 'steps_and_truncations' -%}
 {%- endif %}
 {%- if '_unchanged' in extras -%}
 ,
 
-{{ trueup.fill_unchanged(source, identity, values, sequence, changes_keys) }}
+{{ trueup._filled_ctes(source, identity, values, sequence, changes_keys) }}
     {%- set source = 'filled' -%}
 {%- endif %}
 
@@ -80,7 +80,7 @@ from {{ source }}
 
 
 {#- The CTE `given`: the commands and the corrections. -#}
-{% macro collect_given(input, corrections, identity, sequence, marks) -%}
+{% macro _given_ctes(input, corrections, identity, sequence, marks) -%}
     {%- set columns = trueup._column_list(identity) -%}
 given as (
 
@@ -119,7 +119,7 @@ given as (
 
 
 {#- CTEs that put what is persisted before what is given; they end with `prior_and_given`. -#}
-{% macro read_prior(
+{% macro _prior_ctes(
     persisted, identity, sequence, marks, changes_keys, every_key, broadcasts, key_range
 ) -%}
     {%- set columns = trueup._column_list(identity) -%}
@@ -162,7 +162,7 @@ prior as (
         = {{ trueup._key_hash_expr(identity, 'touched') }}
     {%- endif %}
     {%- if key_range %}
-    where {{ trueup._in_key_range_expr(key_range, 'persisted.' ~ trueup._quote(identity[0])) }}
+    where {{ trueup._in_key_range_expr(key_range, 'persisted.' ~ trueup._quoted(identity[0])) }}
     {%- endif %}
 
 ),
@@ -172,10 +172,10 @@ prior_and_given as (
     select * from prior
     union all
     {% if key_range -%}
-    {%- set key = trueup._quote(identity[0]) -%}
+    {%- set key = trueup._quoted(identity[0]) -%}
     select
         {{ columns }},
-        {{ trueup._require_looked_at_expr(
+        {{ trueup._assert_in_range_expr(
             '_step',
             [trueup._in_key_range_expr(key_range, key)]
             + ([trueup._in_key_range_expr(key_range, '_old_key.' ~ key)] if changes_keys else [])

@@ -6,7 +6,7 @@
     What is persisted may be of any time where the log is a remainder, `is_remainder`: the last
     truncate can find it, too.
 -#}
-{% macro truncate_keys(source, identity, sequence, marks, is_remainder=false) -%}
+{% macro _truncations_ctes(source, identity, sequence, marks, is_remainder=false) -%}
     {%- set columns = trueup._column_list(identity) -%}
 last_truncates as (
 

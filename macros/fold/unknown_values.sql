@@ -7,7 +7,7 @@
 -#}
 
 {#- CTEs that put that step before the commands; they end with `prior_and_given`. -#}
-{% macro begin_with_unknown(persisted, identity, values, sequence, marks, every_key) -%}
+{% macro _unknown_ctes(persisted, identity, values, sequence, marks, every_key) -%}
     {%- set columns = trueup._column_list(identity) -%}
     {%- set names = [] -%}
     {%- for name in values -%}
@@ -55,7 +55,7 @@ prior_and_given as (
 
 
 {#- The links, resolved, and those of the unknown, with what is persisted, as a select. -#}
-{% macro end_with_persisted(links, steps, persisted, identity, values) -%}
+{% macro _known_links_select(links, steps, persisted, identity, values) -%}
 with
 
 all_links as (
@@ -77,6 +77,6 @@ select
 from all_links as links
     {%- for alias, id in [('own', 'links._id'), ('origin', 'links._next_id')] %}
 left join {{ persisted }} as {{ alias }}
-    on {{ trueup._same_key(identity, alias, id) }}
+    on {{ trueup._same_key_expr(identity, alias, id) }}
     {%- endfor %}
 {%- endmacro %}

@@ -8,7 +8,7 @@ with
 
 consolidated as (
 
-    select {{ trueup._all_but(trueup._update_columns()) }}, _diff
+    select {{ trueup._all_but_list(trueup._update_columns()) }}, _diff
     from {{ model }}
     where _kind = 'update'
 
@@ -22,7 +22,7 @@ shape as (
 
 persisted as (
 
-    select {{ trueup._all_but(trueup._state_columns()) }}
+    select {{ trueup._all_but_list(trueup._state_columns()) }}
     from {{ state }}
     where _kind <> 'progress'
 

@@ -4,12 +4,12 @@
 -#}
 {% macro expectations(collection, max_errors=0) -%}
     {%- if max_errors is not integer or max_errors < 0 -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             trueup._argument('expectations', 'max_errors'), 'an integer, at least 0', max_errors
         ) -%}
     {%- endif -%}
     {%- if execute -%}
-        {%- set tables = trueup._tables_of(collection) -%}
+        {%- set tables = trueup._get_tables_of(collection) -%}
         {%- set model = trueup._enabled_models(collection)[0] -%}
         {%- set commands = trueup._enabled_models(collection ~ '_commands') -%}
         {%- set key = trueup._key_of_collection(collection) -%}
@@ -24,8 +24,8 @@
     'unique': key if is_plain else [],
     'not_null': [] if may_be_null else key if is_plain else [],
     'checks': (trueup._key_checks(tables, key, may_be_null) if not is_plain else [])
-        + trueup._changelog_checks(tables, key)
-        + trueup._reader_checks(tables, key, inline_errors)
+        + trueup._get_changelog_checks(tables, key)
+        + trueup._get_reader_checks(tables, key, inline_errors)
         + trueup._error_checks(tables, max_errors)
 }) }}
     {%- endif -%}
@@ -36,10 +36,10 @@
     The tables and views of a collection, by role. Of views dbt does not know on every catalog
     whether they are there.
 -#}
-{% macro _tables_of(collection) -%}
+{% macro _get_tables_of(collection) -%}
     {%- set tables = {} -%}
     {%- for role in ['changelog', 'state'] -%}
-        {%- do tables.update({role: trueup._relation_of(collection, role, macro='expectations')}) -%}
+        {%- do tables.update({role: trueup._get_relation_of(collection, role, macro='expectations')}) -%}
     {%- endfor -%}
     {%- set views = {'rows': collection} -%}
     {%- for role in ['errors', 'completeness'] if trueup._enabled_models(collection ~ '_' ~ role) -%}
@@ -87,7 +87,7 @@
 
 
 {#- What has to hold of the changelog, by itself. -#}
-{% macro _changelog_checks(tables, key) -%}
+{% macro _get_changelog_checks(tables, key) -%}
     {%- set changelog = tables.changelog -%}
     {%- set diffs = trueup.test_one_live_row_per_key(changelog, key) -%}
     {{ return([
@@ -116,8 +116,8 @@
             'says': 'each batch of ' ~ changelog.identifier ~ ' is what its certificate says',
             'wrong': 'batches of which rows were lost, doubled or changed',
             'shows': ['_seq', 'progress_count'],
-            'query': trueup.damaged_batches_sql(
-                changelog, key, trueup.get_shard_columns(changelog)
+            'query': trueup._damaged_batches_select(
+                changelog, key, trueup._get_user_columns(changelog)
             )
         },
     ]) }}
@@ -125,10 +125,10 @@
 
 
 {#- What has to hold of the tables that are made from the changelog. -#}
-{% macro _reader_checks(tables, key, inline_errors=none) -%}
+{% macro _get_reader_checks(tables, key, inline_errors=none) -%}
     {%- set state = tables.state -%}
     {%- set changelog = tables.changelog -%}
-    {%- set columns = trueup.get_shard_columns(changelog) -%}
+    {%- set columns = trueup._get_user_columns(changelog) -%}
     {%- set checks = [{
         'name': 'state_is_consolidated',
         'says': state.identifier ~ ' is what ' ~ changelog.identifier ~ ' consolidates to',
@@ -142,7 +142,7 @@
             'says': table.identifier ~ ' is what the certificate of the last batch says',
             'wrong': 'buckets of keys in which rows were lost, doubled or changed',
             'shows': ['bucket'],
-            'query': trueup.compare_with_certificate(
+            'query': trueup._certificate_differences_select(
                 table, changelog, key, columns,
                 is_state=table == state, inline_errors=inline_errors if table != state
             )

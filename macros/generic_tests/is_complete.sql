@@ -5,7 +5,7 @@
 {% test is_complete(model, findings=none) %}
     {%- set kinds = ['gap', 'regression', 'recreated'] -%}
     {%- for finding in findings or [] if finding not in kinds -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             trueup._argument('is_complete', 'findings'), 'a list of ' ~ (kinds | join(', ')), finding
         ) -%}
     {%- endfor -%}

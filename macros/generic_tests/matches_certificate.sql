@@ -11,18 +11,18 @@
 {#- Who only compiles need not have run anything yet. -#}
 select * from {{ model }}
     {%- elif execute -%}
-        {%- set names = trueup.get_columns('select * from ' ~ model) | map(attribute='name') | list -%}
+        {%- set names = trueup._get_columns('select * from ' ~ model) | map(attribute='name') | list -%}
         {%- if '_certificate' in names -%}
-{{ trueup.damaged_batches_sql(model, unique_key, trueup.get_shard_columns(model)) }}
+{{ trueup._damaged_batches_select(model, unique_key, trueup._get_user_columns(model)) }}
         {%- else -%}
             {%- if not changelog -%}
-                {%- do trueup._refuse(
+                {%- do trueup._raise_error(
                     trueup._argument('matches_certificate', 'changelog'),
                     'the changelog of the collection, such as ref(\'files_changelog\')', changelog
                 ) -%}
             {%- endif -%}
-{{ trueup.compare_with_certificate(
-    model, changelog, unique_key, trueup.get_shard_columns(changelog),
+{{ trueup._certificate_differences_select(
+    model, changelog, unique_key, trueup._get_user_columns(changelog),
     is_state='_kind' in names, inline_errors=inline_errors
 ) }}
         {%- endif -%}
@@ -34,7 +34,7 @@ select * from {{ model }}
     A select of the buckets in which `model` differs from the certificate of the last batch. A view
     of the collection lacks errors: they are taken out of the certificate, as the changelog has them.
 -#}
-{% macro compare_with_certificate(
+{% macro _certificate_differences_select(
     model, changelog, unique_key, columns, is_state, inline_errors=none
 ) -%}
     {%- set sums = trueup._certificate_sums() + ['value_xor'] -%}
@@ -48,7 +48,7 @@ held_rows as (
         case when _kind <=> {{ trueup._kind_expr('_error') }} then 1 else 0 end as _diff
         {%- else -%}
         *,
-        {{ trueup._quote(inline_errors) if inline_errors else 'cast(null as string)' }} as _error,
+        {{ trueup._quoted(inline_errors) if inline_errors else 'cast(null as string)' }} as _error,
         cast(null as string) as _error_key,
         1 as _diff
         {%- endif %}
@@ -61,10 +61,10 @@ held_rows as (
 
 digested as (
 
-    select {{ trueup.digest_expr(unique_key, columns) }} as _digest, _diff from held_rows
+    select {{ trueup._digest_expr(unique_key, columns) }} as _digest, _diff from held_rows
     {%- if not is_state %}
     union all
-    select {{ trueup.digest_expr(unique_key, columns) }} as _digest, _diff
+    select {{ trueup._digest_expr(unique_key, columns) }} as _digest, _diff
     from {{ changelog }}
     where
         _kind = 'update'
@@ -75,13 +75,13 @@ digested as (
 
 entries as (
 
-    {{ trueup.certify_rows('digested') | indent }}
+    {{ trueup._certificate_entries_select('digested') | indent }}
 
 ),
 
 held as (
 
-    {{ trueup.add_up_certificates('entries') | indent }}
+    {{ trueup._summed_certificate_select('entries') | indent }}
 
 ),
 

@@ -6,7 +6,7 @@
 {% test no_open_errors(model, kinds=none) %}
     {%- set all_kinds = ['value', 'key', 'null_key'] -%}
     {%- for kind in kinds or [] if kind not in all_kinds -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             trueup._argument('no_open_errors', 'kinds'), 'a list of ' ~ (all_kinds | join(', ')), kind
         ) -%}
     {%- endfor -%}

@@ -15,7 +15,7 @@ updates as (
         {{ identity }},
         _ts,
         _diff,
-        struct({{ trueup._all_but(trueup._update_columns()) }}) as _value
+        struct({{ trueup._all_but_list(trueup._update_columns()) }}) as _value
     from {{ model }}
     where _kind = 'update'
 

@@ -10,7 +10,7 @@
         {%- set here = trueup._sibling(collection, role) -%}
         {%- set found = ref(collection ~ '_' ~ role) -%}
         {%- if found.render() != here.render() -%}
-            {%- do trueup._refuse(
+            {%- do trueup._raise_error(
                 'The model ' ~ collection ~ '_' ~ role ~ ', which ' ~ model.name ~ ' reads,',
                 here.render() ~ ', for the tables of a collection belong together',
                 found.render() ~ ', by --defer',
@@ -23,7 +23,7 @@
 
 
 {#- Whether `ref` reads a node of the graph in another schema, by the rule of dbt. -#}
-{% macro _is_deferred(node_id) -%}
+{% macro _get_is_deferred(node_id) -%}
     {%- set node = graph.nodes.get(node_id, {}) -%}
     {%- if not (node.get('defer_relation') and invocation_args_dict.get('defer')) -%}
         {{ return(false) }}

@@ -2,11 +2,11 @@
     The comment at the start of a statement of ours that writes to a table: `udfs/conflicts.py` knows
     by it, and by nothing else, what the statement is and what it has lost to another run.
 -#}
-{% macro _mark(step, on_conflict=none) -%}
-    {%- if step not in trueup._marked_steps() -%}
-        {%- do trueup._refuse(
+{% macro _step_marker(step, on_conflict=none) -%}
+    {%- if step not in trueup._step_names() -%}
+        {%- do trueup._raise_error(
             trueup._argument('_mark', 'step'),
-            'one of ' ~ (trueup._marked_steps() | join(', ')), step
+            'one of ' ~ (trueup._step_names() | join(', ')), step
         ) -%}
     {%- endif -%}
 /* trueup: {{ step }}{{ ', on_conflict: ' ~ on_conflict if on_conflict }} */
@@ -14,7 +14,7 @@
 
 
 {#- The steps that write. `create` makes or replaces a table or a view, whatever for. -#}
-{% macro _marked_steps() -%}
+{% macro _step_names() -%}
     {{ return([
         'append', 'apply', 'compact', 'compare', 'create', 'discard', 'heal', 'rebuild', 'widen'
     ]) }}

@@ -3,10 +3,10 @@
 -#}
 
 {#- The table of a role of a collection; raises, for the argument of `macro`, where it is not there. -#}
-{% macro _relation_of(collection, role, macro) -%}
+{% macro _get_relation_of(collection, role, macro) -%}
     {%- set relation = trueup._named_relation(collection, collection ~ '_' ~ role, macro) -%}
     {%- if load_relation(relation) is none -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             trueup._argument(macro, 'collection'), 'the name of a collection that has run',
             collection ~ ', without ' ~ relation
         ) -%}
@@ -19,7 +19,7 @@
 {% macro _named_relation(collection, name, macro) -%}
     {%- set found = trueup._enabled_models(name) -%}
     {%- if found | length != 1 -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             trueup._argument(macro, 'collection'), 'the name of one collection',
             collection ~ ': ' ~ (found | length) ~ ' enabled models are named ' ~ name
         ) -%}

@@ -2,7 +2,7 @@
     Stops with a message of one form: who refuses what, what is allowed, what came,
     and, where it is not obvious, what to do next.
 -#}
-{% macro _refuse(subject, must, got, next_step=none) -%}
+{% macro _raise_error(subject, must, got, next_step=none) -%}
     {%- set lines = [subject ~ ' must be ' ~ must ~ '.', 'Got: ' ~ got] -%}
     {%- if next_step -%}
         {%- do lines.append(next_step) -%}
@@ -24,13 +24,13 @@
     {%- set must = must ~ ', none twice' if are_names else must -%}
     {%- set is_list = value is iterable and value is not string and value is not mapping -%}
     {%- if not is_list or value | length == 0 -%}
-        {%- do trueup._refuse(subject, must, value) -%}
+        {%- do trueup._raise_error(subject, must, value) -%}
     {%- endif -%}
     {%- for item in value if item is not string or not item.strip() -%}
-        {%- do trueup._refuse(subject, must, value) -%}
+        {%- do trueup._raise_error(subject, must, value) -%}
     {%- endfor -%}
     {%- if are_names and value | map('lower') | unique | list | length < value | length -%}
-        {%- do trueup._refuse(subject, must, value) -%}
+        {%- do trueup._raise_error(subject, must, value) -%}
     {%- endif -%}
 {%- endmacro %}
 
@@ -38,6 +38,6 @@
 {#- Raises unless `value` is an SQL expression, that is a non-empty string. -#}
 {% macro _require_expression(macro, argument, value) -%}
     {%- if value is not string or not value.strip() -%}
-        {%- do trueup._refuse(trueup._argument(macro, argument), 'an SQL expression', value) -%}
+        {%- do trueup._raise_error(trueup._argument(macro, argument), 'an SQL expression', value) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -8,7 +8,7 @@
 {#- Raises where `--full-refresh` would throw history away without being told to. -#}
 {% macro _require_rebase(collection) -%}
     {%- if not trueup._var('trueup_rebase') -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'Var `trueup_rebase`',
             'true for --full-refresh of ' ~ this ~ ', the only copy of its history', 'false',
             'To rebuild the state from the changelog: dbt run --full-refresh -s ' ~ collection
@@ -23,7 +23,7 @@
 {#- Raises unless a rebase writes, and takes commands, batch, changelog and state. -#}
 {% macro _require_whole_rebase(collection) -%}
     {%- if trueup._var('trueup_read_only') -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'A rebase', 'a run that writes', 'var trueup_read_only: true',
             'Leave one of the two vars out.'
         ) -%}
@@ -35,7 +35,7 @@
     {%- for role in roles -%}
         {%- set name = collection ~ '_' ~ role -%}
         {%- if 'model.' ~ model.package_name ~ '.' ~ name not in selected_resources -%}
-            {%- do trueup._refuse(
+            {%- do trueup._raise_error(
                 'A rebase', 'a run of ' ~ (roles[:-1] | join(', ')) ~ ' and state',
                 'a selection without ' ~ name,
                 'Run: ' ~ trueup._rebase_command(collection)

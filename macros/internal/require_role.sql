@@ -5,7 +5,7 @@
 {% macro _require_role(role, collection) -%}
     {%- do trueup._require_whole_run() -%}
     {%- if collection is not string or not collection.strip() -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             trueup._argument(role, 'collection'), 'the name of a collection', collection
         ) -%}
     {%- endif -%}
@@ -13,7 +13,7 @@
     {%- do trueup._options(collection if execute else none) -%}
     {%- do trueup._require_one_source(collection) -%}
     {%- if model.name != expected -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             '`trueup.' ~ role ~ "('" ~ collection ~ "')`",
             'called from the model ' ~ expected, model.name
         ) -%}
@@ -25,7 +25,7 @@
 {% macro _require_one_source(collection) -%}
     {%- set prefix = 'model.' ~ model.package_name ~ '.' ~ collection -%}
     {%- if execute and prefix ~ '_commands' in graph.nodes and prefix ~ '_desired' in graph.nodes -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'The collection `' ~ collection ~ '`', 'made by commands or by a select',
             'both ' ~ collection ~ '_commands and ' ~ collection ~ '_desired'
         ) -%}

@@ -6,7 +6,7 @@
 {% macro _require_whole_run() -%}
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
         {%- for name in ['empty', 'sample'] if invocation_args_dict.get(name) -%}
-            {%- do trueup._refuse(
+            {%- do trueup._raise_error(
                 'A run of ' ~ model.name, 'one over all rows, because rows that are left out look deleted',
                 'the flag --' ~ name,
                 "Nothing is done. Leave the flag out, or exclude the collection; for a dry run set --vars"

@@ -16,8 +16,8 @@
     {%- set prefix = alias ~ '.' if alias else '' -%}
     {%- set texts = [] -%}
     {%- for column in columns -%}
-        {%- set type = trueup._parse_type(column.type) -%}
-        {%- do texts.append(trueup._encode_expr(prefix ~ trueup._quote(column.name), type)) -%}
+        {%- set type = trueup._parsed_type(column.type) -%}
+        {%- do texts.append(trueup._encode_expr(prefix ~ trueup._quoted(column.name), type)) -%}
     {%- endfor -%}
 cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
 {%- endmacro %}
@@ -27,11 +27,11 @@ cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
     How many bytes `row_bytes_expr` makes of the columns at most, as an SQL expression: what it
     escapes or writes in hex is twice as long, a number is no longer than a decimal of 38 digits.
 -#}
-{% macro max_row_bytes_expr(columns) -%}
+{% macro _max_row_bytes_expr(columns) -%}
     {%- set lengths = [] -%}
     {%- for column in columns -%}
-        {%- set type = trueup._parse_type(column.type) -%}
-        {%- set value = trueup._quote(column.name) -%}
+        {%- set type = trueup._parsed_type(column.type) -%}
+        {%- set value = trueup._quoted(column.name) -%}
         {%- if type.name in ['string', 'binary'] -%}
             {%- do lengths.append('2 * coalesce(octet_length(' ~ value ~ '), 0) + 3') -%}
         {%- elif type.name in ['array', 'struct'] -%}
@@ -50,7 +50,7 @@ cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
 {% macro row_from_bytes_expr(bytes, columns) -%}
     {%- set fields = [] -%}
     {%- for column in columns -%}
-        {%- do fields.append({'name': column.name, 'type': trueup._parse_type(column.type)}) -%}
+        {%- do fields.append({'name': column.name, 'type': trueup._parsed_type(column.type)}) -%}
     {%- endfor -%}
 {{ trueup._decode_struct_expr('cast(' ~ bytes ~ ' as string)', fields) }}
 {%- endmacro %}
@@ -67,7 +67,7 @@ cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
         {%- set texts = [] -%}
         {%- for field in type.fields -%}
             {%- do texts.append(trueup._encode_expr(
-                value ~ '.' ~ trueup._quote(field.name), field.type, depth
+                value ~ '.' ~ trueup._quoted(field.name), field.type, depth
             )) -%}
         {%- endfor -%}
         {%- set text = trueup._escape_expr('concat_ws(char(2), ' ~ texts | join(', ') ~ ')') -%}
@@ -75,7 +75,7 @@ cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
         {%- set text = 'if(is_valid_utf8(' ~ value ~ '), ' ~ trueup._escape_expr(value)
             ~ ", concat(char(1), 'x', hex(" ~ value ~ ')))' -%}
     {%- else -%}
-        {%- set text = trueup._forms()[type.name].encode.format(value, type.text) -%}
+        {%- set text = trueup._byte_forms()[type.name].encode.format(value, type.text) -%}
     {%- endif -%}
     {{ return('if(' ~ value ~ " is null, concat(char(1), 'n'), " ~ text ~ ')') }}
 {%- endmacro %}
@@ -96,7 +96,7 @@ cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
         {%- set value = "if(startswith(" ~ text ~ ", concat(char(1), 'x')), cast(unhex(substr("
             ~ text ~ ', 3)) as string), ' ~ trueup._unescape_expr(text) ~ ')' -%}
     {%- else -%}
-        {%- set value = trueup._forms()[type.name].decode.format(text, type.text) -%}
+        {%- set value = trueup._byte_forms()[type.name].decode.format(text, type.text) -%}
     {%- endif -%}
     {{ return('if(' ~ text ~ " = concat(char(1), 'n'), null, " ~ value ~ ')') }}
 {%- endmacro %}
@@ -138,7 +138,7 @@ cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
     with a point is written in the one form that Java fixes, not in that of a cast, which
     depends on ANSI mode and on the version of Java; -0.0 becomes 0.0.
 -#}
-{% macro _forms() -%}
+{% macro _byte_forms() -%}
     {%- set plain = {'encode': 'cast({0} as string)', 'decode': 'cast({0} as {1})'} -%}
     {%- set float = {
         'encode': "format_string('%a', {0} + cast(0 as {1}))", 'decode': 'cast({0} as {1})',

@@ -4,17 +4,17 @@
 -#}
 {% macro _session_name(collection, object) -%}
     {%- set owner = local_md5(model.package_name ~ '.' ~ collection)[:8] -%}
-    {{ return(trueup._quote('trueup__' ~ collection ~ '__' ~ owner ~ '__' ~ object)) }}
+    {{ return(trueup._quoted('trueup__' ~ collection ~ '__' ~ owner ~ '__' ~ object)) }}
 {%- endmacro %}
 
 
 {#- Whether the session has an aggregate of the Python module. -#}
-{% macro _has_aggregate(name) -%}
+{% macro _get_has_aggregate(name) -%}
     {{ return(run_query("show functions like '" ~ name ~ "'").rows | length > 0) }}
 {%- endmacro %}
 
 
 {#- Makes a view of the Spark session, which other processes do not see. -#}
-{% macro create_session_view(name, select) -%}
+{% macro _ensure_session_view(name, select) -%}
     {%- do run_query('create or replace temporary view ' ~ name ~ ' as\n' ~ select) -%}
 {%- endmacro %}

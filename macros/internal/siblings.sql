@@ -12,7 +12,7 @@
     {%- set name = collection ~ '_' ~ role -%}
     {%- set node = graph.nodes.get('model.' ~ model.package_name ~ '.' ~ name) -%}
     {%- if node is none -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'The collection `' ~ collection ~ '`',
             'complete: ' ~ model.name ~ ' needs the model ' ~ name,
             'no enabled model of this name in the package ' ~ model.package_name,

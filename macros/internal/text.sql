@@ -2,9 +2,9 @@
     A column's name as an SQL identifier, whatever it holds but `${`: Spark replaces `${env:HOME}` in
     the text of each statement, and no quotes prevent it.
 -#}
-{% macro _quote(name) -%}
+{% macro _quoted(name) -%}
     {%- if '${' in name | string -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'Each column', 'named without `${`, which Spark replaces in SQL text', name,
             'Rename it in the relation that holds it.'
         ) -%}
@@ -18,23 +18,23 @@
     {%- set prefix = alias ~ '.' if alias else '' -%}
     {%- set quoted = [] -%}
     {%- for name in names -%}
-        {%- do quoted.append(prefix ~ trueup._quote(name)) -%}
+        {%- do quoted.append(prefix ~ trueup._quoted(name)) -%}
     {%- endfor -%}
     {{ return(quoted | join(', ')) }}
 {%- endmacro %}
 
 
 {#- Every column but those. -#}
-{% macro _all_but(names) -%}
+{% macro _all_but_list(names) -%}
     {{ return('* except (' ~ trueup._column_list(names) ~ ')') }}
 {%- endmacro %}
 
 
 {#- Null-safe equality of two aliases over columns, as a join condition. -#}
-{% macro _same_key(names, left, right) -%}
+{% macro _same_key_expr(names, left, right) -%}
     {%- set terms = [] -%}
     {%- for name in names -%}
-        {%- set column = trueup._quote(name) -%}
+        {%- set column = trueup._quoted(name) -%}
         {%- do terms.append(left ~ '.' ~ column ~ ' <=> ' ~ right ~ '.' ~ column) -%}
     {%- endfor -%}
     {{ return(terms | join(' and ')) }}
@@ -63,7 +63,7 @@
     A type that Spark describes, as it is written in SQL: Spark does not quote the fields of a
     struct. A field with one of `<>,:` in its name cannot be told from two.
 -#}
-{% macro _type_sql(type) -%}
+{% macro _sql_type(type) -%}
     {{ return(modules.re.sub('([<,])([^<>,:]+):', '\\1`\\2`:', type | replace('`', '``'))) }}
 {%- endmacro %}
 

@@ -2,22 +2,22 @@
     A type as Spark writes it, taken apart: `name` and `text`, for an array `element`, for a struct
     `fields`, each with `name` and `type`. Raises for a type that has no bytes of its own.
 -#}
-{% macro _parse_type(text) -%}
+{% macro _parsed_type(text) -%}
     {%- if text.startswith('array<') -%}
-        {{ return({'name': 'array', 'text': text, 'element': trueup._parse_type(text[6:-1])}) }}
+        {{ return({'name': 'array', 'text': text, 'element': trueup._parsed_type(text[6:-1])}) }}
     {%- elif text.startswith('struct<') -%}
         {%- set fields = [] -%}
-        {%- for field in trueup._split_fields(text[7:-1]) -%}
+        {%- for field in trueup._type_fields(text[7:-1]) -%}
             {%- set name, _, type = field.partition(':') -%}
-            {%- do fields.append({'name': name, 'type': trueup._parse_type(type)}) -%}
+            {%- do fields.append({'name': name, 'type': trueup._parsed_type(type)}) -%}
         {%- endfor -%}
         {{ return({'name': 'struct', 'text': text, 'fields': fields}) }}
     {%- endif -%}
     {%- set name = text.partition('(')[0] -%}
-    {%- if name != 'string' and name not in trueup._forms() -%}
-        {%- do trueup._refuse(
+    {%- if name != 'string' and name not in trueup._byte_forms() -%}
+        {%- do trueup._raise_error(
             'A column that is written as bytes', 'of one of the types '
-            ~ (['string', 'array', 'struct'] + (trueup._forms() | list)) | sort | join(', '),
+            ~ (['string', 'array', 'struct'] + (trueup._byte_forms() | list)) | sort | join(', '),
             text
         ) -%}
     {%- endif -%}
@@ -26,7 +26,7 @@
 
 
 {#- The fields of a struct's type, split at the commas that are not within a field's own type. -#}
-{% macro _split_fields(text) -%}
+{% macro _type_fields(text) -%}
     {%- set found = namespace(fields=[], field='', depth=0) -%}
     {%- for letter in text -%}
         {%- if letter == ',' and found.depth == 0 -%}

@@ -10,7 +10,7 @@
     {%- set unique_key = trueup._names(config.get('unique_key')) or of_commands -%}
     {%- set subject = 'Config `unique_key` of ' ~ model.name -%}
     {%- if not unique_key -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             '`trueup.' ~ macro ~ '` in ' ~ model.name ~ ': config `unique_key`',
             'a non-empty list of key columns', 'nothing',
             'Set it once for the folder of the collection: `+unique_key: [...]` in dbt_project.yml.'
@@ -18,7 +18,7 @@
     {%- endif -%}
     {%- do trueup._require_list(subject, unique_key) -%}
     {%- if of_commands and of_commands != unique_key -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             subject, 'the key of the commands: ' ~ (of_commands | join(', ')),
             unique_key | join(', '),
             'Set it once, for the folder of the collection, and leave out the argument `keys`.'

@@ -6,14 +6,14 @@
     {%- set value = var(name, none if name in ['trueup_until', 'trueup_approve'] else false) -%}
     {%- if name == 'trueup_until' -%}
         {%- if value is not none and not trueup._is_bigint(value) -%}
-            {%- do trueup._refuse('Var `' ~ name ~ '`', 'an integer, or null for no cap', value) -%}
+            {%- do trueup._raise_error('Var `' ~ name ~ '`', 'an integer, or null for no cap', value) -%}
         {%- endif -%}
     {%- elif name == 'trueup_approve' -%}
         {%- if value is not none and value is not string -%}
-            {%- do trueup._refuse('Var `' ~ name ~ '`', 'the plan of a staged batch, such as plan-0123456789abcdef', value) -%}
+            {%- do trueup._raise_error('Var `' ~ name ~ '`', 'the plan of a staged batch, such as plan-0123456789abcdef', value) -%}
         {%- endif -%}
     {%- elif value is not boolean -%}
-        {%- do trueup._refuse('Var `' ~ name ~ '`', 'true or false', value) -%}
+        {%- do trueup._raise_error('Var `' ~ name ~ '`', 'true or false', value) -%}
     {%- endif -%}
     {{ return(value) }}
 {%- endmacro %}

@@ -15,7 +15,7 @@
         {#- The corrections of a collection by a select have begun it, for the batch is theirs. -#}
         {%- set is_rebase = not is_by_select -%}
     {%- endif -%}
-    {%- set corrections = trueup._corrections_of(collection, options) if not is_rebase else none -%}
+    {%- set corrections = trueup._corrections_relation(collection, options) if not is_rebase else none -%}
     {#- Bad settings are refused before anything is touched. -#}
     {%- do trueup._require_not_deferred(
         collection,
@@ -32,50 +32,50 @@
     {%- if corrections -%}
         {%- do trueup._require_made(collection, corrections, by='corrections') -%}
     {%- endif -%}
-    {%- set comparison = trueup.get_comparison(corrections) if corrections else none -%}
-    {%- set shard = trueup.prepare_shard(collection, 'batch', options, corrections, is_rebase) -%}
+    {%- set comparison = trueup._get_comparison(corrections) if corrections else none -%}
+    {%- set shard = trueup._ensure_plan(collection, 'batch', options, corrections, is_rebase) -%}
     {%- set frontier = shard.frontier -%}
     {%- if corrections and not is_by_select -%}
-        {%- do trueup.settle_what_was_compared(frontier, comparison) -%}
+        {%- do trueup._with_compared_commands(frontier, comparison) -%}
     {%- endif -%}
 
-    {%- set note = trueup.get_log_note(collection, shard, options) -%}
+    {%- set note = trueup._get_log_note(collection, shard, options) -%}
     {%- set leftover = frontier.leftover_batch_id -%}
-    {%- if leftover is not none and trueup.is_approved(shard.batch, leftover) -%}
-        {%- do trueup._no_op('batch ' ~ leftover ~ ' was staged before, and is approved') -%}
-    {%- elif trueup._has_nothing_to_write(frontier) -%}
+    {%- if leftover is not none and trueup._get_is_approved(shard.batch, leftover) -%}
+        {%- do trueup._report_idle('batch ' ~ leftover ~ ' was staged before, and is approved') -%}
+    {%- elif trueup._is_idle(frontier) -%}
         {#- What is left may be a plan to look at, or of the history that a rebase has dropped. -#}
         {%- if leftover is not none and (frontier.is_leftover_read_only or is_rebase) -%}
-            {%- do run_query(trueup.unstage_sql(target_relation, leftover)) -%}
+            {%- do run_query(trueup._unstage_sql(target_relation, leftover)) -%}
         {%- endif -%}
-        {%- do trueup._no_op(trueup._idle_message(frontier, note)) -%}
+        {%- do trueup._report_idle(trueup._idle_message(frontier, note)) -%}
     {%- else -%}
-        {%- do run_query(trueup.declare_frontier_sql(collection, frontier)) -%}
+        {%- do run_query(trueup._declare_plan_sql(collection, frontier)) -%}
         {%- set select = compiled_code -%}
         {%- set leaves_open = frontier.open_upper > frontier.upper -%}
-        {%- set cannot_fold = leaves_open and trueup._folds_by_udaf(options)
-            and not trueup._has_aggregate('trueup_provisional') -%}
-        {%- if trueup._folds_by_udaf(options) and (cannot_fold or not leaves_open) -%}
+        {%- set cannot_fold = leaves_open and trueup._is_folded_by_udaf(options)
+            and not trueup._get_has_aggregate('trueup_provisional') -%}
+        {%- if trueup._is_folded_by_udaf(options) and (cannot_fold or not leaves_open) -%}
             {#- There is nothing to fold in Python, or no Python. -#}
             {%- do options.update({'fold': 'native'}) -%}
             {%- set identity = shard.unique_key + ['_error_key'] -%}
-            {%- set select = trueup.select_batch(collection, identity, options) -%}
+            {%- set select = trueup._batch_select(collection, identity, options) -%}
         {%- endif -%}
-        {%- do trueup.create_batch_views(collection, shard, corrections, options) -%}
+        {%- do trueup._ensure_batch_views(collection, shard, corrections, options) -%}
         {%- call statement('main') -%}
-            {{ trueup.create_table_sql(target_relation, select, replace=true) }}
+            {{ trueup._create_table_sql(target_relation, select, replace=true) }}
         {%- endcall -%}
-        {%- do trueup.drop_kept_steps(shard.extras) -%}
+        {%- do trueup._ensure_no_kept_steps(shard.extras) -%}
         {%- if frontier.upper == frontier.lower
-                and trueup.get_staged_count(target_relation) == 0 -%}
-            {%- do run_query(trueup.unstage_sql(target_relation, invocation_id)) -%}
-            {%- do trueup._report(trueup._idle_message(frontier, note)) -%}
-        {%- elif is_by_select and trueup.get_comparison(corrections) != comparison -%}
+                and trueup._get_staged_count(target_relation) == 0 -%}
+            {%- do run_query(trueup._unstage_sql(target_relation, invocation_id)) -%}
+            {%- do trueup._report_result(trueup._idle_message(frontier, note)) -%}
+        {%- elif is_by_select and trueup._get_comparison(corrections) != comparison -%}
             {#- The upper is of one comparison, the corrections may be of the other. -#}
-            {%- do run_query(trueup.unstage_sql(target_relation, invocation_id)) -%}
-            {%- do trueup._report('skipped: another run compared at the same moment') -%}
+            {%- do run_query(trueup._unstage_sql(target_relation, invocation_id)) -%}
+            {%- do trueup._report_result('skipped: another run compared at the same moment') -%}
         {%- else -%}
-            {%- do trueup._report(
+            {%- do trueup._report_result(
                 'batch ' ~ frontier.seq ~ ' [' ~ frontier.lower ~ ', ' ~ frontier.upper ~ ')'
                 ~ ('; folded natively: the session has no Python aggregates' if cannot_fold else '')
                 ~ ('; ' ~ note if note)
@@ -83,7 +83,7 @@
         {%- endif -%}
     {%- endif -%}
 
-    {%- do trueup._finish(target_relation) -%}
+    {%- do trueup._ensure_grants_and_docs(target_relation) -%}
 
     {{ run_hooks(post_hooks) }}
 

@@ -17,42 +17,42 @@
     {%- for relation in [batch, target_relation] -%}
         {%- do trueup._require_made(collection, relation, by='batch') -%}
     {%- endfor -%}
-    {%- set staged = trueup.get_staged_batch(target_relation, batch) -%}
+    {%- set staged = trueup._get_staged_batch(target_relation, batch) -%}
     {%- if staged.seq is none or staged.is_appended -%}
-        {%- do trueup._no_op('nothing to append') -%}
+        {%- do trueup._report_idle('nothing to append') -%}
     {%- elif trueup._var('trueup_read_only') -%}
-        {%- do trueup._no_op('read only: batch ' ~ staged.seq ~ ' is staged, not appended') -%}
-    {%- elif trueup._is_of_another_run(collection, batch, staged) -%}
-        {%- do trueup._leave_to_another_run(staged, options) -%}
+        {%- do trueup._report_idle('read only: batch ' ~ staged.seq ~ ' is staged, not appended') -%}
+    {%- elif trueup._get_is_of_another_run(collection, batch, staged) -%}
+        {%- do trueup._report_other_run(staged, options) -%}
     {%- elif staged.mismatch and options.on_conflict == 'skip' -%}
-        {%- do trueup._no_op('skipped: ' ~ staged.mismatch) -%}
+        {%- do trueup._report_idle('skipped: ' ~ staged.mismatch) -%}
     {%- elif staged.mismatch -%}
-        {%- do trueup.discard_lost_batch(batch, staged) -%}
+        {%- do trueup._ensure_discarded(batch, staged) -%}
         {%- do exceptions.raise_compiler_error(staged.mismatch) -%}
     {%- else -%}
-        {%- do trueup.require_few_retractions(collection, batch, staged, options) -%}
+        {%- do trueup._require_few_retractions(collection, batch, staged, options) -%}
         {%- set same_columns = trueup._same_columns_expr(
             batch, target_relation, trueup._update_columns(), trueup._update_columns()
         ) -%}
-        {%- set checked_batch = trueup.select_checked_batch(
+        {%- set checked_batch = trueup._checked_batch_select(
             compiled_code ~ '\nwhere ' ~ same_columns, staged, target_relation,
-            trueup._unique_key('changelog'), trueup.get_shard_columns(target_relation)
+            trueup._unique_key('changelog'), trueup._get_user_columns(target_relation)
         ) -%}
         {%- call statement('main') -%}
             {#- What becomes of a lost race is said below, once its batch is thrown away. -#}
-            {{ trueup.append_batch_sql(target_relation, checked_batch, on_conflict='skip') }}
+            {{ trueup._append_batch_sql(target_relation, checked_batch, on_conflict='skip') }}
         {%- endcall -%}
-        {%- if not trueup.is_appended(target_relation, staged.batch_id) -%}
-            {%- do trueup._report_lost(batch, staged, options) -%}
+        {%- if not trueup._get_is_appended(target_relation, staged.batch_id) -%}
+            {%- do trueup._report_lost_race(batch, staged, options) -%}
         {%- else -%}
-            {%- do trueup._report(
+            {%- do trueup._report_result(
                 'batch ' ~ staged.seq ~ ': ' ~ staged.updates_staged ~ ' updates, upper '
                 ~ staged.upper
             ) -%}
         {%- endif -%}
     {%- endif -%}
 
-    {%- do trueup._finish(target_relation) -%}
+    {%- do trueup._ensure_grants_and_docs(target_relation) -%}
 
     {{ run_hooks(post_hooks) }}
 

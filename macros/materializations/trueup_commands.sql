@@ -11,12 +11,12 @@
 
     {%- do trueup._require_log_columns(compiled_code, unique_key) -%}
     {#- Our own columns come last, and `_ts` is the first of them. -#}
-    {%- set columns = trueup.get_columns(compiled_code) | reverse | list -%}
+    {%- set columns = trueup._get_columns(compiled_code) | reverse | list -%}
     {%- set own_count = (columns | map(attribute='name') | list).index('_ts') + 1 -%}
     {%- do trueup._require_user_columns((columns | reverse | list)[:-own_count]) -%}
 
     {%- call statement('main') -%}
-        {{ trueup._mark('create') }}
+        {{ trueup._step_marker('create') }}
         {{ get_create_view_as_sql(target_relation, sql) }}
     {%- endcall -%}
 

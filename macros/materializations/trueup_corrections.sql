@@ -17,36 +17,36 @@
     {{ run_hooks(pre_hooks) }}
 
     {%- if is_rebase and not is_by_select -%}
-        {%- do trueup._no_op('a rebase begins again, nothing is corrected') -%}
+        {%- do trueup._report_idle('a rebase begins again, nothing is corrected') -%}
     {%- elif options.late != 'correct' and options.verify == 'never' -%}
-        {%- do trueup._no_op(
+        {%- do trueup._report_idle(
             'nothing to correct (late: ' ~ options.late ~ ', verify: never)'
         ) -%}
     {%- else -%}
-        {%- set shard = trueup.prepare_shard(
+        {%- set shard = trueup._ensure_plan(
             collection, 'corrections', options, is_rebase=is_rebase,
             heals=options.verify != 'never'
         ) -%}
-        {%- set columns = trueup.follow_columns(shard, options) -%}
-        {%- set healed = trueup.verify_and_heal(shard, columns, target_relation, options) -%}
+        {%- set columns = trueup._ensure_followed_columns(shard, options) -%}
+        {%- set healed = trueup._ensure_healed(shard, columns, target_relation, options) -%}
         {%- if options.late == 'correct' -%}
-            {%- set surplus = trueup.compare(
+            {%- set surplus = trueup._ensure_compared(
                 collection, shard, columns, target_relation, options, keeps_edits=healed
             ) -%}
         {%- else -%}
-            {%- do trueup._no_op('nothing to correct') -%}
+            {%- do trueup._report_idle('nothing to correct') -%}
         {%- endif -%}
         {%- if healed or options.late == 'correct' -%}
-            {%- set found = trueup.get_correction_counts(target_relation, shard.unique_key) -%}
+            {%- set found = trueup._get_correction_counts(target_relation, shard.unique_key) -%}
             {%- if is_by_select -%}
-                {%- do trueup.require_all_accounted_for(
+                {%- do trueup._require_all_accounted_for(
                     collection, shard, target_relation, surplus, found
                 ) -%}
             {%- endif -%}
-            {%- do trueup._report(
+            {%- do trueup._report_result(
                 [found.report, healed, shard.frontier.get('reason')] | select | join('; ')
             ) -%}
-            {%- do trueup._finish(target_relation) -%}
+            {%- do trueup._ensure_grants_and_docs(target_relation) -%}
         {%- endif -%}
     {%- endif -%}
 

@@ -8,21 +8,21 @@
     {%- set changelog = trueup._sibling(collection, 'changelog') -%}
     {%- do trueup._require_not_deferred(collection, ['commands', 'state']) -%}
     {%- do trueup._require_made(collection, changelog, by='batch') -%}
-    {%- set described = trueup.get_columns('select * from ' ~ commands) -%}
-    {%- set extras = trueup._extras(described) -%}
+    {%- set described = trueup._get_columns('select * from ' ~ commands) -%}
+    {%- set extras = trueup._extra_columns(described) -%}
 
     {{ run_hooks(pre_hooks) }}
 
     {%- call statement('main') -%}
-{{ trueup._mark('create') }}
+{{ trueup._step_marker('create') }}
 create or replace view {{ target_relation }} as
-{{ trueup.look_ahead(
+{{ trueup._live_select(
     commands, trueup._sibling(collection, 'state'), changelog, unique_key,
-    trueup.get_shard_columns(changelog), trueup._user_columns(described), extras, options
+    trueup._get_user_columns(changelog), trueup._user_columns(described), extras, options
 ) }}
     {%- endcall -%}
 
-    {%- do trueup._finish(target_relation) -%}
+    {%- do trueup._ensure_grants_and_docs(target_relation) -%}
 
     {{ run_hooks(post_hooks) }}
 

@@ -13,40 +13,40 @@
     {{ run_hooks(pre_hooks) }}
 
     {%- do trueup._require_made(collection, changelog, by='batch') -%}
-    {%- do trueup.require_same_key(changelog, unique_key) -%}
+    {%- do trueup._require_same_key(changelog, unique_key) -%}
     {%- if should_full_refresh() -%}
-        {%- do trueup.require_sound_changelog(
-            changelog, unique_key, trueup.settle_widenings(changelog)
+        {%- do trueup._require_sound_changelog(
+            changelog, unique_key, trueup._ensure_widened(changelog)
         ) -%}
-        {%- set rehydrated = trueup.rehydrate_sql(changelog, unique_key) -%}
+        {%- set rehydrated = trueup._get_rehydrated_select(changelog, unique_key) -%}
         {%- call statement('main') -%}
-            {{ trueup.create_table_sql(target_relation, rehydrated, replace=true) }}
+            {{ trueup._create_table_sql(target_relation, rehydrated, replace=true) }}
         {%- endcall -%}
-        {%- do trueup._report('rebuilt from the changelog') -%}
+        {%- do trueup._report_result('rebuilt from the changelog') -%}
     {%- else -%}
-        {%- do trueup.create_state(changelog, target_relation, unique_key) -%}
-        {%- set position = trueup.get_position(changelog, target_relation) -%}
+        {%- do trueup._ensure_state(changelog, target_relation, unique_key) -%}
+        {%- set position = trueup._get_position(changelog, target_relation) -%}
         {%- do trueup._require_changelog_ahead(collection, position) -%}
         {%- if position.applied_seq == position.last_seq -%}
-            {%- do trueup._no_op('up to date at batch ' ~ position.applied_seq) -%}
+            {%- do trueup._report_idle('up to date at batch ' ~ position.applied_seq) -%}
         {%- else -%}
-            {%- set net_updates = trueup.get_net_updates(
+            {%- set net_updates = trueup._ensure_net_updates(
                 collection, changelog, unique_key, position, compiled_code
             ) -%}
-            {%- do trueup.get_isolated_properties(target_relation) -%}
-            {%- set tail = trueup.get_tail_keys(collection, changelog, unique_key, position) -%}
+            {%- do trueup._get_isolated_properties(target_relation) -%}
+            {%- set tail = trueup._get_tail_keys(collection, changelog, unique_key, position) -%}
             {%- call statement('main') -%}
-                {{ trueup.apply_updates_sql(
+                {{ trueup._apply_updates_sql(
                     target_relation, changelog, net_updates, unique_key, tail.key_range,
                     tail.key_filter
                 ) }}
             {%- endcall -%}
-            {%- do trueup._report('applied batch ' ~ position.last_seq) -%}
-            {%- do trueup.maintain_when_due(target_relation, changelog, options, position) -%}
+            {%- do trueup._report_result('applied batch ' ~ position.last_seq) -%}
+            {%- do trueup._ensure_maintained_when_due(target_relation, changelog, options, position) -%}
         {%- endif -%}
     {%- endif -%}
 
-    {%- do trueup._finish(target_relation) -%}
+    {%- do trueup._ensure_grants_and_docs(target_relation) -%}
 
     {{ run_hooks(post_hooks) }}
 

@@ -6,29 +6,29 @@
     An operation: `dbt run-operation trueup.compact --args '{collection: files, since: 340}'`.
 -#}
 {% macro compact(collection, since) -%}
-    {%- set changelog = trueup._relation_of(collection, 'changelog', 'compact') -%}
-    {%- set state = trueup._relation_of(collection, 'state', 'compact') -%}
+    {%- set changelog = trueup._get_relation_of(collection, 'changelog', 'compact') -%}
+    {%- set state = trueup._get_relation_of(collection, 'state', 'compact') -%}
     {#- The ticks come before the position: what is appended in between is at or past their upper. -#}
-    {%- set row = run_query(trueup.readable_ticks_sql(changelog)).rows[0].dict() -%}
+    {%- set row = run_query(trueup._readable_ticks_select(changelog)).rows[0].dict() -%}
     {%- do trueup._require_applied(
-        collection, row.last_seq, trueup.get_position(changelog, state).applied_seq
+        collection, row.last_seq, trueup._get_position(changelog, state).applied_seq
     ) -%}
     {%- if since is not integer or row.upper is none or since > row.upper -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             trueup._argument('compact', 'since'), 'a settled tick, at most the upper '
             ~ trueup._number_or_null(row.upper) ~ ' of ' ~ changelog, since
         ) -%}
     {%- elif row.since is not none and since <= row.since -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             trueup._argument('compact', 'since'), 'after ' ~ row.since
             ~ ', up to which ' ~ changelog ~ ' is compacted already', since
         ) -%}
     {%- endif -%}
-    {%- do trueup.require_sound_changelog(
-        changelog, trueup._key_of_collection(collection), trueup.settle_widenings(changelog)
+    {%- do trueup._require_sound_changelog(
+        changelog, trueup._key_of_collection(collection), trueup._ensure_widened(changelog)
     ) -%}
-    {%- set columns = trueup.get_columns('select * from ' ~ changelog) -%}
-    {%- do run_query(trueup.compact_sql(
+    {%- set columns = trueup._get_columns('select * from ' ~ changelog) -%}
+    {%- do run_query(trueup._compact_sql(
         changelog, columns | map(attribute='name') | list, since, row.last_seq
     )) -%}
     {%- do log('Compacted ' ~ changelog ~ ' up to tick ' ~ since ~ '.', info=true) -%}
@@ -41,7 +41,7 @@
 -#}
 {% macro _require_applied(collection, last_seq, applied_seq) -%}
     {%- if last_seq is not none and (applied_seq is none or applied_seq < last_seq) -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'The state of `' ~ collection ~ '`',
             'at batch ' ~ last_seq ~ ', the last of its changelog',
             'batch ' ~ trueup._number_or_null(applied_seq),
@@ -52,7 +52,7 @@
 
 
 {#- The ticks that the changelog can be read at, as a select of one row. -#}
-{% macro readable_ticks_sql(changelog) -%}
+{% macro _readable_ticks_select(changelog) -%}
 select
     max(_seq) as last_seq,
     max(_upper) as upper,
@@ -67,10 +67,10 @@ where _kind = 'progress'
     purges, the last progress row the one that keeps `since`; the rows of the snapshot match nothing
     and are inserted. An append that commits meanwhile makes it fail, and it is repeated.
 -#}
-{% macro compact_sql(changelog, columns, since, last_seq) -%}
+{% macro _compact_sql(changelog, columns, since, last_seq) -%}
     {%- set content = columns | reject('in', trueup._update_columns()) | list -%}
     {%- set row = trueup._column_list(content) -%}
-{{ trueup._mark('compact') }}
+{{ trueup._step_marker('compact') }}
 merge into {{ changelog }} as shard
 using (
     with
@@ -107,7 +107,7 @@ using (
         'insert' as _match,
         {% for name in columns -%}
         {%- if name in content + ['_ts', '_seq', '_cause'] -%}
-        {{ 'snapshot.' ~ trueup._quote(name) }}
+        {{ 'snapshot.' ~ trueup._quoted(name) }}
         {%- elif name == '_diff' -%}
         case
             when snapshot._diff = 1 then 1
@@ -140,7 +140,7 @@ using (
     end
 when matched and compacted._match = 'progress' then update set
     _statistics.since = cast({{ since }} as bigint),
-    _statistics.seal.committed = {{ trueup.committed_seal_expr(
+    _statistics.seal.committed = {{ trueup._committed_seal_expr(
         'shard._statistics.seal.own', 'cast(' ~ since ~ ' as bigint)', 'shard._statistics.committed_at'
     ) }}
 when matched then delete

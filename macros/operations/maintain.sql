@@ -18,23 +18,23 @@
     {%- endfor -%}
     {%- for name, least in {'retain_hours': 0, 'retain_last': 1, 'orphan_hours': 24}.items() -%}
         {%- if keep[name] is not integer or not least <= keep[name] <= 100000 -%}
-            {%- do trueup._refuse(
+            {%- do trueup._raise_error(
                 trueup._argument('maintain', name),
                 'an integer from ' ~ least ~ ' to 100000', keep[name]
             ) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- if idle is not boolean -%}
-        {%- do trueup._refuse(trueup._argument('maintain', 'idle'), 'true or false', idle) -%}
+        {%- do trueup._raise_error(trueup._argument('maintain', 'idle'), 'true or false', idle) -%}
     {%- endif -%}
-    {%- set state = trueup._relation_of(collection, 'state', 'maintain') -%}
-    {%- set changelog = trueup._relation_of(collection, 'changelog', 'maintain') -%}
-    {%- set replaced = trueup._replaced_tables(collection) -%}
+    {%- set state = trueup._get_relation_of(collection, 'state', 'maintain') -%}
+    {%- set changelog = trueup._get_relation_of(collection, 'changelog', 'maintain') -%}
+    {%- set replaced = trueup._get_replaced_tables(collection) -%}
     {%- for relation in replaced -%}
-        {%- do trueup.drop_left_steps(relation, trueup.get_table_detail(relation).provider) -%}
+        {%- do trueup._ensure_no_left_steps(relation, trueup._get_table_detail(relation).provider) -%}
     {%- endfor -%}
     {%- for relation in [changelog, state] + (replaced if idle else []) -%}
-        {%- do trueup.maintain_table(relation, keep) -%}
+        {%- do trueup._ensure_maintained(relation, keep) -%}
     {%- endfor -%}
 {%- endmacro %}
 
@@ -46,10 +46,10 @@
 
 
 {#- Maintains state and changelog where the option `maintain` says that it is time to. -#}
-{% macro maintain_when_due(state, changelog, options, position) -%}
+{% macro _ensure_maintained_when_due(state, changelog, options, position) -%}
     {%- if trueup._is_maintenance_due(options.maintain, position) -%}
         {%- for relation in [changelog, state] -%}
-            {%- do trueup.maintain_table(relation, trueup._maintenance_defaults()) -%}
+            {%- do trueup._ensure_maintained(relation, trueup._maintenance_defaults()) -%}
         {%- endfor -%}
     {%- endif -%}
 {%- endmacro %}
@@ -69,7 +69,7 @@
     snapshot that holds its files. One that is replaced while snapshots of it expire may list these
     still, without their files.
 -#}
-{% macro _replaced_tables(collection) -%}
+{% macro _get_replaced_tables(collection) -%}
     {%- set found = [] -%}
     {%- for role in ['batch', 'corrections'] -%}
         {%- set name = collection ~ '_' ~ role -%}

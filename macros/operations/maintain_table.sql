@@ -1,10 +1,10 @@
 {#- Maintains one table, and logs what has become of it, on one line. -#}
-{% macro maintain_table(relation, keep) -%}
-    {%- set detail = trueup.get_table_detail(relation) -%}
-    {%- set figures = trueup.table_figures_sql(relation, detail.provider) -%}
+{% macro _ensure_maintained(relation, keep) -%}
+    {%- set detail = trueup._get_table_detail(relation) -%}
+    {%- set figures = trueup._table_figures_select(relation, detail.provider) -%}
     {%- set before = run_query(figures).rows[0].dict() -%}
     {%- set answers = [] -%}
-    {%- for step in trueup.maintenance_steps(relation, detail, keep) -%}
+    {%- for step in trueup._maintenance_sqls(relation, detail, keep) -%}
         {%- do answers.append(run_query(step).rows | length) -%}
     {%- endfor -%}
     {%- set after = run_query(figures).rows[0].dict() -%}
@@ -21,14 +21,14 @@
     first: with partial progress a rewrite that has lost is given up, and an expiry repeats its
     commit. `rewrite_manifests` does fail, and Iceberg merges manifests itself.
 -#}
-{% macro maintenance_steps(relation, detail, keep) -%}
+{% macro _maintenance_sqls(relation, detail, keep) -%}
     {%- if detail.provider == 'delta' -%}
         {{ return(['optimize ' ~ relation, 'vacuum ' ~ relation]) }}
     {%- endif -%}
     {%- set table = 'table => ' ~ trueup._literal(relation | string) -%}
     {%- set expired = trueup._hours_ago(keep.retain_hours) -%}
     {%- set lost = trueup._hours_ago(keep.orphan_hours) -%}
-    {%- set system = 'call ' ~ trueup._quote(detail.catalog) ~ '.system.' -%}
+    {%- set system = 'call ' ~ trueup._quoted(detail.catalog) ~ '.system.' -%}
     {{ return([
         system ~ 'rewrite_data_files(' ~ table
         ~ ", options => map('partial-progress.enabled', 'true'))",
@@ -48,7 +48,7 @@
 
 
 {#- The format of a table, and the catalog that it lives in. A dict: `provider`, `catalog`. -#}
-{% macro get_table_detail(relation) -%}
+{% macro _get_table_detail(relation) -%}
     {#- A column may have one of these names, too: the detail comes last. -#}
     {%- set found = {} -%}
     {%- for row in run_query('describe table extended ' ~ relation).rows -%}
@@ -62,7 +62,7 @@
 
 
 {#- A select of one row: how large a table is. That of Delta has more columns than are of use. -#}
-{% macro table_figures_sql(relation, provider) -%}
+{% macro _table_figures_select(relation, provider) -%}
 {%- if provider == 'delta' -%}
 describe detail {{ relation }}
 {%- else -%}

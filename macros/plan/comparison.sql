@@ -1,5 +1,5 @@
 {#- What the table of the corrections says of the comparison that it was made by, as a dict. -#}
-{% macro get_comparison(corrections) -%}
+{% macro _get_comparison(corrections) -%}
     {%- set found = {} -%}
     {%- for row in run_query('show tblproperties ' ~ corrections) if row[0].startswith('trueup.') -%}
         {%- do found.update({row[0]: row[1]}) -%}
@@ -26,7 +26,7 @@
 
 
 {#- The corrections that the batch takes in, or none where the collection has none. -#}
-{% macro _corrections_of(collection, options) -%}
+{% macro _corrections_relation(collection, options) -%}
     {{ return(
         trueup._sibling(collection, 'corrections') if options.late == 'correct' else none
     ) }}

@@ -8,22 +8,22 @@
 -#}
 
 {#- How far the batch goes: the comparison of `corrections`, or with none the one to be made. -#}
-{% macro select_upper_expr(corrections, options) -%}
+{% macro _get_upper_expr(corrections, options) -%}
     {{ return(
-        trueup.compared_upper_expr(corrections) if corrections
-        else trueup.desired_upper_expr(options)
+        trueup._get_compared_upper_expr(corrections) if corrections
+        else trueup._get_desired_upper_expr(options)
     ) }}
 {%- endmacro %}
 
 
 {#- How far a comparison that is made now goes, as an SQL expression. -#}
-{% macro desired_upper_expr(options) -%}
+{% macro _get_desired_upper_expr(options) -%}
     {%- if not options.of -%}
         {{ return(trueup._milliseconds(run_started_at)) }}
     {%- endif -%}
     {%- set uppers = [] -%}
     {%- for collection in options.of -%}
-        {%- set state = trueup.get_input_state(collection) -%}
+        {%- set state = trueup._get_input_state(collection) -%}
         {%- do trueup._require_made(collection, state, by='state') -%}
         {%- do uppers.append(
             'select coalesce(max(_upper), 0) as upper from ' ~ state ~ " where _kind = 'progress'"
@@ -34,8 +34,8 @@
 
 
 {#- How far the comparison goes that the corrections were made by; null where it is void. -#}
-{% macro compared_upper_expr(corrections) -%}
-    {%- set found = trueup.get_comparison(corrections) -%}
+{% macro _get_compared_upper_expr(corrections) -%}
+    {%- set found = trueup._get_comparison(corrections) -%}
     {%- if 'trueup.upper' not in found -%}
         {{ return('cast(null as bigint)') }}
     {%- endif -%}
@@ -50,9 +50,9 @@ case
     Where a comparison writes: `frontier.tick`. With no tick since the last batch it writes into the
     open one, and settles nothing.
 -#}
-{% macro set_tick(frontier, options) -%}
+{% macro _with_tick(frontier, options) -%}
     {%- if options.refresh is not none -%}
-        {%- do trueup.apply_schedule(frontier, trueup.get_schedule(options.refresh)) -%}
+        {%- do trueup._scheduled_plan(frontier, trueup._schedule(options.refresh)) -%}
     {%- elif frontier.upper > frontier.lower -%}
         {%- do frontier.update({'tick': frontier.upper - 1}) -%}
     {%- endif -%}

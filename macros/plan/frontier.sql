@@ -1,5 +1,5 @@
 {#-
-    Adds to the progress of a collection, which `get_progress` has read, what its log holds. Two queries:
+    Adds to the progress of a collection, which `_get_progress` has read, what its log holds. Two queries:
     in one, Spark would plan the first again at each place that the second names it. A dict:
 
     `last_seq`                 the last batch in the changelog, 0 before the first
@@ -34,20 +34,20 @@
     Null ticks are refused here: a command without a tick would never be settled, nor missed. A
     collection by a select has no log (`commands` is none): `input_upper` says how far it goes.
 -#}
-{% macro get_frontier(commands, progress, reclocked, options, input_upper=none) -%}
+{% macro _get_frontier(commands, progress, reclocked, options, input_upper=none) -%}
     {%- set frontier = dict(progress) -%}
     {%- set settled = trueup._session_name(reclocked, 'settled') if reclocked else none -%}
-    {%- set measured_log = trueup.measured_log_sql(
+    {%- set measured_log = trueup._measured_log_select(
         commands, progress, settled, options, input_upper
     ) -%}
     {%- do frontier.update(
-        trueup.get_measured_partitions(reclocked, measured_log) if reclocked
+        trueup._get_measured_partitions(reclocked, measured_log) if reclocked
         else run_query(measured_log).rows[0].dict()
     ) -%}
     {%- do trueup._require_no_null_ticks(commands, frontier.null_ticks) -%}
     {%- do trueup._require_bounded_ticks(commands, frontier.last_tick) -%}
     {%- if options.late == 'fail' and frontier.late_dropped -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'With option `late: fail` every command of ' ~ commands,
             'at or past the lower ' ~ frontier.lower ~ ' when it comes',
             frontier.late_dropped ~ ' commands below it, which came after their tick was settled',
@@ -55,7 +55,7 @@
         ) -%}
     {%- endif -%}
     {%- if frontier.has_provisional and not options.eager -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'Option `eager` of ' ~ model.name,
             'true as long as the changelog has updates of open ticks', 'false',
             "Take them back first: run once with `eager: true` and --vars '{trueup_until: "
@@ -67,7 +67,7 @@
 
 
 {#- Raises where ticks cannot be settled: before a rebase drops what it could not make again. -#}
-{% macro require_ticks(commands, is_reclocked) -%}
+{% macro _require_ticks(commands, is_reclocked) -%}
     {%- set is_missing = '_partition is null or _offset is null' if is_reclocked else '_ts is null' -%}
     {%- set row = run_query(
         'select count_if(' ~ is_missing ~ '), max(_ts) from ' ~ commands
@@ -79,7 +79,7 @@
 
 {% macro _require_no_null_ticks(commands, null_ticks) -%}
     {%- if null_ticks > 0 -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'The tick (`ts`), or the partition and offset (`reclock`), of `trueup.commands`',
             'not null for every command of ' ~ commands, null_ticks ~ ' commands without one',
             'Give them one, or leave them out of the relation that `trueup.commands` reads.'
@@ -94,7 +94,7 @@
 -#}
 {% macro _require_bounded_ticks(commands, last_tick) -%}
     {%- if last_tick == 9223372036854775807 -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'The tick (`ts`) of every command of ' ~ commands,
             'below 9223372036854775807, the greatest bigint: a batch ends one after it',
             'a command with the tick ' ~ last_tick,

@@ -1,5 +1,5 @@
 {#- Whether there is neither a tick to settle, nor a correction, nor anything in open ticks. -#}
-{% macro _has_nothing_to_write(frontier) -%}
+{% macro _is_idle(frontier) -%}
     {{ return(
         frontier.upper == frontier.lower
         and frontier.correction_count == 0

@@ -6,22 +6,22 @@
     The state of an input. With `--defer` the select may read it in another schema: then its upper is
     read there, too. Raises where it is read in both.
 -#}
-{% macro get_input_state(collection) -%}
+{% macro _get_input_state(collection) -%}
     {%- set prefix = 'model.' ~ model.package_name ~ '.' -%}
     {%- set state = prefix ~ collection ~ '_state' -%}
     {%- set paths = [] -%}
-    {%- do trueup._follow_reads(prefix ~ model.name, prefix ~ collection, false, paths) -%}
+    {%- do trueup._get_reads(prefix ~ model.name, prefix ~ collection, false, paths) -%}
     {%- set places = [] -%}
     {%- for node_id, is_deferred in paths if trueup._is_node_of(node_id, prefix ~ collection) -%}
         {%- do places.append(is_deferred) -%}
     {%- endfor -%}
     {%- if true in places and false in places -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'The collection `' ~ collection ~ '` in option `of` of ' ~ model.name,
             'read in one schema', 'one read of it here, and one in another schema, by --defer',
             'Run all that the select reads: dbt run -s +' ~ model.name
         ) -%}
-    {%- elif true in places or not places and trueup._is_deferred(state) -%}
+    {%- elif true in places or not places and trueup._get_is_deferred(state) -%}
         {{ return(trueup._relation_of_node(graph.nodes[state].defer_relation)) }}
     {%- endif -%}
     {{ return(trueup._sibling(collection, 'state')) }}
@@ -32,13 +32,13 @@
     Adds to `paths` what a node reads, as far as `input`: each with whether it is read in another
     schema. All that is read there is of that schema, too.
 -#}
-{% macro _follow_reads(node_id, input, is_deferred, paths) -%}
+{% macro _get_reads(node_id, input, is_deferred, paths) -%}
     {%- for parent in graph.nodes.get(node_id, {}).get('depends_on', {}).get('nodes', []) -%}
-        {%- set path = (parent, is_deferred or trueup._is_deferred(parent)) -%}
+        {%- set path = (parent, is_deferred or trueup._get_is_deferred(parent)) -%}
         {%- if path not in paths -%}
             {%- do paths.append(path) -%}
             {%- if not trueup._is_node_of(parent, input) -%}
-                {%- do trueup._follow_reads(parent, input, path[1], paths) -%}
+                {%- do trueup._get_reads(parent, input, path[1], paths) -%}
             {%- endif -%}
         {%- endif -%}
     {%- endfor -%}

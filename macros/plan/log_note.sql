@@ -4,7 +4,7 @@
 -#}
 
 {#- The note of a run, one line; none where there is nothing to say. -#}
-{% macro get_log_note(collection, shard, options) -%}
+{% macro _get_log_note(collection, shard, options) -%}
     {%- set frontier = shard.frontier -%}
     {%- if frontier.last_seq == 0 and frontier.commands_settled > 0 -%}
         {{ return(
@@ -12,7 +12,7 @@
             ~ ') are left out'
         ) }}
     {%- endif -%}
-    {%- set lost_tick = trueup.get_lost_tick(shard, options) -%}
+    {%- set lost_tick = trueup._get_lost_tick(shard, options) -%}
     {%- if lost_tick is none -%}
         {{ return(none) }}
     {%- endif -%}
@@ -20,7 +20,7 @@
         ~ ' on, or start again from it: ' ~ trueup._rebase_command(collection)
         ~ ' If it loses its newest commands on purpose, set the option `log: partial`.' -%}
     {%- if options.late == 'fail' -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'With option `late: fail` the log ' ~ shard.commands,
             'one that still has the ticks that were settled, up to ' ~ lost_tick,
             'a log that ends below the frontier: its greatest tick is ' ~ frontier.last_tick
@@ -42,17 +42,17 @@
     witness is heard where the log may lose what it likes (`log: partial`), where it has no command at
     all, as after a retention, and where corrections follow whatever the log says now.
 -#}
-{% macro get_lost_tick(shard, options) -%}
+{% macro _get_lost_tick(shard, options) -%}
     {%- set frontier = shard.frontier -%}
     {%- if options.log == 'partial' or options.late == 'correct' or frontier.last_tick is none
             or frontier.last_tick + 1 >= frontier.lower -%}
         {{ return(none) }}
     {%- endif -%}
-    {{ return(run_query(trueup.lost_tick_sql(shard.changelog, frontier)).rows[0][0]) }}
+    {{ return(run_query(trueup._lost_tick_select(shard.changelog, frontier)).rows[0][0]) }}
 {%- endmacro %}
 
 
-{% macro lost_tick_sql(changelog, frontier) -%}
+{% macro _lost_tick_select(changelog, frontier) -%}
 select max(_ts)
 from {{ changelog }}
 where

@@ -1,9 +1,9 @@
 {#-
-    The select behind `get_frontier`: what the log holds for the next batch, and where that ends, in one
-    row. `progress` is what `get_progress` returns. `settled` says, as an SQL expression, how far the last
+    The select behind `_get_frontier`: what the log holds for the next batch, and where that ends, in one
+    row. `progress` is what `_get_progress` returns. `settled` says, as an SQL expression, how far the last
     batch goes in each partition of a log without ticks; none for a log that has them.
 -#}
-{% macro measured_log_sql(commands, progress, settled, options, input_upper=none) -%}
+{% macro _measured_log_select(commands, progress, settled, options, input_upper=none) -%}
     {#- What a select says cannot be capped; the collections that it reads are. -#}
     {%- set until = trueup._var('trueup_until') if commands is not none else none -%}
     {%- set until = 'null' if until is none else until -%}
@@ -24,10 +24,10 @@
         else 'cast(' ~ progress.lower ~ ' as bigint)' -%}
 with
 
-{{ trueup.measure_log(commands, progress, bound) }},
+{{ trueup._log_ctes(commands, progress, bound) }},
 
 {% if settled -%}
-{{ trueup.collect_partitions(commands, progress.lower, settled) }},
+{{ trueup._partitions_ctes(commands, progress.lower, settled) }},
 
 {% endif -%}
 capped as (
@@ -51,7 +51,7 @@ capped as (
 )
 {%- if options.max_commands_per_batch %},
 
-{{ trueup.cut_at_a_tick(commands, bound, options.max_commands_per_batch) }}
+{{ trueup._cut_ctes(commands, bound, options.max_commands_per_batch) }}
 {%- endif %}
 
 select
@@ -88,7 +88,7 @@ cross join cut
     The CTE `log`, of one row: how far the commands go, and what is special about them. `bound` is the
     lower of the batch, or, where the log says what it is, the least tick there can be.
 -#}
-{% macro measure_log(commands, progress, bound) -%}
+{% macro _log_ctes(commands, progress, bound) -%}
     {%- set begins_with_log = bound == trueup._least_tick_expr() -%}
 log as (
 
@@ -105,7 +105,7 @@ log as (
         cast(null as bigint) as first_truncate
         {%- else -%}
         max(_ts) as last_tick,
-        -- Null past the greatest bigint: `get_frontier` refuses that tick.
+        -- Null past the greatest bigint: `_get_frontier` refuses that tick.
         try_add(max(_ts), 1) as log_upper,
         -- Not by count_if nor filter: Spark fails on a bound beyond the type that the tick had in
         -- the log, such as an int, where it hands such a condition down to the scan.
@@ -126,7 +126,7 @@ log as (
     `max_commands` commands, at least one, and `cut_count` is how many these hold; null where all of
     them fit.
 -#}
-{% macro cut_at_a_tick(commands, lower, max_commands) -%}
+{% macro _cut_ctes(commands, lower, max_commands) -%}
 ticks as (
 
     select

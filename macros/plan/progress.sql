@@ -1,21 +1,21 @@
 {#-
-    Reads what the tables of a collection say of its batches. A dict: of what `get_frontier` returns all
+    Reads what the tables of a collection say of its batches. A dict: of what `_get_frontier` returns all
     that does not come from the log; and
 
     `settled_before`      `commands_settled` when the last batch was minted
 -#}
-{% macro get_progress(changelog, batch, state, corrections, options) -%}
+{% macro _get_progress(changelog, batch, state, corrections, options) -%}
     {{ return(run_query(
-        trueup.progress_sql(changelog, batch, state, corrections, options)
+        trueup._progress_select(changelog, batch, state, corrections, options)
     ).rows[0].dict()) }}
 {%- endmacro %}
 
 
 {#-
-    The select behind `get_progress`: one row. All tables are added up at once: that is one job of Spark,
+    The select behind `_get_progress`: one row. All tables are added up at once: that is one job of Spark,
     where a query each would be many.
 -#}
-{% macro progress_sql(changelog, batch, state, corrections, options) -%}
+{% macro _progress_select(changelog, batch, state, corrections, options) -%}
 with
 
 progress_rows as (
@@ -37,7 +37,7 @@ progress_rows as (
         _upper,
         _batch_id,
         _statistics,
-        {{ trueup.is_sealed_expr() }} as _is_sealed
+        {{ trueup._is_sealed_expr() }} as _is_sealed
     from {{ changelog }}
     where _kind = 'progress'
     union all
@@ -100,7 +100,7 @@ select
     coalesce(_last._statistics.open_upper > _last._upper, false) as has_provisional,
     _last._statistics.definition as settled_definition,
     _last._statistics.seal.own as last_seal,
-    {{ trueup.first_unsealed_expr() }} as unsealed_seq,
+    {{ trueup._first_unsealed_expr() }} as unsealed_seq,
     since,
     case when not array_contains(_batch_ids, staged_batch_id) then staged_batch_id end
         as leftover_batch_id,

@@ -11,24 +11,24 @@
     Sets the variable `settled`, how far the last batch goes, and creates the view `reclocked`, the
     commands with ticks. Returns its name.
 -#}
-{% macro create_reclocked_view(collection, commands, changelog, progress) -%}
+{% macro _ensure_reclocked_view(collection, commands, changelog, progress) -%}
     {%- set settled = trueup._session_name(collection, 'settled') -%}
     {%- set reclocked = trueup._session_name(collection, 'reclocked') -%}
     {%- do run_query(
         'declare or replace variable ' ~ settled ~ ' ' ~ trueup._partitions_type()
     ) -%}
     {%- do run_query('set var ' ~ settled ~ ' = ' ~ trueup._subquery(
-        trueup.settled_partitions_sql(changelog, progress.last_seq)
+        trueup._settled_partitions_select(changelog, progress.last_seq)
     )) -%}
-    {%- do trueup.create_session_view(
-        reclocked, trueup.reclock_commands(commands, progress.lower, settled)
+    {%- do trueup._ensure_session_view(
+        reclocked, trueup._reclocked_commands_select(commands, progress.lower, settled)
     ) -%}
     {{ return(reclocked) }}
 {%- endmacro %}
 
 
 {#- How far the batch `seq` goes in each partition, as a select of one row; null before the first. -#}
-{% macro settled_partitions_sql(changelog, seq) -%}
+{% macro _settled_partitions_select(changelog, seq) -%}
 select any_value(_statistics.partitions)
 from {{ changelog }}
 where _kind = 'progress' and _seq = {{ seq }}
@@ -39,7 +39,7 @@ where _kind = 'progress' and _seq = {{ seq }}
     A select of the commands with ticks: those seen before are below the `lower`. `settled` says how
     far the last batch goes, as an SQL expression.
 -#}
-{% macro reclock_commands(commands, lower, settled) -%}
+{% macro _reclocked_commands_select(commands, lower, settled) -%}
 with
 
 last_progress as (
@@ -66,7 +66,7 @@ cross join last_progress
     CTEs that say how far each partition goes; they end with `reclocked`, one row. `settled` says how
     far the last batch goes, as an SQL expression.
 -#}
-{% macro collect_partitions(commands, lower, settled) -%}
+{% macro _partitions_ctes(commands, lower, settled) -%}
 settled_partitions as (
 
     select inline({{ settled }})
@@ -120,14 +120,14 @@ coalesce(try_add(max(_offset), 1), raise_error(concat(
     What a measure of the log says, as a dict. Its partitions stay in the session variable `measured`,
     which `partitions` names: the batch takes the commands that were measured, whatever comes meanwhile.
 -#}
-{% macro get_measured_partitions(collection, measured_log) -%}
+{% macro _get_measured_partitions(collection, measured_log) -%}
     {%- set measured = trueup._session_name(collection, 'measured') -%}
     {%- do run_query(
         'declare or replace variable ' ~ measured ~ ' struct<figures: string, partitions: '
         ~ trueup._partitions_type() ~ '>'
     ) -%}
     {%- do run_query('set var ' ~ measured ~ ' = ' ~ trueup._subquery(
-        trueup.measured_partitions_sql(measured_log)
+        trueup._measured_partitions_select(measured_log)
     )) -%}
     {%- set figures = fromjson(run_query('select ' ~ measured ~ '.figures').rows[0][0]) -%}
     {%- do figures.update({'partitions': measured ~ '.partitions'}) -%}
@@ -136,7 +136,7 @@ coalesce(try_add(max(_offset), 1), raise_error(concat(
 
 
 {#- The measure of a log as a select of one struct: `partitions`, and in JSON all else that it says. -#}
-{% macro measured_partitions_sql(measured_log) -%}
+{% macro _measured_partitions_select(measured_log) -%}
 select struct(
     to_json(struct(* except (partitions)), map('ignoreNullFields', 'false')) as figures,
     partitions

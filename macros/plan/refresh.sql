@@ -1,5 +1,5 @@
 {#- The least refresh at or after a tick; none for none. Never beyond the `greatest` tick. -#}
-{% macro round_up(schedule, tick, greatest=9223372036854775807) -%}
+{% macro _next_refresh(schedule, tick, greatest=9223372036854775807) -%}
     {%- set points = schedule.at | select('>=', tick) | list -%}
     {%- for each in schedule.every -%}
         {%- set since = (tick - each.aligned_to) % each.interval -%}
@@ -11,7 +11,7 @@
 
 
 {#- The greatest refresh before a tick; none when there is none; of `every` never below 0. -#}
-{% macro round_down_m1(schedule, tick) -%}
+{% macro _last_refresh_before(schedule, tick) -%}
     {%- set points = schedule.at | select('<', tick) | list -%}
     {%- for each in schedule.every -%}
         {%- set point = tick - 1 - (tick - 1 - each.aligned_to) % each.interval -%}
@@ -22,7 +22,7 @@
 
 
 {#- The last refresh there will ever be; none where there is always another one. -#}
-{% macro last_refresh(schedule) -%}
+{% macro _last_refresh(schedule) -%}
     {{ return(none if schedule.every else schedule.at | max) }}
 {%- endmacro %}
 
@@ -33,15 +33,15 @@
     come since the lower nothing is due, and `reason` says until when. After the last refresh the
     collection is final.
 -#}
-{% macro apply_schedule(frontier, schedule) -%}
-    {%- set tick = trueup.round_down_m1(schedule, frontier.upper) -%}
-    {%- set next = trueup.round_up(schedule, frontier.upper) -%}
+{% macro _scheduled_plan(frontier, schedule) -%}
+    {%- set tick = trueup._last_refresh_before(schedule, frontier.upper) -%}
+    {%- set next = trueup._next_refresh(schedule, frontier.upper) -%}
     {#- Rounded down to 0 it may be none of the schedule. -#}
-    {%- set is_one = tick is not none and trueup.round_up(schedule, tick) == tick -%}
+    {%- set is_one = tick is not none and trueup._next_refresh(schedule, tick) == tick -%}
     {%- if not is_one or tick < frontier.lower or tick >= frontier.upper -%}
         {%- do frontier.update({
             'upper': frontier.lower,
-            'reason': 'final since ' ~ trueup.last_refresh(schedule) if next is none
+            'reason': 'final since ' ~ trueup._last_refresh(schedule) if next is none
                 else 'the next refresh is at ' ~ next,
         }) -%}
     {%- else -%}

@@ -14,7 +14,7 @@
 {#- Raises where late commands of a log without ticks would have to be put right. -#}
 {% macro _require_no_correction_of_offsets(options) -%}
     {%- if options.late == 'correct' -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'Option `late` of ' ~ model.name, 'drop or fail where the log has no ticks (`reclock`)',
             options.late,
             'A command with an offset below what was settled was seen before: leave it out.'

@@ -4,65 +4,65 @@
 -#}
 
 {#- Makes the changelog, the staged batch and the state where they are missing. -#}
-{% macro create_shard(
+{% macro _ensure_tables(
     commands, changelog, batch, state, unique_key, columns, order_type
 ) -%}
     {%- if load_relation(changelog) is none -%}
-        {%- do trueup._create_sibling(
+        {%- do trueup._ensure_table(
             changelog,
-            trueup.empty_changelog_sql(commands, unique_key, columns),
+            trueup._empty_changelog_select(commands, unique_key, columns),
             partition_by='_kind',
             own_properties={
                 'trueup.unique_key': trueup._column_list(unique_key), 'trueup.order': order_type
             }
         ) -%}
         {%- if load_relation(state) is none -%}
-            {%- do trueup._create_sibling(
-                state, trueup.unapplied_state_sql(changelog, unique_key, columns)
+            {%- do trueup._ensure_table(
+                state, trueup._unapplied_state_select(changelog, unique_key, columns)
             ) -%}
         {%- endif -%}
     {%- endif -%}
     {%- if load_relation(batch) is none -%}
-        {%- do trueup._create_sibling(batch, 'select * from ' ~ changelog ~ ' where false') -%}
+        {%- do trueup._ensure_table(batch, 'select * from ' ~ changelog ~ ' where false') -%}
     {%- endif -%}
-    {%- do trueup.create_state(changelog, state, unique_key) -%}
+    {%- do trueup._ensure_state(changelog, state, unique_key) -%}
 {%- endmacro %}
 
 
 {#- Rebuilds the state from the changelog if it is missing. -#}
-{% macro create_state(changelog, state, unique_key) -%}
+{% macro _ensure_state(changelog, state, unique_key) -%}
     {%- if load_relation(state) is none -%}
-        {%- do trueup.require_sound_changelog(
-            changelog, unique_key, trueup.settle_widenings(changelog)
+        {%- do trueup._require_sound_changelog(
+            changelog, unique_key, trueup._ensure_widened(changelog)
         ) -%}
-        {%- do trueup._create_sibling(state, trueup.rehydrate_sql(changelog, unique_key)) -%}
+        {%- do trueup._ensure_table(state, trueup._get_rehydrated_select(changelog, unique_key)) -%}
     {%- endif -%}
 {%- endmacro %}
 
 
-{% macro _create_sibling(relation, select, partition_by=none, own_properties=none) -%}
+{% macro _ensure_table(relation, select, partition_by=none, own_properties=none) -%}
     {%- do adapter.create_schema(relation) -%}
-    {%- do run_query(trueup.create_table_sql(
+    {%- do run_query(trueup._create_table_sql(
         relation, select, partition_by=partition_by, own_properties=own_properties
     )) -%}
     {%- do adapter.cache_added(relation) -%}
 {%- endmacro %}
 
 
-{% macro drop_shard(changelog, state) -%}
+{% macro _ensure_dropped(changelog, state) -%}
     {%- for relation in [state, changelog] -%}
-        {%- do run_query(trueup.drop_table_sql(relation, trueup._file_format())) -%}
+        {%- do run_query(trueup._drop_table_sql(relation, trueup._file_format())) -%}
         {%- do adapter.cache_dropped(relation) -%}
     {%- endfor -%}
 {%- endmacro %}
 
 
 {#- A changelog without a batch: the shard's columns, no row. -#}
-{% macro empty_changelog_sql(commands, unique_key, columns) -%}
+{% macro _empty_changelog_select(commands, unique_key, columns) -%}
 select
     {{ trueup._column_list(unique_key) }},
     {% for column in columns if column.name not in unique_key -%}
-    {{ trueup._quote(column.name) }},
+    {{ trueup._quoted(column.name) }},
     {% endfor -%}
     _error,
     _error_key,
@@ -82,11 +82,11 @@ where false
 
 
 {#- A state that has applied no batch: its progress row alone. -#}
-{% macro unapplied_state_sql(changelog, unique_key, columns) -%}
+{% macro _unapplied_state_select(changelog, unique_key, columns) -%}
 select
     {{ trueup._column_list(unique_key) }},
     {% for column in columns if column.name not in unique_key -%}
-    {{ trueup._quote(column.name) }},
+    {{ trueup._quoted(column.name) }},
     {% endfor -%}
     _error,
     _error_key,

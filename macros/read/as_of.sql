@@ -3,7 +3,7 @@
     the changelog up to there, consolidated. `ts` is an integer or an SQL expression.
 -#}
 {% macro as_of(collection, ts) -%}
-{{ trueup.consolidate_ticks(collection, '_ts <= (' ~ ts ~ ')', ts, ts) }}
+{{ trueup._consolidated_ticks_select(collection, '_ts <= (' ~ ts ~ ')', ts, ts) }}
 
 select * except (_diff)
 from consolidated
@@ -16,7 +16,7 @@ where _diff > 0
     and value columns and `_diff`: `as_of(from_ts)` with these changes is `as_of(to_ts)`.
 -#}
 {% macro changes_between(collection, from_ts, to_ts) -%}
-{{ trueup.consolidate_ticks(
+{{ trueup._consolidated_ticks_select(
     collection, '_ts > (' ~ from_ts ~ ') and _ts <= (' ~ to_ts ~ ')', from_ts, to_ts
 ) }}
 
@@ -30,20 +30,20 @@ where _diff <> 0
     The CTE `consolidated`: the rows of the updates that meet `condition`, each once, with the sum
     of its diffs. The first and the last tick have to be readable.
 -#}
-{% macro consolidate_ticks(collection, condition, first_ts, last_ts) -%}
+{% macro _consolidated_ticks_select(collection, condition, first_ts, last_ts) -%}
 with
 
 consolidated as (
 
     select
-        {{ trueup._all_but(['_error', '_error_key'] + trueup._update_columns()) }},
+        {{ trueup._all_but_list(['_error', '_error_key'] + trueup._update_columns()) }},
         sum(_diff) as _diff
     from {{ ref(collection ~ '_changelog') }}
     where
         _kind = 'update'
         and _error is null
         and {{ condition }}
-        and {{ trueup.is_readable_expr(collection, first_ts, last_ts) }}
+        and {{ trueup._is_readable_expr(collection, first_ts, last_ts) }}
     group by all
 
 )
@@ -55,7 +55,7 @@ consolidated as (
     one at or past the changelog's upper. A scalar subquery, so that no filter around the select can
     take the check away.
 -#}
-{% macro is_readable_expr(collection, first_ts, last_ts) -%}
+{% macro _is_readable_expr(collection, first_ts, last_ts) -%}
 (
         select case
             when max(_statistics.since) > ({{ first_ts }}) then raise_error(concat(

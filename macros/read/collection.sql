@@ -7,17 +7,17 @@
     {{- config(materialized='view') -}}
     {%- do trueup._require_role('collection', collection) -%}
     {%- set inline_errors = trueup._options(collection if execute else none).inline_errors -%}
-{{ trueup._mark('create') }}
+{{ trueup._step_marker('create') }}
     {%- if inline_errors -%}
         {%- set key = trueup._unique_key('collection') %}
 select
     {{ trueup._column_list(key) }},
-    _error as {{ trueup._quote(inline_errors) }},
-    {{ trueup._all_but(key + ['_error', '_error_key'] + trueup._state_columns()) }}
+    _error as {{ trueup._quoted(inline_errors) }},
+    {{ trueup._all_but_list(key + ['_error', '_error_key'] + trueup._state_columns()) }}
 from {{ ref(collection ~ '_state') }}
 where _kind <> 'progress' and _error_key is null
     {%- else %}
-select {{ trueup._all_but(['_error', '_error_key'] + trueup._state_columns()) }}
+select {{ trueup._all_but_list(['_error', '_error_key'] + trueup._state_columns()) }}
 from {{ ref(collection ~ '_state') }}
 where _kind = 'row'
     {%- endif -%}

@@ -5,7 +5,7 @@
 {% macro completeness(collection) -%}
     {{- config(materialized='view') -}}
     {%- do trueup._require_role('completeness', collection) -%}
-{{ trueup._mark('create') }}
+{{ trueup._step_marker('create') }}
 with
 
 commands as (

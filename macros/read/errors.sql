@@ -2,11 +2,11 @@
 {% macro errors(collection) -%}
     {{- config(materialized='view') -}}
     {%- do trueup._require_role('errors', collection) -%}
-{{ trueup._mark('create') }}
+{{ trueup._step_marker('create') }}
 select
     {{ trueup._column_list(trueup._unique_key('errors')) }},
     _error_key,
-    {{ trueup.error_kind_expr() }} as _error_kind,
+    {{ trueup._error_kind_expr() }} as _error_kind,
     _error,
     _ts
 from {{ ref(collection ~ '_state') }}

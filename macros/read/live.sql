@@ -16,7 +16,7 @@
     The select of the view. What is settled is read from the state, with the frontier of its own
     progress row; the steps of the commands after it are those of a batch.
 -#}
-{% macro look_ahead(commands, state, changelog, unique_key, columns, command_columns, extras, options) -%}
+{% macro _live_select(commands, state, changelog, unique_key, columns, command_columns, extras, options) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
     {%- set upper -%}
 (select coalesce(max(_upper), {{ trueup._least_tick_expr() if options.as_of is none
@@ -31,14 +31,14 @@ with
 {% if is_reclocked -%}
 commands_ahead as (
 
-{{ trueup.select_reclocked_ahead(commands, state, changelog, options) }}
+{{ trueup._reclocked_ahead_select(commands, state, changelog, options) }}
 
 ),
 
 {% endif -%}
 input as (
 
-{{ trueup.select_input(
+{{ trueup._input_select(
     'commands_ahead' if is_reclocked else commands, upper, 'cast(9223372036854775807 as bigint)', unique_key, columns, command_columns,
     extras, options
 ) }}
@@ -47,7 +47,7 @@ input as (
 
 persisted as (
 
-{{ trueup.select_persisted(
+{{ trueup._persisted_select(
     state, changelog, unique_key, values, upper, options
 ) }}
 
@@ -55,18 +55,18 @@ persisted as (
 
 filled as (
 
-{{ trueup.select_steps(
+{{ trueup._steps_select(
     'input', 'persisted', none, unique_key, values, extras, true, options
 ) }}
 
 ),
 
-{% if trueup._carries_values(extras) -%}
-{{ trueup.resolve_links('filled', unique_key + ['_error_key'], sequence, values) }},
+{% if trueup._has_carried_values(extras) -%}
+{{ trueup._resolved_links_ctes('filled', unique_key + ['_error_key'], sequence, values) }},
 
 steps as (
 
-{{ trueup.select_carried('filled', 'links', values) }}
+{{ trueup._carried_select('filled', 'links', values) }}
 
 ),
 
@@ -79,7 +79,7 @@ looked_ahead as (
         _error_key,
         max_by(_value, struct({{ position | join(', ') }})) as _value,
         max(_step) = 0 as _is_final
-    from {{ 'steps' if trueup._carries_values(extras) else 'filled' }}
+    from {{ 'steps' if trueup._has_carried_values(extras) else 'filled' }}
     group by {{ key }}, _error_key
 
 )
@@ -87,7 +87,7 @@ looked_ahead as (
 select
     {{ key }},
     {% for name in values -%}
-    _value.{{ trueup._quote(name) }},
+    _value.{{ trueup._quoted(name) }},
     {% endfor -%}
     _is_final
 from looked_ahead
@@ -101,7 +101,7 @@ where _value is not null and _value._error is null and _error_key is null
     next tick. What is settled is read when the view is: each partition up to its next offset, which
     the progress row of the last batch in the state has.
 -#}
-{% macro select_reclocked_ahead(commands, state, changelog, options) -%}
+{% macro _reclocked_ahead_select(commands, state, changelog, options) -%}
 with
 
 applied as (

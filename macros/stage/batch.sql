@@ -12,7 +12,7 @@
     {%- set options = trueup._options(collection if execute else none) -%}
 -- depends_on: {{ ref(collection ~ '_' ~ trueup._source_role(collection)) }}
 -- depends_on: {{ ref(collection ~ '_corrections') }}
-{{ trueup.select_batch(collection, identity, options) }}
+{{ trueup._batch_select(collection, identity, options) }}
 {%- endmacro %}
 
 
@@ -20,11 +20,11 @@
     The select of the staged batch. The model has it as its options ask for it; the materialization
     makes it again where the session cannot do what they ask for.
 -#}
-{% macro select_batch(collection, identity, options) -%}
+{% macro _batch_select(collection, identity, options) -%}
     {%- set frontier = trueup._session_name(collection, 'frontier') -%}
     {%- set state = trueup._sibling(collection, 'state') -%}
     {%- set changelog = trueup._sibling(collection, 'changelog') -%}
-    {%- set open_from = frontier ~ '.upper' if trueup._folds_by_udaf(options) else none -%}
+    {%- set open_from = frontier ~ '.upper' if trueup._is_folded_by_udaf(options) else none -%}
 with
 
 -- The one shuffle of the batch: all that follows is by key. Spark copies a deterministic CTE to each
@@ -39,25 +39,25 @@ steps as (
 
 ),
 
-{{ trueup.fold_ticks(
+{{ trueup._folded_ticks_ctes(
     identity=identity, sequence=trueup._sequence_terms(options), open_from=open_from
 ) }},
 
 {% if open_from -%}
-{{ trueup.fold_open_ticks(identity=identity, upper=open_from) }},
+{{ trueup._folded_open_ticks_ctes(identity=identity, upper=open_from) }},
 
 {% endif -%}
-{{ trueup.emit_updates(
+{{ trueup._updates_ctes(
     identity=identity,
     provisional=trueup._session_name(collection, 'provisional') if options.eager,
     open_sides=open_from is not none
 ) }},
 
-{{ trueup.summarize_batch(
+{{ trueup._progress_ctes(
     frontier=frontier, state=state, identity=identity, options=options, changelog=changelog
 ) }},
 
-{{ trueup.certify_batch(changelog=changelog, last_seq=frontier ~ '.seq - 1') }},
+{{ trueup._certificate_ctes(changelog=changelog, last_seq=frontier ~ '.seq - 1') }},
 
 staged as (
 
@@ -65,7 +65,7 @@ staged as (
     union all
     select
         * except (_statistics, _digest_marks, _certificate),
-        struct(_statistics.*, {{ trueup.staged_seal_expr(frontier) }} as seal) as _statistics,
+        struct(_statistics.*, {{ trueup._staged_seal_expr(frontier) }} as seal) as _statistics,
         _certificate
     from progress
     cross join certificate

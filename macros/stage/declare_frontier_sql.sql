@@ -1,5 +1,5 @@
 {#- The variable `frontier` of the Spark session: what the staged select has to know of the run. -#}
-{% macro declare_frontier_sql(collection, frontier) -%}
+{% macro _declare_plan_sql(collection, frontier) -%}
 declare or replace variable {{ trueup._session_name(collection, 'frontier') }} struct<
     seq: bigint, lower: bigint, upper: bigint, open_upper: bigint, tick: bigint, batch_id: string,
     commands_settled: bigint,

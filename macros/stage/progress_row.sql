@@ -2,7 +2,7 @@
     The CTE `progress`: the one progress row of the batch, with its statistics. It checks that the
     state which the priors came from is exactly the one that the batch was minted on.
 -#}
-{% macro summarize_batch(frontier, state, identity, options, changelog=none) -%}
+{% macro _progress_ctes(frontier, state, identity, options, changelog=none) -%}
 transitions as (
 
     select
@@ -45,7 +45,7 @@ counts as (
             end
         ) as error_sample,
         collect_set(
-            case when _is_error and _is_change then {{ trueup.error_kind_expr() }} end
+            case when _is_error and _is_change then {{ trueup._error_kind_expr() }} end
         ) as error_kinds,
         {% endif -%}
         any_value(_value) filter (where false) as _value
@@ -84,7 +84,7 @@ progress as (
 
     select
         {% for name in identity[:-1] -%}
-        null as {{ trueup._quote(name) }},
+        null as {{ trueup._quoted(name) }},
         {% endfor -%}
         counts._value,
         cast(null as string) as _error_key,

@@ -4,12 +4,12 @@
     `tblproperties` of the config come last, but may not weaken the latter. The changelog keeps what it
     was made with in `own_properties`.
 -#}
-{% macro create_table_sql(relation, select, replace=false, partition_by=none, own_properties=none) -%}
+{% macro _create_table_sql(relation, select, replace=false, partition_by=none, own_properties=none) -%}
     {%- set file_format = trueup._file_format() -%}
     {%- set properties = trueup._table_properties()[file_format] -%}
     {%- do properties.update(own_properties or {}) -%}
     {%- do properties.update(trueup._given_properties()) -%}
-{{ trueup._mark('create') }}
+{{ trueup._step_marker('create') }}
 create {{ 'or replace table' if replace else 'table if not exists' }} {{ relation }}
 using {{ file_format }}
 {% if partition_by -%}
@@ -22,7 +22,7 @@ as
 {%- endmacro %}
 
 
-{% macro set_properties_sql(relation, properties) -%}
+{% macro _set_properties_sql(relation, properties) -%}
 alter table {{ relation }} set tblproperties ({{ trueup._property_list(properties) }}
 )
 {%- endmacro %}
@@ -39,7 +39,7 @@ alter table {{ relation }} set tblproperties ({{ trueup._property_list(propertie
     {%- set file_format = config.get('file_format') or 'iceberg' -%}
     {%- set formats = trueup._table_properties() -%}
     {%- if file_format not in formats -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'Config `file_format` of ' ~ model.name,
             'a table format with MERGE: ' ~ (formats | join(', ')), file_format
         ) -%}

@@ -8,10 +8,10 @@
     The key and value columns of the changelog, once it has followed those of the commands. Raises
     where it cannot follow.
 -#}
-{% macro follow_columns(shard, options) -%}
-    {%- do trueup.require_same_key(shard.changelog, shard.unique_key) -%}
-    {%- do trueup.require_same_order(shard.changelog, shard.order_type) -%}
-    {{ return(trueup.evolve_shard(
+{% macro _ensure_followed_columns(shard, options) -%}
+    {%- do trueup._require_same_key(shard.changelog, shard.unique_key) -%}
+    {%- do trueup._require_same_order(shard.changelog, shard.order_type) -%}
+    {{ return(trueup._ensure_columns(
         shard.changelog, shard.state, shard.unique_key, shard.columns, options
     )) }}
 {%- endmacro %}
@@ -21,29 +21,29 @@
     Brings the tables to the columns of the commands, as far as the option `on_schema_change` allows
     it, and returns the key and value columns that they have then. Raises before it changes them.
 -#}
-{% macro evolve_shard(changelog, state, unique_key, columns, options) -%}
-    {%- set shard_columns = trueup.settle_widenings(changelog) -%}
-    {%- set changes = trueup.find_schema_changes(columns, shard_columns) -%}
+{% macro _ensure_columns(changelog, state, unique_key, columns, options) -%}
+    {%- set shard_columns = trueup._ensure_widened(changelog) -%}
+    {%- set changes = trueup._schema_changes(columns, shard_columns) -%}
     {%- do trueup._require_evolvable(changelog, changes, unique_key, options) -%}
     {%- if options.on_schema_change == 'ignore' -%}
         {%- do changes.update({'added': []}) -%}
     {%- endif -%}
-    {%- do trueup._evolve_table(changelog, changes) -%}
+    {%- do trueup._ensure_table_columns(changelog, changes) -%}
     {%- if changes.added or changes.widened -%}
-        {%- set shard_columns = trueup.get_shard_columns(changelog) -%}
+        {%- set shard_columns = trueup._get_user_columns(changelog) -%}
     {%- endif -%}
-    {%- if trueup._find_widenings(shard_columns) -%}
-        {%- do exceptions.raise_compiler_error(trueup._columns_moved(changelog)) -%}
+    {%- if trueup._open_widenings(shard_columns) -%}
+        {%- do exceptions.raise_compiler_error(trueup._columns_moved_message(changelog)) -%}
     {%- endif -%}
-    {%- do trueup.follow_changelog(state, shard_columns) -%}
+    {%- do trueup._ensure_state_columns(state, shard_columns) -%}
     {{ return(shard_columns) }}
 {%- endmacro %}
 
 
 {#- Brings the state to the key and value columns of its changelog. -#}
-{% macro follow_changelog(state, shard_columns) -%}
-    {%- do trueup._evolve_table(
-        state, trueup.find_schema_changes(shard_columns, trueup.settle_widenings(state))
+{% macro _ensure_state_columns(state, shard_columns) -%}
+    {%- do trueup._ensure_table_columns(
+        state, trueup._schema_changes(shard_columns, trueup._ensure_widened(state))
     ) -%}
 {%- endmacro %}
 
@@ -61,7 +61,7 @@
         ) -%}
     {%- endfor -%}
     {%- if refused -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'Each key and value column of the commands',
             'of the type that it has in ' ~ changelog ~ (
                 ', or of a wider one if it is not part of the key (bigint for int, double for'
@@ -81,7 +81,7 @@
         {%- for column in changes.dropped -%}
             {%- do names.append(column.name ~ ', which is missing') -%}
         {%- endfor -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'With option `on_schema_change: fail` the columns of the commands',
             'those of ' ~ changelog, names | join('; '),
             'Put them back, set the option to append_new_columns or ignore, or ' ~ rebase ~ '.'
@@ -91,21 +91,21 @@
 
 
 {#- Adds the columns that are new to a table, and widens those whose type is wider now. -#}
-{% macro _evolve_table(table, changes) -%}
+{% macro _ensure_table_columns(table, changes) -%}
     {%- for column in changes.added -%}
         {%- do run_query(
-            'alter table ' ~ table ~ ' add column ' ~ trueup._quote(column.name) ~ ' '
-            ~ trueup._type_sql(column.type)
+            'alter table ' ~ table ~ ' add column ' ~ trueup._quoted(column.name) ~ ' '
+            ~ trueup._sql_type(column.type)
         ) -%}
     {%- endfor -%}
     {%- for column in changes.widened -%}
-        {%- for statement in trueup.begin_widening_sqls(table, column) -%}
+        {%- for statement in trueup._begin_widening_sqls(table, column) -%}
             {%- do run_query(statement) -%}
         {%- endfor -%}
     {%- endfor -%}
     {%- if 'date' in changes.widened | map(attribute='old_type') -%}
         {%- do trueup._require_widened(
-            table, trueup.settle_widenings(table), changes.widened
+            table, trueup._ensure_widened(table), changes.widened
         ) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -113,8 +113,8 @@
 
 {#- Raises where another run has called off a widening: what reads the table would cast its dates. -#}
 {% macro _require_widened(table, columns, widened) -%}
-    {%- set left = trueup.find_schema_changes(widened, columns) -%}
+    {%- set left = trueup._schema_changes(widened, columns) -%}
     {%- if left.widened or left.added -%}
-        {%- do exceptions.raise_compiler_error(trueup._columns_moved(table)) -%}
+        {%- do exceptions.raise_compiler_error(trueup._columns_moved_message(table)) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -2,22 +2,22 @@
     The columns of a select: a list of `name` and `type`. `describe query`, because the rows of
     `describe table` mix columns with headings that begin with `#`, which a column's name may too.
 -#}
-{% macro get_columns(select) -%}
+{% macro _get_columns(select) -%}
     {%- set columns = [] -%}
     {%- for row in run_query('describe query ' ~ select) -%}
         {%- do columns.append({'name': row[0], 'type': row[1]}) -%}
     {%- endfor -%}
     {%- for column in columns if '... ' in column.type -%}
-        {%- do column.update({'type': trueup._whole_type(select, column.name)}) -%}
+        {%- do column.update({'type': trueup._get_whole_type(select, column.name)}) -%}
     {%- endfor -%}
     {{ return(columns) }}
 {%- endmacro %}
 
 
 {#- The type of a column of a select, of which `describe` leaves out fields from the 26th on. -#}
-{% macro _whole_type(select, name) -%}
+{% macro _get_whole_type(select, name) -%}
     {%- set query -%}
-select typeof(described.{{ trueup._quote(name) }})
+select typeof(described.{{ trueup._quoted(name) }})
 from (values (0)) as one
 left join (
     {{ select }}
@@ -28,6 +28,6 @@ left join (
 
 
 {#- The key and value columns of a table of the shard: a list of `name` and `type`. -#}
-{% macro get_shard_columns(relation) -%}
-    {{ return(trueup._user_columns(trueup.get_columns('select * from ' ~ relation))) }}
+{% macro _get_user_columns(relation) -%}
+    {{ return(trueup._user_columns(trueup._get_columns('select * from ' ~ relation))) }}
 {%- endmacro %}

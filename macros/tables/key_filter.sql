@@ -12,17 +12,17 @@
     a text with five bits in each character, and its `length`. It grows with the number of `updates`,
     and stops at 128 kB: of 100,000 keys one of seven others gets through then.
 -#}
-{% macro get_key_filter(collection, changelog, identity, updates) -%}
+{% macro _get_key_filter(collection, changelog, identity, updates) -%}
     {%- set length = [2 ** (2 * updates).bit_length(), 131072] | min -%}
-    {%- set sql = trueup.key_filter_sql(
+    {%- set sql = trueup._key_filter_select(
         changelog, trueup._session_name(collection, 'applied'), identity, length
     ) -%}
     {{ return({'bits': run_query(sql).rows[0][0], 'length': length}) }}
 {%- endmacro %}
 
 
-{#- The select behind `get_key_filter`: one row, the text. -#}
-{% macro key_filter_sql(changelog, applied, identity, length) -%}
+{#- The select behind `_get_key_filter`: one row, the text. -#}
+{% macro _key_filter_select(changelog, applied, identity, length) -%}
 with
 
 keys as (

@@ -3,7 +3,7 @@
 -#}
 
 {#- Whether a look at the keys of so many changes pays, on a state of so many rows. -#}
-{% macro _pays_to_look(changes, rows) -%}
+{% macro _is_lookup_worthwhile(changes, rows) -%}
     {{ return(rows >= 1000000 and rows >= 10 * changes) }}
 {%- endmacro %}
 
@@ -21,6 +21,6 @@
     Whether the keys of so many updates fill a filter so little that it pays: of the largest, with 655,360
     bits, at most a third. A Delta table keeps the condition of a MERGE with each commit.
 -#}
-{% macro _fits_filter(updates) -%}
+{% macro _can_filter_keys(updates) -%}
     {{ return(updates <= 200000 and trueup._file_format() == 'iceberg') }}
 {%- endmacro %}

@@ -14,12 +14,12 @@
     dict of literals, `first` and `last`, null without a key; or none where the column has
     no range.
 -#}
-{% macro get_key_range(keys, unique_key, columns) -%}
+{% macro _get_key_range(keys, unique_key, columns) -%}
     {%- set column = columns | selectattr('name', 'eq', unique_key[0]) | first -%}
     {%- if not trueup._has_range(column.type) -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set found = fromjson(run_query(trueup.key_range_sql(keys, column.type)).rows[0][0]) -%}
+    {%- set found = fromjson(run_query(trueup._key_range_select(keys, column.type)).rows[0][0]) -%}
     {%- set literals = {
         'date': 'date_from_unix_date(cast({0} as int))',
         'timestamp': 'timestamp_micros(cast({0} as bigint))',
@@ -33,12 +33,12 @@
 
 
 {#-
-    The select behind `get_key_range`: one row, the first and the last key as texts in JSON. Whole
+    The select behind `_get_key_range`: one row, the first and the last key as texts in JSON. Whole
     numbers are rounded, down and up to a multiple of a power of two that is at most an eighth of what
     lies between them: the ranges of scattered keys differ little, and Spark keeps the code that it
     has compiled for a range as long as the range stays the same. Bits cannot overflow.
 -#}
-{% macro key_range_sql(keys, type) -%}
+{% macro _key_range_select(keys, type) -%}
     {%- set numbers = {'date': 'unix_date(_key)', 'timestamp': 'unix_micros(_key)'} -%}
     {%- set is_whole = not type.startswith('decimal') -%}
     {%- set number = numbers.get(type, 'cast(_key as bigint)' if is_whole else '_key') -%}
@@ -73,7 +73,7 @@ from (
     nothing of bytes that are no text.
 -#}
 {% macro _has_range(type) -%}
-    {{ return(trueup._parse_type(type).name in [
+    {{ return(trueup._parsed_type(type).name in [
         'tinyint', 'smallint', 'int', 'bigint', 'decimal', 'date', 'timestamp'
     ]) }}
 {%- endmacro %}

@@ -31,7 +31,7 @@
 
 
 {#- Of the columns of the commands those that only some logs have, by name. -#}
-{% macro _extras(columns) -%}
+{% macro _extra_columns(columns) -%}
     {%- set extras = [
         '_unchanged', '_unchanged_value', '_old_key', '_partition', '_offset'
     ] -%}

@@ -29,7 +29,7 @@
     {%- set subject = 'Config `tblproperties` of ' ~ model.name -%}
     {%- do trueup._require_isolation(subject, given, 'Leave the property out.') -%}
     {%- for name in given if name.startswith('trueup.') -%}
-        {%- do trueup._refuse(subject, 'without the properties of trueup itself', name) -%}
+        {%- do trueup._raise_error(subject, 'without the properties of trueup itself', name) -%}
     {%- endfor -%}
     {{ return(given) }}
 {%- endmacro %}
@@ -46,7 +46,7 @@
             'write.merge.isolation-level', 'delta.isolationlevel'
         ] -%}
         {%- if is_isolation and value | string | lower != 'serializable' -%}
-            {%- do trueup._refuse(
+            {%- do trueup._raise_error(
                 subject, 'with the isolation level serializable, which two runs at once rely on',
                 name ~ ' = ' ~ value, next_step
             ) -%}
@@ -56,7 +56,7 @@
 
 
 {#- The properties of a table, which say that it is isolated as the protocol needs it; else it raises. -#}
-{% macro get_isolated_properties(relation) -%}
+{% macro _get_isolated_properties(relation) -%}
     {%- set properties = {} -%}
     {%- for row in run_query('show tblproperties ' ~ relation).rows -%}
         {%- do properties.update({row[0]: row[1]}) -%}

@@ -5,7 +5,7 @@
 {#- Raises where a table that another model makes is not there yet. -#}
 {% macro _require_made(collection, relation, by) -%}
     {%- if load_relation(relation) is none -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             model.name, 'run after ' ~ collection ~ '_' ~ by ~ ' has made ' ~ relation,
             'no such table', 'Run: dbt run -s ' ~ collection ~ '_' ~ by ~ '+'
         ) -%}
@@ -17,11 +17,11 @@
     Raises unless the key is the one that the changelog was made with, and the changelog is isolated as
     the protocol needs it.
 -#}
-{% macro require_same_key(changelog, unique_key) -%}
+{% macro _require_same_key(changelog, unique_key) -%}
     {%- set came = trueup._column_list(unique_key) -%}
-    {%- set expected = trueup.get_isolated_properties(changelog)['trueup.unique_key'] -%}
+    {%- set expected = trueup._get_isolated_properties(changelog)['trueup.unique_key'] -%}
     {%- if came != expected -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'Config `unique_key` of ' ~ model.name, 'the key that ' ~ changelog ~ ' was made with: '
             ~ expected, came,
             'Another key makes another collection: put it back, or start again from the log with'
@@ -35,11 +35,11 @@
     Raises unless the order is of the types that the changelog was made with. It is compared within
     a tick alone, but a tick may still be open.
 -#}
-{% macro require_same_order(changelog, order_type) -%}
+{% macro _require_same_order(changelog, order_type) -%}
     {%- set property = 'show tblproperties ' ~ changelog ~ " ('trueup.order')" -%}
     {%- set expected = run_query(property).rows[0][1] -%}
     {%- if order_type != expected -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'The order (`sequence_by`) of ' ~ model.name,
             'of the types that ' ~ changelog ~ ' was made with: ' ~ expected, order_type,
             'Put it back; or, if commands of an open tick may be compared anew: alter table '

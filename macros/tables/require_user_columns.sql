@@ -5,20 +5,20 @@
     {%- set place = source or 'the relation that `trueup.commands` reads' -%}
     {%- for column in columns -%}
         {%- for own in trueup._own_columns() if column.name.lower().startswith(own) -%}
-            {%- do trueup._refuse(
+            {%- do trueup._raise_error(
                 subject, "named other than trueup's own columns, which begin with " ~ own,
                 column.name, 'Rename it in ' ~ place ~ '.'
             ) -%}
         {%- endfor -%}
         {%- if '${' in column.name or '${' in column.type -%}
-            {%- do trueup._refuse(
+            {%- do trueup._raise_error(
                 subject, 'named without `${`, which Spark replaces in SQL text, and so its fields',
                 column.name ~ ' ' ~ column.type, 'Rename it in ' ~ place ~ '.'
             ) -%}
         {%- endif -%}
         {%- set incomparable = modules.re.search('(^|[:<])(map<|variant($|[,>]))', column.type) -%}
         {%- if incomparable -%}
-            {%- do trueup._refuse(
+            {%- do trueup._raise_error(
                 subject, 'of a type that can be compared; maps and variants cannot',
                 column.name ~ ' ' ~ column.type,
                 'Turn it into a string with to_json, or into an array of structs.'
@@ -32,7 +32,7 @@
 {% macro _require_free_name(inline_errors, columns) -%}
     {%- set names = columns | map(attribute='name') | list -%}
     {%- if inline_errors and inline_errors | lower in names | map('lower') -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             'Option `inline_errors` in `meta.trueup` of ' ~ model.name,
             'a name that no key or value column has (' ~ (names | join(', ')) ~ ')', inline_errors
         ) -%}

@@ -5,7 +5,7 @@
 
 
 {#- The kind of an error: of a value, of a key that cannot be decoded, or of a missing key. -#}
-{% macro error_kind_expr() -%}
+{% macro _error_kind_expr() -%}
 case
         when _error_key is null then 'value'
         when _error_key = 'null' then 'null_key'

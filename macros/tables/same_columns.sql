@@ -12,7 +12,7 @@
 case
         when {{ trueup._column_types_expr(left, left_but) }}
             = {{ trueup._column_types_expr(right, right_but) }} then true
-        else raise_error({{ trueup._literal(trueup._columns_moved(right)) }})
+        else raise_error({{ trueup._literal(trueup._columns_moved_message(right)) }})
     end
 {%- endmacro %}
 
@@ -23,14 +23,14 @@ case
             select array_sort(split(substr(typeof(struct(asked.*)), 8), '[,>]'))
             from (values (0)) as once
             left join (
-                select {{ trueup._all_but(but) }} from {{ relation }}
+                select {{ trueup._all_but_list(but) }} from {{ relation }}
             ) as asked on false
         )
 {%- endmacro %}
 
 
 {#- What a run is told that meets columns which another run changes. -#}
-{% macro _columns_moved(table) -%}
+{% macro _columns_moved_message(table) -%}
     {{ return(
         'columns moved: another run changes the columns of ' ~ table
         ~ ' at the same moment; nothing is written, run again'

@@ -8,7 +8,7 @@
 
     Each has `name` and `type`; widened and changed ones have `old_type`, that of the table, too.
 -#}
-{% macro find_schema_changes(columns, table_columns) -%}
+{% macro _schema_changes(columns, table_columns) -%}
     {%- set there = {} -%}
     {%- for column in table_columns -%}
         {%- do there.update({column.name | lower: column}) -%}

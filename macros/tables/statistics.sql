@@ -32,7 +32,7 @@
     Seals: each progress row certifies itself and the row before it, so that an edit of any of them is
     found. The field `seal` of `_statistics` holds five hashes:
 
-    `updates`      the updates of the batch: XOR of `update_mark_expr`, which knows tick, sign and cause
+    `updates`      the updates of the batch: XOR of `_update_mark_expr`, which knows tick, sign and cause
     `certificate`  the certificate of the row
     `previous`     `own` of the batch before; null for the first batch
     `own`          all fields of the row that are fixed when the batch is staged, and the three above

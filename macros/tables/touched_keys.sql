@@ -8,7 +8,7 @@
     {%- set conditions = [] -%}
     {%- if key_range -%}
         {%- do conditions.append(
-            trueup._in_key_range_expr(key_range, alias ~ '.' ~ trueup._quote(identity[0]))
+            trueup._in_key_range_expr(key_range, alias ~ '.' ~ trueup._quoted(identity[0]))
         ) -%}
     {%- endif -%}
     {%- if key_filter -%}
@@ -23,7 +23,7 @@
     `conditions` is false, for commands or batches may have come since. Not a condition of the row:
     Spark would move that below joins, to rows that these leave out.
 -#}
-{% macro _require_looked_at_expr(expression, conditions) -%}
+{% macro _assert_in_range_expr(expression, conditions) -%}
 case
             when {{ conditions | join(' and ') }} then {{ expression }}
             else raise_error(

@@ -16,7 +16,7 @@
     - A helper column has the run in its name. What a run adds, fills and renames is its own.
     - No statement drops `d`. A column that is dropped has given all its values to `d` before.
     - Filling raises unless `d` is a date. A late run may still rename a widened `d` away; its type
-      shows that, and `settle_widenings` gives it its name again.
+      shows that, and `_ensure_widened` gives it its name again.
 
     Another run may append meanwhile. A batch that was read after a helper came does not fit the
     table, and that run fails. For one that was read before, filling writes the progress rows, too:
@@ -24,20 +24,20 @@
 -#}
 
 {#- The statements with which this run begins to widen a column; all, where it is widened in place. -#}
-{% macro begin_widening_sqls(table, column) -%}
+{% macro _begin_widening_sqls(table, column) -%}
     {%- set alter = 'alter table ' ~ table -%}
-    {%- set name = trueup._quote(column.name) -%}
+    {%- set name = trueup._quoted(column.name) -%}
     {%- if column.old_type != 'date' -%}
         {{ return([alter ~ ' alter column ' ~ name ~ ' type ' ~ column.type]) }}
     {%- endif -%}
     {%- set run = invocation_id[:8] ~ '_' ~ column.name -%}
-    {%- set helper = trueup._quote(trueup._widening_prefix() ~ 'to_' ~ run) -%}
-    {%- set old = trueup._quote(trueup._widening_prefix() ~ 'from_' ~ run) -%}
+    {%- set helper = trueup._quoted(trueup._widening_prefix() ~ 'to_' ~ run) -%}
+    {%- set old = trueup._quoted(trueup._widening_prefix() ~ 'from_' ~ run) -%}
     {{ return([
         alter ~ ' add column ' ~ helper ~ ' ' ~ column.type,
-        trueup._mark('widen') ~ '\nupdate ' ~ table ~ ' set ' ~ helper ~ ' = case when typeof(' ~ name ~ ") = 'date' then "
+        trueup._step_marker('widen') ~ '\nupdate ' ~ table ~ ' set ' ~ helper ~ ' = case when typeof(' ~ name ~ ") = 'date' then "
             ~ trueup._utc_timestamp_expr(name) ~ ' else raise_error('
-            ~ trueup._literal(trueup._columns_moved(table)) ~ ') end'
+            ~ trueup._literal(trueup._columns_moved_message(table)) ~ ') end'
             ~ ' where ' ~ name ~ " is not null or _kind = 'progress'",
         alter ~ ' rename column ' ~ name ~ ' to ' ~ old,
     ]) }}
@@ -49,37 +49,37 @@
     killed or are under way, and returns the key and value columns of the table then. The column is
     a timestamp if its helper was filled and the date renamed, else still a date.
 -#}
-{% macro settle_widenings(table) -%}
-    {%- set columns = trueup.get_shard_columns(table) -%}
-    {%- set statements = trueup.next_widening_sqls(table, columns) -%}
+{% macro _ensure_widened(table) -%}
+    {%- set columns = trueup._get_user_columns(table) -%}
+    {%- set statements = trueup._next_widening_sqls(table, columns) -%}
     {%- if not statements -%}
         {{ return(columns) }}
     {%- endif -%}
     {%- for statement in statements -%}
         {%- do run_query(statement) -%}
     {%- endfor -%}
-    {{ return(trueup.settle_widenings(table)) }}
+    {{ return(trueup._ensure_widened(table)) }}
 {%- endmacro %}
 
 
 {#- The next statements of the widenings that a table shows, by its columns; none where it shows none. -#}
-{% macro next_widening_sqls(table, columns) -%}
+{% macro _next_widening_sqls(table, columns) -%}
     {%- set alter = 'alter table ' ~ table -%}
     {%- set statements = [] -%}
-    {%- for name, found in trueup._find_widenings(columns).items() -%}
-        {%- set source = trueup._source_of_name(found) -%}
+    {%- for name, found in trueup._open_widenings(columns).items() -%}
+        {%- set source = trueup._widening_source(found) -%}
         {%- if source is not none -%}
             {%- do statements.append(
-                alter ~ ' rename column ' ~ trueup._quote(source.column.name) ~ ' to '
-                ~ trueup._quote(name)
+                alter ~ ' rename column ' ~ trueup._quoted(source.column.name) ~ ' to '
+                ~ trueup._quoted(name)
             ) -%}
         {%- else -%}
             {%- for old in found.from if found.type is not none -%}
-                {%- do statements.append(trueup._copy_sql(table, old.column, name, found.type)) -%}
+                {%- do statements.append(trueup._copy_expr(table, old.column, name, found.type)) -%}
             {%- endfor -%}
             {%- for part in found.from + found.to -%}
                 {%- do statements.append(
-                    alter ~ ' drop column if exists ' ~ trueup._quote(part.column.name)
+                    alter ~ ' drop column if exists ' ~ trueup._quoted(part.column.name)
                 ) -%}
             {%- endfor -%}
         {%- endif -%}
@@ -93,7 +93,7 @@
     column of this name, none where there is none; `to` and `from`, the helpers and the old columns,
     each with its `run` and its `column`.
 -#}
-{% macro _find_widenings(columns) -%}
+{% macro _open_widenings(columns) -%}
     {%- set types, found = {}, {} -%}
     {%- for column in columns -%}
         {%- do types.update({column.name | lower: column.type}) -%}
@@ -117,7 +117,7 @@
     the column that was widened already and then renamed by a run that came late; or the helper of
     the run that has renamed the date, which has filled it before; or else the date itself.
 -#}
-{% macro _source_of_name(found) -%}
+{% macro _widening_source(found) -%}
     {%- if found.type is not none -%}
         {{ return(none) }}
     {%- endif -%}
@@ -129,11 +129,11 @@
 
 
 {#- The statement that gives a column the values of an old one that it lacks: none, as a rule. -#}
-{% macro _copy_sql(table, old, name, type) -%}
-    {%- set name = trueup._quote(name) -%}
-    {%- set value = trueup._quote(old.name) -%}
+{% macro _copy_expr(table, old, name, type) -%}
+    {%- set name = trueup._quoted(name) -%}
+    {%- set value = trueup._quoted(old.name) -%}
     {{ return(
-        trueup._mark('widen') ~ '\nupdate ' ~ table ~ ' set ' ~ name ~ ' = '
+        trueup._step_marker('widen') ~ '\nupdate ' ~ table ~ ' set ' ~ name ~ ' = '
         ~ (value if old.type == type else trueup._utc_timestamp_expr(value))
         ~ ' where ' ~ value ~ ' is not null and ' ~ name ~ ' is null'
     ) }}

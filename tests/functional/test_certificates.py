@@ -42,7 +42,7 @@ def columns(types: dict[str, str]) -> list[dict[str, str]]:
 
 
 def digest(types: dict[str, str] = TYPES, unique_key: Sequence[str] = ("k",)) -> str:
-    return str(TRUEUP.digest_expr(list(unique_key), columns(types)))
+    return str(TRUEUP._digest_expr(list(unique_key), columns(types)))
 
 
 @pytest.fixture
@@ -222,8 +222,8 @@ def certificate(spark: SparkSession, rows: Sequence[tuple[Any, ...]], diffs: Seq
     data = [(*one, diff) for one, diff in zip(rows, diffs, strict=True)]
     frame = spark.createDataFrame(data, schema).selectExpr(f"{digest()} as _digest", "_diff")
     frame.createOrReplaceTempView("certified_rows")
-    entries = TRUEUP.certify_rows("certified_rows")
-    query = f"with entries as ({entries}) {TRUEUP.add_up_certificates('entries')}"
+    entries = TRUEUP._certificate_entries_select("certified_rows")
+    query = f"with entries as ({entries}) {TRUEUP._summed_certificate_select('entries')}"
     return sorted(tuple(one) for one in spark.sql(query).collect())
 
 

@@ -358,7 +358,7 @@ CHANGELOG_DAMAGES = {
 def test_a_state_that_moves_before_it_is_healed_is_left_as_it_is(project: Project) -> None:
     before = state(project, "plain")
     columns = project.spark.table(f"{project.name}.plain_log").dtypes
-    sql = in_model("plain_corrections").heal_sql(
+    sql = in_model("plain_corrections")._heal_sql(
         "{}.plain_state",
         "{}.plain_changelog",
         ["k", "d"],

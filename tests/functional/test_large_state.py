@@ -203,10 +203,10 @@ def test_scattered_keys_are_found_too(project: Project, collection: str) -> None
 @pytest.mark.parametrize(
     ("model", "file", "looked_at", "missing"),
     [
-        ("many_batch", "keys/key_range.sql", "max(_number) as _last", "min(_number) as _last"),
-        ("many_state", "keys/key_range.sql", "max(_number) as _last", "min(_number) as _last"),
-        ("many_state", "keys/key_filter.sql", "where ", "where (a < 10 or a is null) and "),
-        ("named_state", "keys/key_filter.sql", "where ", "where name is null and "),
+        ("many_batch", "tables/key_range.sql", "max(_number) as _last", "min(_number) as _last"),
+        ("many_state", "tables/key_range.sql", "max(_number) as _last", "min(_number) as _last"),
+        ("many_state", "tables/key_filter.sql", "where ", "where (a < 10 or a is null) and "),
+        ("named_state", "tables/key_filter.sql", "where ", "where name is null and "),
     ],
 )
 def test_keys_that_came_after_the_look_are_refused(
@@ -270,7 +270,7 @@ def test_a_truncate_that_came_after_the_look_is_refused(project: Project, collec
     )
     edited = edit(
         project,
-        "batch/measured_log_sql.sql",
+        "plan/measured_log.sql",
         "coalesce(next_truncate < {{ open_upper }}, false)",
         "false",
     )
@@ -300,8 +300,8 @@ def test_a_filter_lets_all_its_keys_through_and_few_others(
     settled = "select id, null, 1 from range(10000, 20000)"
     changelog = f"(select * from {keys} union all {settled})"
     looked = looking(spark)
-    spark.sql(looked.declare_applied_sql("files", 1))
-    found = looked.get_key_filter("files", changelog, ["k", "_error_key"], updates)
+    spark.sql(looked._declare_applied_sql("files", 1))
+    found = looked._get_key_filter("files", changelog, ["k", "_error_key"], updates)
     assert len(found["bits"]) == found["length"] <= 131_072
     condition = looked._in_key_filter_expr(found, ["k", "_error_key"], "given")
     missed, passed = (
@@ -336,7 +336,7 @@ def test_a_range_has_both_ends_and_nothing_that_is_far(
 ) -> None:
     looked = looking(spark)
     rows = [f"select cast({value} as {type_}) as a" for value in (greatest, "null", least)]
-    found = looked.get_key_range(rows, ["a"], [{"name": "a", "type": type_}])
+    found = looked._get_key_range(rows, ["a"], [{"name": "a", "type": type_}])
     condition = looked._in_key_range_expr(found, "a")
     selects = [*rows, *([f"select cast({outside} as {type_}) as a"] if outside else [])]
     answers = spark.sql(f"select {condition} from ({' union all '.join(selects)})").collect()
@@ -346,7 +346,7 @@ def test_a_range_has_both_ends_and_nothing_that_is_far(
 def test_scattered_keys_of_two_batches_have_the_same_range(spark: SparkSession) -> None:
     looked = looking(spark)
     found = [
-        looked.get_key_range(
+        looked._get_key_range(
             [f"select explode(array({ends})) as a"], ["a"], [{"name": "a", "type": "bigint"}]
         )
         for ends in ("103L, 4999948L", "240L, 4999942L", "4500000L, 4999942L")
@@ -357,4 +357,4 @@ def test_scattered_keys_of_two_batches_have_the_same_range(spark: SparkSession) 
 @pytest.mark.parametrize("type_", ["string", "binary", "double", "boolean", "struct<b:int>"])
 def test_other_keys_have_no_range(type_: str) -> None:
     column = {"name": "a", "type": type_}
-    assert in_model("files_batch").get_key_range(["select 1"], ["a"], [column]) is None
+    assert in_model("files_batch")._get_key_range(["select 1"], ["a"], [column]) is None

@@ -103,7 +103,7 @@ def rows(spark: SparkSession) -> DataFrame:
 
     collect()
     schema = ", ".join(
-        f"{TRUEUP._quote(column['name'])} {quoted(column['type'])}" for column in COLUMNS
+        f"{TRUEUP._quoted(column['name'])} {quoted(column['type'])}" for column in COLUMNS
     )
     return spark.createDataFrame(drawn, schema).coalesce(1).localCheckpoint()
 
@@ -158,8 +158,8 @@ def test_no_setting_of_the_session_changes_a_byte_or_a_value(
     with other_settings(spark):
         assert encode(rows) == before
         equal = ", ".join(
-            f"{TRUEUP._quote(column['name'])} <=>"
-            f" {TRUEUP.row_from_bytes_expr(expression, [column])}.{TRUEUP._quote(column['name'])}"
+            f"{TRUEUP._quoted(column['name'])} <=>"
+            f" {TRUEUP.row_from_bytes_expr(expression, [column])}.{TRUEUP._quoted(column['name'])}"
             for column, expression in EACH
         )
         same = spark.sql(f"select {equal} from {{rows}}", rows=rows).collect()
@@ -214,7 +214,7 @@ def test_a_type_without_a_form_is_refused_with_those_that_have_one(kind: str) ->
 
 def test_no_row_takes_more_bytes_than_it_may_at_most(rows: DataFrame) -> None:
     for column, text in EACH:
-        most = TRUEUP.max_row_bytes_expr([column])
+        most = TRUEUP._max_row_bytes_expr([column])
         longest = rows.selectExpr(f"max(octet_length({text}) - {most}) as over").first()
         assert longest is not None
         assert longest["over"] < 0, column

@@ -109,7 +109,7 @@ def other_run(widened: Widened, stops_after: int, meanwhile: Callable[[], None])
     package = in_model("c_batch", queries=query, invocation_id="a0a0a0a0")
     commands = [column("k", "string"), *(column(*one) for one in widened.types.items())]
     try:
-        package.evolve_shard(
+        package._ensure_columns(
             f"{schema}.c_changelog", f"{schema}.c_state", ["k"], commands, package._options()
         )
     except (PySparkException, RefusedError) as error:
@@ -209,7 +209,7 @@ def test_a_batch_that_is_appended_while_a_column_is_widened_is_lost_not_its_date
         "create or replace temporary view appended as select * except (_kind, _seq), slowly(_kind)"
         f" as _kind, {project.progress('c')[-1]['_seq'] + 1}L as _seq from {{}}.c_batch"
     )
-    append = in_model("c_changelog").append_batch_sql(
+    append = in_model("c_changelog")._append_batch_sql(
         "widened.c_changelog", "select * from appended"
     )
     widened.begin_round()

@@ -62,7 +62,7 @@ def test_what_another_run_has_brought_meanwhile_is_no_edit(found: str) -> None:
     )
 
     with pytest.raises(RefusedError, match=r"state moved: batch 6 came while .* at batch 5;"):
-        Package(context).verify_and_heal(
+        Package(context)._ensure_healed(
             shard, COLUMNS, "lake.files_corrections", SimpleNamespace(verify="always")
         )
 
@@ -118,18 +118,20 @@ def test_how_often_to_verify_is_a_word_or_a_number() -> None:
 def test_the_digest_is_the_same_in_whatever_sequence_the_columns_come() -> None:
     trueup = in_model("files_state")
 
-    assert trueup.digest_expr(["path"], COLUMNS) == trueup.digest_expr(["path"], COLUMNS[::-1])
+    assert trueup._digest_expr(["path"], COLUMNS) == trueup._digest_expr(["path"], COLUMNS[::-1])
 
 
 def test_a_type_without_bytes_is_refused() -> None:
     columns = [*COLUMNS, {"name": "more", "type": "map<string,int>"}]
 
-    assert "Got: map<string,int>" in refused(in_model("files_state").digest_expr, ["path"], columns)
+    assert "Got: map<string,int>" in refused(
+        in_model("files_state")._digest_expr, ["path"], columns
+    )
 
 
 def test_a_heal_writes_columns_by_name() -> None:
     trueup = in_model("files_corrections")
-    sql = str(trueup.heal_sql("lake.s", "lake.c", ["path"], COLUMNS, 3, [1, 2]))
+    sql = str(trueup._heal_sql("lake.s", "lake.c", ["path"], COLUMNS, 3, [1, 2]))
 
     assert "insert *" not in sql
     assert "insert (`path`, `size`, `_error`" in sql

@@ -71,7 +71,7 @@ def test_the_shard_has_the_users_columns_in_their_order() -> None:
     found = {"path": "string", "#": "array<double>", "a`b": "int", "_": "struct<_ts:int>"}
     trueup = in_model("files_batch", columns=found | dict.fromkeys(OWN, "string"))
 
-    assert trueup.get_shard_columns(RELATIONS[0]) == [
+    assert trueup._get_user_columns(RELATIONS[0]) == [
         {"name": name, "type": kind} for name, kind in found.items()
     ]
 
@@ -104,7 +104,7 @@ def test_a_key_column_that_the_log_does_not_have_is_refused_with_those_that_it_h
 def test_columns_are_compared_by_name_whatever_their_order_and_case(
     came: list[dict[str, str]], changed: dict[str, list[str]]
 ) -> None:
-    found = in_model("files_batch").find_schema_changes(came, SHARD)
+    found = in_model("files_batch")._schema_changes(came, SHARD)
 
     assert {kind: [one["name"] for one in columns] for kind, columns in found.items()} == {
         kind: changed.get(kind, []) for kind in ("added", "dropped", "widened", "changed")
@@ -114,7 +114,7 @@ def test_columns_are_compared_by_name_whatever_their_order_and_case(
 def test_a_column_of_another_type_is_named_and_typed_as_the_table_has_it() -> None:
     old = [column("A", "int"), column("b", "int"), column("c", "smallint"), column("d", "date")]
     new = [column("a", "bigint"), column("B", "string"), column("c", "int"), column("d", "date")]
-    found = in_model("files_batch").find_schema_changes(new, old)
+    found = in_model("files_batch")._schema_changes(new, old)
 
     assert found["widened"] == [{"name": "A", "type": "bigint", "old_type": "int"}]
     assert found["changed"] == [{"name": "b", "type": "string", "old_type": "int"}]
@@ -148,7 +148,7 @@ TABLE = [*SHARD, column("count", "int")]
 
 def evolvable(came: list[dict[str, str]], on_schema_change: str = "append_new_columns") -> None:
     trueup = in_model("files_batch", options={"on_schema_change": on_schema_change})
-    changes = trueup.find_schema_changes(came, TABLE)
+    changes = trueup._schema_changes(came, TABLE)
     trueup._require_evolvable(RELATIONS[1], changes, ["PATH"], trueup._options())
 
 
@@ -180,7 +180,7 @@ def test_a_wider_type_is_taken_over_where_columns_are_appended_and_not_in_the_ke
         assert got == "Got: count, which was int and is bigint"
 
     trueup = in_model("files_batch")
-    changes = trueup.find_schema_changes(typed(count="bigint"), TABLE)
+    changes = trueup._schema_changes(typed(count="bigint"), TABLE)
     _, got, _ = refused(
         trueup._require_evolvable, RELATIONS[1], changes, ["Count"], trueup._options()
     )
@@ -214,7 +214,7 @@ def midnight(name: str) -> str:
 def test_a_date_is_widened_through_columns_that_have_the_run_in_their_name() -> None:
     made = {"name": "d`", "type": "timestamp", "old_type": "date"}
 
-    add, fill, rename = in_model("files_batch").begin_widening_sqls("t", made)
+    add, fill, rename = in_model("files_batch")._begin_widening_sqls("t", made)
 
     assert add == "alter table t add column `_widening_to_1b5f_d``` timestamp"
     moved = (
@@ -234,7 +234,7 @@ def test_a_date_is_widened_through_columns_that_have_the_run_in_their_name() -> 
 def test_any_other_type_is_widened_in_place(old: str, new: str) -> None:
     made = {"name": "d`", "type": new, "old_type": old}
 
-    assert in_model("files_batch").begin_widening_sqls("t", made) == [
+    assert in_model("files_batch")._begin_widening_sqls("t", made) == [
         f"alter table t alter column `d``` type {new}"
     ]
 
@@ -292,7 +292,7 @@ FOUND = {
 def test_a_widening_goes_on_from_what_the_columns_show(
     columns: dict[str, str], expected: list[str]
 ) -> None:
-    found = in_model("files_batch").next_widening_sqls(
+    found = in_model("files_batch")._next_widening_sqls(
         "t", [column(*one) for one in columns.items()]
     )
 
@@ -309,7 +309,7 @@ def changes(**found: object) -> dict[str, object]:
 def test_a_column_is_added_with_its_type_in_sql() -> None:
     added = [column("a`b", "array<struct<x y:int,z:decimal(5,2)>>")]
 
-    assert asked("_evolve_table", "t", changes(added=added)) == (
+    assert asked("_ensure_table_columns", "t", changes(added=added)) == (
         "alter table t add column `a``b` array<struct<`x y`:int,`z`:decimal(5,2)>>"
     )
 
@@ -328,25 +328,25 @@ def test_a_column_is_added_with_its_type_in_sql() -> None:
     ],
 )
 def test_the_fields_of_a_type_are_quoted(described: str, written: str) -> None:
-    assert in_model("files_batch")._type_sql(described) == written
+    assert in_model("files_batch")._sql_type(described) == written
 
 
 def test_a_type_that_spark_cuts_short_is_asked_for_in_full() -> None:
     cut = {"a": "int", "w`": "struct<f0:int,... 5 more fields>"}
     row: Any = {0: "struct<f0:int>"}
 
-    assert in_model("files_batch", columns=cut, row=row).get_columns("select 1") == [
+    assert in_model("files_batch", columns=cut, row=row)._get_columns("select 1") == [
         column("a", "int"),
         column("w`", "struct<f0:int>"),
     ]
-    assert "select typeof(described.`w```)" in asked("get_columns", "select 1", columns=cut)
+    assert "select typeof(described.`w```)" in asked("_get_columns", "select 1", columns=cut)
 
 
 def test_another_order_than_that_of_the_changelog_is_refused() -> None:
-    in_model("files_batch", row={}).require_same_order(RELATIONS[1], "struct<_1:bigint>")
+    in_model("files_batch", row={})._require_same_order(RELATIONS[1], "struct<_1:bigint>")
 
     trueup = in_model("files_batch", row={})
-    must, got, next_step = refused(trueup.require_same_order, RELATIONS[1], "struct<_1:string>")
+    must, got, next_step = refused(trueup._require_same_order, RELATIONS[1], "struct<_1:string>")
 
     assert must.endswith("of the types that lake.files_changelog was made with: struct<_1:bigint>.")
     assert got == "Got: struct<_1:string>"

@@ -223,7 +223,7 @@ def test_a_name_of_auto_cdc_beside_the_argument_is_refused(alias: str, argument:
 
 
 def test_a_value_that_is_false_is_given() -> None:
-    either = in_model("files_commands")._either
+    either = in_model("files_commands")._given_value
 
     assert either("columns", None, "column_list", []) == []
     refused(either, "columns", [], "column_list", [])
@@ -456,7 +456,7 @@ def test_a_tick_of_another_type_is_refused_by_the_query_with_the_expression_that
 
 def test_before_the_cut_the_log_is_read_and_nothing_else_is_done() -> None:
     trueup = in_model("files_commands")
-    before, cut, after = render(trueup).partition(trueup._log_ends_here())
+    before, cut, after = render(trueup).partition(trueup._log_boundary())
 
     assert one_line(before) == "with log as ( select * from lake.log )"
     assert cut not in after

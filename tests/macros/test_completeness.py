@@ -13,14 +13,14 @@ SETTLED = (7, "settled")
 
 
 def test_before_the_first_batch_every_command_has_the_tick_that_the_collection_begins_at() -> None:
-    sql = one_line(in_model("files_batch").reclock_commands(RELATIONS[0], *SETTLED))
+    sql = one_line(in_model("files_batch")._reclocked_commands_select(RELATIONS[0], *SETTLED))
 
     assert "select cast(7 as bigint) as _lower" in sql
     assert "else _lower end as _ts" in sql
 
 
 def test_a_command_that_was_seen_is_below_the_lower_and_one_without_a_place_has_no_tick() -> None:
-    sql = one_line(in_model("files_batch").reclock_commands(RELATIONS[0], *SETTLED))
+    sql = one_line(in_model("files_batch")._reclocked_commands_select(RELATIONS[0], *SETTLED))
 
     assert (
         "case when _partition is null or _offset is null then null"
@@ -29,7 +29,7 @@ def test_a_command_that_was_seen_is_below_the_lower_and_one_without_a_place_has_
 
 
 def test_what_is_kept_of_a_partition_never_goes_back() -> None:
-    sql = one_line(in_model("files_batch").collect_partitions(RELATIONS[0], *SETTLED))
+    sql = one_line(in_model("files_batch")._partitions_ctes(RELATIONS[0], *SETTLED))
 
     assert "union all select _partition, null as first_offset, next_offset" in sql
     assert "min(first_offset) as first_offset, max(next_offset) as next_offset" in sql
@@ -39,7 +39,7 @@ def test_what_is_kept_is_read_as_it_is_written() -> None:
     trueup = in_model("files_batch")
     fields = re.findall(r"(\w+): \w+", trueup._partitions_type())
 
-    assert f"struct({', '.join(fields)})" in trueup.collect_partitions(RELATIONS[0], *SETTLED)
+    assert f"struct({', '.join(fields)})" in trueup._partitions_ctes(RELATIONS[0], *SETTLED)
     assert trueup._partitions_type() in trueup._statistics_type()
 
 

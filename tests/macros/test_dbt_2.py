@@ -98,6 +98,6 @@ def test_an_empty_list_of_collections_is_the_clock() -> None:
     empty = in_model("sums_corrections", options={"of": []}, graph=graph)
     unset = in_model("sums_corrections", options={}, graph=graph)
 
-    now = unset.desired_upper_expr(unset._options("sums"))
+    now = unset._get_desired_upper_expr(unset._options("sums"))
 
-    assert empty.desired_upper_expr(empty._options("sums")) == now
+    assert empty._get_desired_upper_expr(empty._options("sums")) == now

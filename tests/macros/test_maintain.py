@@ -20,7 +20,7 @@ TIME = r"timestamp '\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\+00:00'"
 
 def steps(provider: str, relation: object = STATE) -> list[str]:
     detail = {"provider": provider, "catalog": "my-lake"}
-    found: Any = in_model("files_state").maintenance_steps(relation, detail, KEEP)
+    found: Any = in_model("files_state")._maintenance_sqls(relation, detail, KEEP)
     return [re.sub(TIME, "TIME", step) for step in found]
 
 
@@ -46,7 +46,7 @@ def test_spark_says_what_a_table_is_and_which_catalog_it_lives_in(
 ) -> None:
     row = {"col_name": name, "data_type": says}
 
-    assert in_model("files_state", row=row).get_table_detail(STATE) == detail
+    assert in_model("files_state", row=row)._get_table_detail(STATE) == detail
 
 
 def test_a_name_with_a_quote_stays_a_name() -> None:
@@ -60,8 +60,8 @@ def test_delta_tables_keep_deltas_own_retention() -> None:
 def test_a_table_is_counted_in_the_terms_of_its_format() -> None:
     trueup = in_model("files_state")
 
-    assert trueup.table_figures_sql(STATE, "delta") == "describe detail lake.files_state"
-    sql = one_line(trueup.table_figures_sql(STATE, "iceberg"))
+    assert trueup._table_figures_select(STATE, "delta") == "describe detail lake.files_state"
+    sql = one_line(trueup._table_figures_select(STATE, "iceberg"))
     assert sql.endswith(
         "(select count(*) from lake.files_state.snapshots) as snapshots from lake.files_state.files"
     )
@@ -138,6 +138,6 @@ def test_a_collection_that_has_not_run_is_refused(tables: tuple[str, ...]) -> No
 
 def test_tables_that_are_not_there_are_left_out() -> None:
     trueup = in_model("files", graph=GRAPH, tables=RELATIONS)
-    assert [str(found) for found in trueup._replaced_tables("files")] == ["lake.files_batch"]
+    assert [str(found) for found in trueup._get_replaced_tables("files")] == ["lake.files_batch"]
     trueup = in_model("files", graph=GRAPH, tables=())
-    assert trueup._replaced_tables("files") == []
+    assert trueup._get_replaced_tables("files") == []

@@ -200,6 +200,6 @@ def test_a_state_without_its_progress_row_is_refused() -> None:
 
 def test_a_report_takes_the_place_of_a_bare_ok() -> None:
     trueup = in_model("files_state")
-    trueup._report("applied batch 3")
+    trueup._report_result("applied batch 3")
 
     assert trueup.context["told"] == [("report", "applied batch 3")]

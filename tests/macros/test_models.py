@@ -47,9 +47,9 @@ def test_the_commands_query_nothing_while_dbt_compiles() -> None:
 def test_the_stand_ins_do_notice_a_query() -> None:
     trueup = in_model("files_state")
     with pytest.raises(QueriedError):
-        trueup.get_position("lake.files_changelog", "lake.files_state")
+        trueup._get_position("lake.files_changelog", "lake.files_state")
     with pytest.raises(QueriedError):
-        trueup._create_sibling("lake.files_state", "select 1")
+        trueup._ensure_table("lake.files_state", "select 1")
 
 
 @each_model
@@ -150,9 +150,9 @@ def test_a_batch_folds_emits_and_summarizes_in_this_sequence() -> None:
     identity = ["path", "_error_key"]
     options = trueup._options()
     parts = (
-        trueup.fold_ticks(identity, trueup._sequence_terms(options)),
-        trueup.emit_updates(identity),
-        trueup.summarize_batch(
+        trueup._folded_ticks_ctes(identity, trueup._sequence_terms(options)),
+        trueup._updates_ctes(identity),
+        trueup._progress_ctes(
             trueup._session_name("files", "frontier"), "lake.files_state", identity, options
         ),
     )
@@ -233,7 +233,7 @@ def test_every_statistic_has_a_type_and_every_type_a_statistic() -> None:
 def test_a_state_is_the_consolidated_tail_of_its_changelog() -> None:
     trueup = in_model("files_state")
 
-    assert render("files_state", trueup) == trueup.consolidate_tail(
+    assert render("files_state", trueup) == trueup._net_updates_select(
         changelog="lake.files_changelog",
         applied=trueup._session_name("files", "applied"),
         identity=["path", "_error_key"],

@@ -33,9 +33,9 @@ def test_a_frontier_with_open_ticks_asks_for_an_eager_collection() -> None:
         trueup = in_model("files_batch", options=options, row=row)
         call = (RELATIONS[0], row, None, trueup._options())
         if not is_refused:
-            assert trueup.get_frontier(*call) == row
+            assert trueup._get_frontier(*call) == row
             continue
-        must, got, next_step = refused(trueup.get_frontier, *call)
+        must, got, next_step = refused(trueup._get_frontier, *call)
         assert must == (
             "Option `eager` of files_batch must be true as long as the changelog has updates of"
             " open ticks."
@@ -61,7 +61,7 @@ def test_an_eager_batch_goes_as_far_as_the_log_unless_it_is_cut(
     trueup = in_model("files_batch", options=options, variables={"trueup_until": 340})
     progress = {"last_seq": 0, "lower": 0, "last_batch_id": None, "settled_before": None}
     sql = one_line(
-        trueup.measured_log_sql(RELATIONS[0], progress, settled=None, options=trueup._options())
+        trueup._measured_log_select(RELATIONS[0], progress, settled=None, options=trueup._options())
     )
 
     assert f" {open_upper}," in sql
@@ -84,13 +84,13 @@ def test_a_batch_is_minted_for_ticks_corrections_and_what_is_open(
     idle = {"lower": 5, "upper": 5, "open_upper": 5, "correction_count": 0}
     frontier = {**idle, "has_provisional": False, **changed}
 
-    assert in_model("files_batch")._has_nothing_to_write(frontier) is is_idle
+    assert in_model("files_batch")._is_idle(frontier) is is_idle
 
 
 def persisted(**options: object) -> str:
     trueup = in_model("files_batch", options=options)
     given = (STATE, CHANGELOG, ["path"], ["size"], "low", trueup._options())
-    return one_line(trueup.select_persisted(*given))
+    return one_line(trueup._persisted_select(*given))
 
 
 def test_what_is_persisted_is_the_state_without_what_an_eager_batch_wrote_to_open_ticks() -> None:
@@ -108,7 +108,9 @@ def test_only_an_eager_batch_takes_away_what_was_written_before() -> None:
 
 
 def test_a_batch_takes_in_the_corrections_of_its_own_position() -> None:
-    sql = one_line(in_model("files_batch").select_waiting("made", "front", ["path"], SHARD))
+    sql = one_line(
+        in_model("files_batch")._pending_corrections_select("made", "front", ["path"], SHARD)
+    )
 
     assert "least(_ts, greatest(front.lower, front.upper - 1)) as _ts, _cause, " in sql
     assert "from made where _after_batch_id <=> front.last_batch_id" in sql
@@ -155,15 +157,15 @@ def test_a_tail_that_takes_back_is_applied_from_the_history_of_its_keys(
     trueup = in_model("files_state", row={})
     position = {"last_seq": 5, "applied_seq": 3, "takes_back": takes_back}
     given = ("files", CHANGELOG, ["path"], position)
-    sql = one_line(trueup.get_net_updates(*given, in_sequence="select 1"))
-    caught_up = one_line(trueup.get_net_updates(*given))
+    sql = one_line(trueup._ensure_net_updates(*given, in_sequence="select 1"))
+    caught_up = one_line(trueup._ensure_net_updates(*given))
 
     assert sql == (caught_up if takes_back else "select 1")
     assert ("history as (" in caught_up) is takes_back
 
 
 def test_a_tail_takes_back_where_a_batch_before_its_last_left_ticks_open() -> None:
-    sql = one_line(in_model("files_state").position_sql(CHANGELOG, STATE))
+    sql = one_line(in_model("files_state")._position_select(CHANGELOG, STATE))
 
     assert "_statistics.open_upper > _upper as _leaves_open" in sql
     assert "exists(_open_seqs, _seq -> _seq >= applied_seq and _seq < last_seq)" in sql
@@ -172,7 +174,7 @@ def test_a_tail_takes_back_where_a_batch_before_its_last_left_ticks_open() -> No
 def look_ahead(extras: tuple[str, ...] = (), **options: object) -> str:
     trueup = in_model("files_live", options=options)
     return one_line(
-        trueup.look_ahead(
+        trueup._live_select(
             RELATIONS[0], STATE, CHANGELOG, ["path"], SHARD, SHARD, extras, trueup._options()
         )
     )
@@ -273,7 +275,7 @@ def test_a_collection_is_compacted_by_its_name_once_it_has_run() -> None:
 
 def test_a_compaction_touches_what_is_below_and_the_last_progress_row() -> None:
     columns = [*CONTENT, *in_model("files_state")._update_columns()]
-    sql = one_line(in_model("files_state").compact_sql(CHANGELOG, columns, 5, 7))
+    sql = one_line(in_model("files_state")._compact_sql(CHANGELOG, columns, 5, 7))
 
     assert "when shard._kind = 'update' and shard._ts < 5 then 'purge'" in sql
     assert "when shard._kind = 'progress' and shard._seq = 7 then 'progress'" in sql

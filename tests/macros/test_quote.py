@@ -31,7 +31,7 @@ each_text = pytest.mark.parametrize("text", HOSTILE, ids=ascii)
 
 @each_text
 def test_any_name_is_one_identifier(text: str) -> None:
-    quoted = TRUEUP._quote(text)
+    quoted = TRUEUP._quoted(text)
 
     assert re.fullmatch(r"`(?:[^`]|``)*`", quoted)
     assert quoted[1:-1].replace("``", "`") == text
@@ -58,6 +58,6 @@ def test_a_column_list_of_an_alias_names_it_before_each_column() -> None:
 
 
 def test_keys_compare_null_safe_in_every_column() -> None:
-    condition = TRUEUP._same_key(["a", "b c"], "state", "net")
+    condition = TRUEUP._same_key_expr(["a", "b c"], "state", "net")
 
     assert condition == "state.`a` <=> net.`a` and state.`b c` <=> net.`b c`"

@@ -21,22 +21,22 @@ by_case = pytest.mark.parametrize("case", cases())
 
 
 def schedule(case: dict[str, Any]) -> Any:
-    return TRUEUP.get_schedule(case["schedule"])
+    return TRUEUP._schedule(case["schedule"])
 
 
 @by_case
 def test_ticks_are_rounded_as_upstream_does(case: dict[str, Any]) -> None:
     if "error" in case:
-        assert case["error"] in refused(TRUEUP.get_schedule, case["schedule"])[0]
+        assert case["error"] in refused(TRUEUP._schedule, case["schedule"])[0]
         return
     vectors = [{"greatest": GREATEST, **each} for each in case["vectors"]]
     vectors += case.get("vectors_at_greatest", [])
     assert vectors
     for each in vectors:
-        up = TRUEUP.round_up(schedule(case), each["t"], each["greatest"])
-        down = TRUEUP.round_down_m1(schedule(case), each["t"])
+        up = TRUEUP._next_refresh(schedule(case), each["t"], each["greatest"])
+        down = TRUEUP._last_refresh_before(schedule(case), each["t"])
         assert (down, up) == (each["round_down_m1"], each["round_up"]), each
-    assert TRUEUP.last_refresh(schedule(case)) == case["last_refresh"]
+    assert TRUEUP._last_refresh(schedule(case)) == case["last_refresh"]
 
 
 @by_case
@@ -44,19 +44,19 @@ def test_updates_and_frontiers_move_to_the_refresh(case: dict[str, Any]) -> None
     for applied in case.get("applied", []):
         sums: dict[tuple[str, int], int] = {}
         for update in applied["updates"]:
-            place = (update["row"], TRUEUP.round_up(schedule(case), update["ts"]))
+            place = (update["row"], TRUEUP._next_refresh(schedule(case), update["ts"]))
             sums[place] = sums.get(place, 0) + update["diff"]
         expected = {
             (each["row"], each["ts"]): each["diff"] for each in applied["expect"]["updates"]
         }
         assert {place: diff for place, diff in sums.items() if diff} == expected
-        frontier = TRUEUP.round_up(schedule(case), applied["frontier"])
+        frontier = TRUEUP._next_refresh(schedule(case), applied["frontier"])
         assert frontier == applied["expect"]["frontier"]
 
 
 def apply(lower: int, upper: int, given: dict[str, Any]) -> dict[str, Any]:
     frontier = {"lower": lower, "upper": upper, "tick": lower}
-    TRUEUP.apply_schedule(frontier, TRUEUP.get_schedule(given))
+    TRUEUP._scheduled_plan(frontier, TRUEUP._schedule(given))
     return frontier
 
 
@@ -112,7 +112,7 @@ def test_a_run_writes_at_the_last_refresh_and_up_to_the_next(
 def test_a_schedule_is_written_in_ticks_or_in_milliseconds_as_text(
     given: dict[str, Any], every: list[tuple[int, int]], at: list[int]
 ) -> None:
-    found = TRUEUP.get_schedule(given)
+    found = TRUEUP._schedule(given)
 
     assert [(each["interval"], each["aligned_to"]) for each in found["every"]] == every
     assert found["at"] == at

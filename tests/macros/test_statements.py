@@ -23,7 +23,7 @@ FRONTIER = {
 
 
 def create(trueup: Package, **given: object) -> str:
-    return " ".join(str(trueup.create_table_sql("lake.t", "select 1", **given)).split())
+    return " ".join(str(trueup._create_table_sql("lake.t", "select 1", **given)).split())
 
 
 def properties(sql: str) -> dict[str, str]:
@@ -32,13 +32,13 @@ def properties(sql: str) -> dict[str, str]:
 
 def progress(options: dict[str, object] | None = None) -> str:
     trueup = in_model("files_batch", options=options)
-    return one_line(trueup.progress_sql(*RELATIONS[1:], None, trueup._options()))
+    return one_line(trueup._progress_select(*RELATIONS[1:], None, trueup._options()))
 
 
 def log(options: dict[str, object] | None = None, **variables: object) -> str:
     trueup = in_model("files_batch", options=options, variables=variables)
     return one_line(
-        trueup.measured_log_sql(RELATIONS[0], FRONTIER, settled=None, options=trueup._options())
+        trueup._measured_log_select(RELATIONS[0], FRONTIER, settled=None, options=trueup._options())
     )
 
 
@@ -141,7 +141,9 @@ def test_without_as_of_the_first_batch_begins_at_the_smallest_tick_and_not_above
     def first(commands: str | None, options: dict[str, object], settled: str | None = None) -> str:
         trueup = in_model("files_batch", options=options)
         return one_line(
-            trueup.measured_log_sql(commands, settled=settled, options=trueup._options(), **given)
+            trueup._measured_log_select(
+                commands, settled=settled, options=trueup._options(), **given
+            )
         )
 
     assert begins in first(RELATIONS[0], {})
@@ -193,7 +195,7 @@ def test_a_batch_is_cut_only_where_its_size_is_limited() -> None:
 
 
 def test_a_cut_is_after_the_last_tick_that_fits_and_never_before_the_first() -> None:
-    sql = " ".join(str(in_model("files_batch").cut_at_a_tick(RELATIONS[0], 5, 500)).split())
+    sql = " ".join(str(in_model("files_batch")._cut_ctes(RELATIONS[0], 5, 500)).split())
 
     for column, end in (("_ts", " + 1 end as cut_upper"), ("command_count", " end as cut_count")):
         fits = f"max({column}) filter (where command_count <= 500), min({column}) )"
@@ -203,7 +205,7 @@ def test_a_cut_is_after_the_last_tick_that_fits_and_never_before_the_first() -> 
 def get_frontier(options: dict[str, object] | None = None, **row: object) -> dict[str, Any]:
     read = {**FRONTIER, **row}
     trueup = in_model("files_batch", options=options, row=read)
-    found: dict[str, Any] = trueup.get_frontier(
+    found: dict[str, Any] = trueup._get_frontier(
         RELATIONS[0], read, reclocked=None, options=trueup._options()
     )
     return found
@@ -243,31 +245,31 @@ def test_late_commands_stop_nothing_else(late: str, late_dropped: int | None) ->
 
 def test_a_rebase_asks_for_ticks_or_for_the_places_that_stand_for_them() -> None:
     for is_reclocked in (True, False):
-        in_model("files_batch", row={"missing": 0, "last_tick": 9}).require_ticks(
+        in_model("files_batch", row={"missing": 0, "last_tick": 9})._require_ticks(
             RELATIONS[0], is_reclocked
         )
         missing = in_model("files_batch", row={"missing": 1, "last_tick": 9})
-        assert refused(missing.require_ticks, RELATIONS[0], is_reclocked)[1].startswith("Got: 1 ")
+        assert refused(missing._require_ticks, RELATIONS[0], is_reclocked)[1].startswith("Got: 1 ")
 
 
 def test_a_batch_id_is_that_of_the_invocation() -> None:
     trueup = in_model("files_batch")
     names = re.findall(r"frontier\.(\w+)", (ROOT / DECLARES).read_text())
-    sql = trueup.declare_frontier_sql("files", dict.fromkeys(names, 1) | {"late_dropped": None})
+    sql = trueup._declare_plan_sql("files", dict.fromkeys(names, 1) | {"late_dropped": None})
 
     assert "'batch_id', '1b5f'" in sql
     assert "'late_dropped', cast(null as bigint)" in sql
 
 
 def test_an_append_is_refused_where_the_number_of_the_batch_is_taken() -> None:
-    sql = in_model("files_changelog").append_batch_sql("lake.files_changelog", "select 1")
+    sql = in_model("files_changelog")._append_batch_sql("lake.files_changelog", "select 1")
 
     assert "on shard._kind = 'progress'" in sql
     assert re.search(r"when matched then update set\s+_batch_id = raise_error\(", sql)
 
 
 def test_an_apply_joins_every_column_of_the_identity_null_safe() -> None:
-    sql = in_model("files_state").apply_updates_sql(
+    sql = in_model("files_state")._apply_updates_sql(
         "lake.files_state", "lake.files_changelog", "select 1", ["a", "b"]
     )
 
@@ -276,7 +278,7 @@ def test_an_apply_joins_every_column_of_the_identity_null_safe() -> None:
 
 
 def test_a_tail_without_a_batch_leaves_the_progress_where_it_was() -> None:
-    sql = in_model("files_state").consolidate_tail("lake.files_changelog", "`applied`", ["path"])
+    sql = in_model("files_state")._net_updates_select("lake.files_changelog", "`applied`", ["path"])
 
     assert "coalesce(max(_seq), `applied`) as _seq" in sql
 

@@ -25,7 +25,7 @@ def select_input(
 ) -> str:
     trueup = in_model("files_batch", options=options)
     return one_line(
-        trueup.select_input(
+        trueup._input_select(
             RELATIONS[0],
             "low",
             "up",
@@ -136,7 +136,7 @@ def select_steps(
 ) -> str:
     trueup = in_model("files_batch", options=options)
     return one_line(
-        trueup.select_steps(
+        trueup._steps_select(
             "input",
             persisted,
             corrections,
@@ -230,7 +230,7 @@ def test_a_partial_command_leaves_an_error_and_a_whole_one_begins_anew() -> None
 
 def test_an_old_key_is_asked_just_before_the_order_of_its_change() -> None:
     sql = one_line(
-        in_model("files_batch").select_links("lake.kept", KEY, ["_order", "_hash", "_value"])
+        in_model("files_batch")._links_select("lake.kept", KEY, ["_order", "_hash", "_value"])
     )
 
     assert "case when _step = 2 and _hash is null then 0 else 2 end as _step_place" in sql
@@ -240,7 +240,9 @@ def test_an_old_key_is_asked_just_before_the_order_of_its_change() -> None:
 
 def test_a_view_resolves_chains_without_the_limit_that_spark_sets() -> None:
     sql = one_line(
-        in_model("files_live").resolve_links("filled", KEY, ["_order", "_hash", "_value"], ["size"])
+        in_model("files_live")._resolved_links_ctes(
+            "filled", KEY, ["_order", "_hash", "_value"], ["size"]
+        )
     )
 
     assert "with recursive chain max recursion level 1000000 as (" in sql
@@ -263,7 +265,7 @@ def test_a_select_in_parentheses_keeps_the_lines_of_a_columns_name() -> None:
     select = "select `a\r\nb`\nfrom lake.t"
 
     assert trueup._subquery(select) == f"({chr(10)}{select}{chr(10)})"
-    assert select in trueup.digest_steps(select, ["path"], SHARD)
+    assert select in trueup._digested_steps_select(select, ["path"], SHARD)
 
 
 def test_every_name_with_an_underscore_that_the_models_write_is_one_of_ours() -> None:
@@ -274,8 +276,8 @@ def test_every_name_with_an_underscore_that_the_models_write_is_one_of_ours() ->
         batch.batch("files"),
         select_input(extras=EXTRAS),
         select_steps(extras=EXTRAS, has_truncates=True, corrections="waiting"),
-        batch.select_links("kept", KEY, ["_order", "_hash", "_value"]),
-        batch.begin_with_unknown(
+        batch._links_select("kept", KEY, ["_order", "_hash", "_value"]),
+        batch._unknown_ctes(
             "persisted",
             KEY,
             ["size"],
@@ -283,14 +285,14 @@ def test_every_name_with_an_underscore_that_the_models_write_is_one_of_ours() ->
             list(EXTRAS[:2]),
             every_key=True,
         ),
-        batch.end_with_persisted("links", "kept", "persisted", KEY, ["size"]),
-        batch.double_links("links", ["size"]),
+        batch._known_links_select("links", "kept", "persisted", KEY, ["size"]),
+        batch._doubled_links_select("links", ["size"]),
         in_model("files_corrections").corrections("files"),
         in_model("files_changelog").changelog("files"),
         in_model("files_state", options=options).state("files"),
-        batch.reclock_commands(RELATIONS[0], 5, "settled"),
-        batch.select_waiting("corrections", "frontier", ["path"], SHARD),
-        batch.compact_sql(changelog, ["path", *OWN], 3, 2),
+        batch._reclocked_commands_select(RELATIONS[0], 5, "settled"),
+        batch._pending_corrections_select("corrections", "frontier", ["path"], SHARD),
+        batch._compact_sql(changelog, ["path", *OWN], 3, 2),
     ]
     text = " ".join(map(one_line, sql))
     written = set(re.findall(r"(?<![\w`])_\w+", text)) - set(re.findall(r"(_\w+) ->", text))

@@ -160,7 +160,7 @@ class Run:
     def main(self) -> None:
         """Follow the commands, append a batch with timestamps, and apply what is new."""
         try:
-            columns = self.package.evolve_shard(
+            columns = self.package._ensure_columns(
                 CHANGELOG, STATE, ["k"], [column(*one) for one in AFTER.items()], self.options
             )
             staged = {one["name"]: one["type"] for one in columns}

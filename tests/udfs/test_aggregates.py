@@ -82,7 +82,7 @@ history as (
 
 ),
 
-{in_model("files_state").consolidate_natively(COLUMNS[:1], COLUMNS[1:])}
+{in_model("files_state")._consolidated_natively_ctes(COLUMNS[:1], COLUMNS[1:])}
 
 select
     _key.k as key,
@@ -205,11 +205,11 @@ def test_a_key_of_many_updates_goes_through_in_chunks(spark: SparkSession) -> No
     ).createOrReplaceTempView("hot_changelog")
     trueup = in_model("files_state")
     keys, values = [{"name": "k", "type": "string"}], [{"name": "v", "type": "string"}]
-    encoded = trueup.encode_updates(keys, values)
-    plan_sql = str(trueup.bucket_plan_sql("hot_changelog", keys, values, MAX_GROUP_BYTES))
+    encoded = trueup._encoded_updates_ctes(keys, values)
+    plan_sql = str(trueup._bucket_sizes_select("hot_changelog", keys, values, MAX_GROUP_BYTES))
     plan = spark.sql(plan_sql).collect()[0].asDict()
     assert plan == {"buckets": 32, "is_skewed": True}
-    sql = trueup.consolidate_by_udaf(encoded, keys, values, plan, MAX_GROUP_BYTES)
+    sql = trueup._consolidated_by_udaf_ctes(encoded, keys, values, plan, MAX_GROUP_BYTES)
     chunks = str(sql).partition("accumulated as (")[0].rstrip().removesuffix(",")
     history = "with history as (select * from hot_changelog), "
     sizes = spark.sql(

@@ -130,7 +130,7 @@ def test_python_workers_run_this_interpreter(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_failure_that_is_no_lost_race_is_left_as_it_is() -> None:
-    append = str(in_model("files_changelog").append_batch_sql("s.files_changelog", "select 1"))
+    append = str(in_model("files_changelog")._append_batch_sql("s.files_changelog", "select 1"))
     assert lost_race(append, "[DIVIDE_BY_ZERO]") is None
     # Statements of somebody else, whatever their aliases and columns are.
     assert lost_race("merge into s.mine as shard using _batch_id", CONFLICT) is None
@@ -144,15 +144,15 @@ def test_each_statement_that_writes_says_what_it_is_and_so_what_it_has_lost() ->
     found = {
         str(statement).split("*/")[0] + "*/": lost_race(str(statement), CONFLICT)
         for statement in (
-            trueup.append_batch_sql("s.files_changelog", "select 1", "skip"),
-            trueup.apply_updates_sql("s.files_state", "s.files_changelog", "select 1", ["path"]),
-            trueup.heal_sql("s.files_state", "s.files_changelog", ["path"], columns, 1, [7]),
-            trueup.compact_sql("s.files_changelog", ["path"], 3, 2),
-            trueup.create_table_sql("s.files_state", "select 1"),
-            trueup.begin_widening_sqls(
+            trueup._append_batch_sql("s.files_changelog", "select 1", "skip"),
+            trueup._apply_updates_sql("s.files_state", "s.files_changelog", "select 1", ["path"]),
+            trueup._heal_sql("s.files_state", "s.files_changelog", ["path"], columns, 1, [7]),
+            trueup._compact_sql("s.files_changelog", ["path"], 3, 2),
+            trueup._create_table_sql("s.files_state", "select 1"),
+            trueup._begin_widening_sqls(
                 "s.files_state", {"name": "day", "type": "timestamp", "old_type": "date"}
             )[1],
-            trueup.unstage_sql("s.files_batch", "1b5f"),
+            trueup._unstage_sql("s.files_batch", "1b5f"),
         )
     }
     said = "at the same moment"
@@ -182,7 +182,7 @@ def test_each_statement_that_writes_says_what_it_is_and_so_what_it_has_lost() ->
 )
 def test_a_table_that_was_replaced_meanwhile_is_a_lost_race(error: str) -> None:
     apply = str(
-        in_model("files_state").apply_updates_sql(
+        in_model("files_state")._apply_updates_sql(
             "s.files_state", "s.files_changelog", "select 1", ["path"]
         )
     )
@@ -193,7 +193,7 @@ def test_a_table_that_was_replaced_meanwhile_is_a_lost_race(error: str) -> None:
 
 
 def test_a_step_that_nothing_names_gets_no_mark() -> None:
-    must, _ = refused(in_model("files_state")._mark, "tidy")
+    must, _ = refused(in_model("files_state")._step_marker, "tidy")
 
     assert "one of append, apply, compact, compare, create, discard, heal, rebuild, widen" in must
 
@@ -201,7 +201,7 @@ def test_a_step_that_nothing_names_gets_no_mark() -> None:
 def test_a_lost_append_is_skipped_where_the_collection_says_so_and_nothing_else_is() -> None:
     trueup = in_model("files_changelog")
     skip, fail = (
-        str(trueup.append_batch_sql("s.files_changelog", "select *, _error_key", policy))
+        str(trueup._append_batch_sql("s.files_changelog", "select *, _error_key", policy))
         for policy in ("skip", "fail")
     )
     mismatch = "[USER_RAISED_EXCEPTION] upper mismatch: batch 3 expected lower 340, the ..."
@@ -218,10 +218,10 @@ def test_an_apply_that_has_lost_to_a_rewrite_is_tried_again(
 ) -> None:
     trueup = in_model("files_state")
     apply = str(
-        trueup.apply_updates_sql("s.files_state", "s.files_changelog", "select 1", ["path"])
+        trueup._apply_updates_sql("s.files_state", "s.files_changelog", "select 1", ["path"])
     )
     columns = [column("path", "string")]
-    heal = str(trueup.heal_sql("s.files_state", "s.files_changelog", ["path"], columns, 1, [7]))
+    heal = str(trueup._heal_sql("s.files_state", "s.files_changelog", ["path"], columns, 1, [7]))
     missing = f"org.apache.iceberg.exceptions.{REWRITTEN}: [a.parquet]"
     failures: list[str] = []
 

@@ -5,21 +5,21 @@
 -#}
 
 {#- Makes the session view `desired_rows`, the rows of the select in the form of commands. -#}
-{% macro create_desired_rows(collection, unique_key) -%}
+{% macro _ensure_desired_rows_view(collection, unique_key) -%}
     {%- set desired = trueup._sibling(collection, 'desired') -%}
-    {%- set columns = trueup.get_columns('select * from ' ~ desired) -%}
+    {%- set columns = trueup._get_columns('select * from ' ~ desired) -%}
     {%- do trueup._require_select_columns(collection, unique_key, columns) -%}
     {%- set rows = trueup._session_name(collection, 'desired_rows') -%}
-    {%- do trueup.create_session_view(rows, trueup.select_desired_rows(desired, unique_key)) -%}
+    {%- do trueup._ensure_session_view(rows, trueup._desired_rows_select(desired, unique_key)) -%}
     {{ return(rows) }}
 {%- endmacro %}
 
 
 {#- The key is named as the config does, which Spark does not tell by its case. -#}
-{% macro select_desired_rows(desired, unique_key) -%}
+{% macro _desired_rows_select(desired, unique_key) -%}
 select
     {{ trueup._column_list(unique_key) }},
-    {{ trueup._all_but(unique_key) }},
+    {{ trueup._all_but_list(unique_key) }},
     cast(0 as bigint) as _ts,
     null as _order,
     'upsert' as _op,
@@ -33,13 +33,13 @@ from {{ desired }}
 {% macro _require_select_columns(collection, unique_key, columns) -%}
     {%- set found = columns | map(attribute='name') | list -%}
     {%- for name in unique_key if name | lower not in found | map('lower') -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             collection ~ '_desired: each column of config `unique_key`',
             'a column of the select (' ~ (found | join(', ')) ~ ')', name
         ) -%}
     {%- endfor -%}
     {%- if found | length == unique_key | length -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             collection ~ '_desired', 'a select with at least one column beside the key',
             found | join(', ')
         ) -%}

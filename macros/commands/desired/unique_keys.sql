@@ -5,8 +5,8 @@
 -#}
 
 {#- Raises where the rows of a select have a key more than once, and shows one. -#}
-{% macro require_unique_keys(collection, rows, unique_key) -%}
-    {%- set message = trueup.get_duplicate_key_message(collection, rows, unique_key) -%}
+{% macro _require_unique_keys(collection, rows, unique_key) -%}
+    {%- set message = trueup._get_duplicate_key_message(collection, rows, unique_key) -%}
     {%- if message is not none -%}
         {%- do exceptions.raise_compiler_error(message) -%}
     {%- endif -%}
@@ -14,14 +14,14 @@
 
 
 {#- Looks for a key that the rows of a select have more than once: a message, or none. -#}
-{% macro get_duplicate_key_message(collection, rows, unique_key) -%}
-    {%- set found = run_query(trueup.duplicate_key_sql(collection, rows, unique_key)).rows -%}
+{% macro _get_duplicate_key_message(collection, rows, unique_key) -%}
+    {%- set found = run_query(trueup._duplicate_key_select(collection, rows, unique_key)).rows -%}
     {{ return(found[0][0] if found else none) }}
 {%- endmacro %}
 
 
-{#- The select behind `get_duplicate_key_message`: one row at most. -#}
-{% macro duplicate_key_sql(collection, rows, unique_key) -%}
+{#- The select behind `_get_duplicate_key_message`: one row at most. -#}
+{% macro _duplicate_key_select(collection, rows, unique_key) -%}
     {%- set key = trueup._column_list(unique_key) -%}
 select
     concat(

@@ -6,7 +6,7 @@
     relation, schema, value='value', key='key', ts=none, sequence_by=none, reclock=none,
     old_key=none, unchanged_value='__debezium_unavailable_value'
 ) -%}
-    {{- trueup._commands_of(
+    {{- trueup._decoded_commands_select(
         decoded=trueup.decode_debezium(
             relation=relation, schema=schema, value=value, key=key, ts=ts, reclock=reclock,
             sequence_by=sequence_by, old_key=old_key, unchanged_value=unchanged_value
@@ -28,7 +28,7 @@
     ) -%}
     {%- do trueup._require_expression('debezium', 'value', value) -%}
     {%- if unchanged_value is not string or not unchanged_value -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             trueup._argument('debezium', 'unchanged_value'), 'a text', unchanged_value
         ) -%}
     {%- endif -%}
@@ -137,7 +137,7 @@ changes as (
 
 ),
 
-{{ trueup._decode_changes(
+{{ trueup._decoded_changes_select(
     key=key_columns,
     values=trueup._columns_of('debezium', schema, of_key=false),
     marks=[mark, 'base64(' ~ mark ~ ')', 'lower(hex(' ~ mark ~ '))']

@@ -10,7 +10,7 @@
     identifies a key that is bad, null for a missing one; `is_key_changed`, whether the old key is
     surely another one; `absent_is_unchanged`.
 -#}
-{% macro _decode_changes(key, values, marks=none) -%}
+{% macro _decoded_changes_select(key, values, marks=none) -%}
 parsed as (
 
     select
@@ -62,12 +62,12 @@ sides as (
 
 select
     {%- for name in key %}
-    case when is_old_side then old_key.{{ trueup._quote(name) }}
-        else key.value.{{ trueup._quote(name) }} end as {{ trueup._quote(name) }},
+    case when is_old_side then old_key.{{ trueup._quoted(name) }}
+        else key.value.{{ trueup._quoted(name) }} end as {{ trueup._quoted(name) }},
     {%- endfor %}
     {%- for name in values %}
-    case when not is_old_side then row_read.value.{{ trueup._quote(name) }} end
-        as {{ trueup._quote(name) }},
+    case when not is_old_side then row_read.value.{{ trueup._quoted(name) }} end
+        as {{ trueup._quoted(name) }},
     {%- endfor %}
     named_struct(
         'ts', ts,
@@ -99,14 +99,14 @@ from sides
 {% macro _any_known_expr(key) -%}
     {%- set terms = ['false'] -%}
     {%- for name in key -%}
-        {%- do terms.append('before.value.' ~ trueup._quote(name) ~ ' is not null') -%}
+        {%- do terms.append('before.value.' ~ trueup._quoted(name) ~ ' is not null') -%}
     {%- endfor -%}
     {{ return(terms | join(' or ')) }}
 {%- endmacro %}
 
 
 {#- `trueup.commands` over a decoded log. Without an order, that is the offset of `reclock`. -#}
-{% macro _commands_of(decoded, values, is_ordered, reclock) -%}
+{% macro _decoded_commands_select(decoded, values, is_ordered, reclock) -%}
     {{ return(trueup.commands(
         relation='(\n' ~ decoded ~ '\n)',
         ts=none if reclock else '_command.ts',
@@ -125,8 +125,8 @@ from sides
 
 {#- The two columns of `reclock`, under names of ours. -#}
 {% macro _log_place_list(reclock) -%}
-{{ trueup._quote(reclock[0]) if reclock else 'null' }} as log_partition,
-        {{ trueup._quote(reclock[1]) if reclock else 'null' }} as log_offset
+{{ trueup._quoted(reclock[0]) if reclock else 'null' }} as log_partition,
+        {{ trueup._quoted(reclock[1]) if reclock else 'null' }} as log_offset
 {%- endmacro %}
 
 

@@ -29,18 +29,18 @@
 {% macro _require_schema(macro, schema) -%}
     {%- set subject = trueup._argument(macro, 'schema') -%}
     {%- if schema is not mapping -%}
-        {%- do trueup._refuse(subject, "a dict of names and types, {'id': 'bigint', ...}", schema) -%}
+        {%- do trueup._raise_error(subject, "a dict of names and types, {'id': 'bigint', ...}", schema) -%}
     {%- endif -%}
     {%- do trueup._require_list(subject, schema | list) -%}
     {%- for name, type in schema.items() -%}
         {%- for own in trueup._own_columns() if name.lower().startswith(own) -%}
-            {%- do trueup._refuse(
+            {%- do trueup._raise_error(
                 subject, "free of names that begin with trueup's own (" ~ own ~ ')', name
             ) -%}
         {%- endfor -%}
         {%- set head = modules.re.match('([a-z_]*)( *[(][0-9 ,]+[)]|<.+>)?$', type | string) -%}
         {%- if not head or head.group(1) not in trueup._json_forms() -%}
-            {%- do trueup._refuse(
+            {%- do trueup._raise_error(
                 subject, 'of types in lower case among ' ~ (trueup._json_forms() | join(', ')),
                 name ~ ' ' ~ type
             ) -%}

@@ -1,7 +1,7 @@
 {#- Raises unless the arguments that all envelopes have are good. -#}
 {% macro _require_envelope(macro, relation, expressions, sequence_by, reclock) -%}
     {%- if relation is none or not (relation | string).strip() -%}
-        {%- do trueup._refuse(trueup._argument(macro, 'relation'), 'a relation', relation) -%}
+        {%- do trueup._raise_error(trueup._argument(macro, 'relation'), 'a relation', relation) -%}
     {%- endif -%}
     {%- for argument, expression in expressions.items() if expression is not none -%}
         {%- do trueup._require_expression(macro, argument, expression) -%}
@@ -15,7 +15,7 @@
         {%- set subject = trueup._argument(macro, 'reclock') -%}
         {%- do trueup._require_list(subject, reclock) -%}
         {%- if reclock | length != 2 or expressions.ts -%}
-            {%- do trueup._refuse(
+            {%- do trueup._raise_error(
                 subject, 'two columns, the partition and the offset in it, without `ts`', reclock
             ) -%}
         {%- endif -%}
@@ -32,7 +32,7 @@
     {%- set key = trueup._unique_key(macro) | map('lower') | list -%}
     {%- set names = schema | map('lower') | list -%}
     {%- for name in key if name not in names -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             '`trueup.' ~ macro ~ '` in ' ~ model.name ~ ': each column of config `unique_key`',
             'a column of argument `schema` (' ~ (schema | join(', ')) ~ ')', name
         ) -%}

@@ -4,7 +4,7 @@
 -#}
 {% macro snapshot_commands(relation, unique_key, ts) -%}
     {%- if relation is none or not (relation | string).strip() -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             trueup._argument('snapshot_commands', 'relation'), 'a relation', relation
         ) -%}
     {%- endif -%}
@@ -30,7 +30,7 @@ present as (
 
     select distinct
         {%- for name in unique_key %}
-        {{ trueup._quote(name) }} as _key_{{ loop.index }},
+        {{ trueup._quoted(name) }} as _key_{{ loop.index }},
         {%- endfor %}
         _ts_extracted
     from extracted
@@ -56,7 +56,7 @@ steps as (
     inner join extracts on extracted._ts_extracted = extracts._ts_extracted
     left join present on present._ts_extracted = extracts._ts_next
         {%- for name in unique_key %}
-        and extracted.{{ trueup._quote(name) }} <=> present._key_{{ loop.index }}
+        and extracted.{{ trueup._quoted(name) }} <=> present._key_{{ loop.index }}
         {%- endfor %}
 
 )

@@ -5,7 +5,7 @@
 {% macro wal2json(
     relation, schema, value='data', table=none, ts=none, sequence_by=none, reclock=none
 ) -%}
-    {{- trueup._commands_of(
+    {{- trueup._decoded_commands_select(
         decoded=trueup.decode_wal2json(
             relation=relation, schema=schema, value=value, table=table, ts=ts,
             sequence_by=sequence_by, reclock=reclock
@@ -24,7 +24,7 @@
     {%- do trueup._require_envelope('wal2json', relation, {'ts': ts}, sequence_by, reclock) -%}
     {%- do trueup._require_expression('wal2json', 'value', value) -%}
     {%- if table is not none and (table is not string or not modules.re.match('[^.]+[.].+$', table)) -%}
-        {%- do trueup._refuse(
+        {%- do trueup._raise_error(
             trueup._argument('wal2json', 'table'), 'a table with its schema, as in public.orders', table
         ) -%}
     {%- endif -%}
@@ -108,7 +108,7 @@ changes as (
 
 ),
 
-{{ trueup._decode_changes(
+{{ trueup._decoded_changes_select(
     key=key_columns, values=trueup._columns_of('wal2json', schema, of_key=false)
 ) }}
 {%- endmacro %}
