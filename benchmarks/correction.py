@@ -143,7 +143,7 @@ class Known(dict[str, object]):
 
 def ways(spark: SparkSession, columns: list[dict[str, str]]) -> dict[str, Callable[[], None]]:
     """Give what is measured, by name, in the sequence of a round."""
-    options = TRUEUP._options(NAME)  # noqa: SLF001
+    options = TRUEUP._options(NAME)
     frontier = Known(
         last_seq=1,
         has_provisional=False,
@@ -211,7 +211,7 @@ where not (d.v <=> p.v)"""  # noqa: S608
 
 def named(what: str) -> str:
     """Name an object of the session as the package does."""
-    return str(TRUEUP._session_name(NAME, what))  # noqa: SLF001
+    return str(TRUEUP._session_name(NAME, what))
 
 
 def write(spark: SparkSession, table: str, select: str) -> None:
