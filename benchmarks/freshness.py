@@ -21,9 +21,9 @@ from threading import Event, Thread
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING
 
-from dbt_trueup import growth, rounds, watch
 from pyspark.sql import SparkSession
 
+from dbt_trueup.watch import command_line, growth, rounds
 from demo import run
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ ASK = 0.2
 """Seconds from one look for the row to the next, at versions alone: a query would compete."""
 
 
-class Resting(watch.Screen):
+class Resting(command_line.Screen):
     """Knows whether the watcher rests."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ def main() -> None:
         run.run(run.ROOT)
         screen, stop = Resting(), Event()
         project = rounds.Project([], ["--select", "path:models/demo"])
-        watcher = Thread(target=watch.repeat, args=(project, EVERY, LOOK, stop, screen))
+        watcher = Thread(target=command_line.repeat, args=(project, EVERY, LOOK, stop, screen))
         watcher.start()
         try:
             measure(commands, screen)

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbt.cli.main import dbtRunner
-from dbt_trueup import session
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
+from dbt_trueup.plugin import session
 from demo.git_log import (
     Change,
     GitLogError,

@@ -89,8 +89,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def spark(home: Path) -> Iterator[SparkSession]:
     """The session that dbt uses, too."""
-    from dbt_trueup import session  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415 - the fast tests need none
+
+    from dbt_trueup.plugin import session  # noqa: PLC0415
 
     session.install()
     profile = yaml.safe_load((home / "profiles.yml").read_text())

@@ -7,7 +7,7 @@ Spark turns a list of structs into Arrow one by one, they return a struct of lis
     select inline(arrays_zip(live.key, live.value, live.seq, live.ts, live.fault))
     from (select trueup_consolidate(key, value, diff, seq, ts) as live from updates group by bucket)
 
-Arguments are never null, unless said so. Workers import this module by its name, `dbt_trueup`.
+Arguments are never null, unless said so. Workers import this module by its name, `dbt_trueup.udfs`.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 import yaml
-from dbt_trueup import expectations
 
+from dbt_trueup.expectations import command_line as expectations
 from demo import run
 from tests.acceptance import Column
 from tests.git_repository import FILE, commit, new_repository

@@ -7,10 +7,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dbt_trueup import expectations, suite
-from dbt_trueup.expectations import Check, Collection, Finding
 from great_expectations.core import ExpectationValidationResult
 from pyspark.sql import SparkSession
+
+from dbt_trueup.expectations import command_line as expectations
+from dbt_trueup.expectations import suite
+from dbt_trueup.expectations.command_line import Check, Collection, Finding
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,7 +109,7 @@ def test_results_go_where_dbt_writes(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def test_the_plugin_does_not_load_great_expectations() -> None:
-    program = "import sys, dbt_trueup, dbt_trueup.session, dbt_trueup.expectations;"
+    program = "import sys, dbt_trueup, dbt_trueup.plugin.session, dbt_trueup.expectations;"
     program += "sys.exit('great_expectations' in sys.modules)"
 
     subprocess.run([sys.executable, "-c", program], check=True)

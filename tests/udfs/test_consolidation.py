@@ -14,8 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from dbt_trueup import consolidation
-from dbt_trueup.consolidation import Accumulator, ConsolidationError, checksum, consolidate_bucket
+from dbt_trueup.udfs import consolidation
+from dbt_trueup.udfs.consolidation import (
+    Accumulator,
+    ConsolidationError,
+    checksum,
+    consolidate_bucket,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -434,6 +439,9 @@ def test_sums_that_may_leave_64_bits_are_refused() -> None:
 
 
 def test_the_module_imports_nothing_heavy() -> None:
-    lines = ["import sys, dbt_trueup.provisional", "print({'pandas', 'pyspark'} & {*sys.modules})"]
+    lines = [
+        "import sys, dbt_trueup.udfs.provisional",
+        "print({'pandas', 'pyspark'} & {*sys.modules})",
+    ]
     command = [sys.executable, "-c", "\n".join(lines)]
     assert subprocess.run(command, check=True, capture_output=True).stdout == b"set()\n"

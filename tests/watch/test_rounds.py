@@ -7,8 +7,8 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 import pytest
-from dbt_trueup import growth, rounds, watch
 
+from dbt_trueup.watch import command_line, growth, rounds
 from tests.acceptance import Column
 from tests.oracle import Command
 
@@ -48,7 +48,7 @@ class Watcher:
         self.stop = Event()
         runs = rounds.Project(["--project-dir", str(project.folder)], [])
         arguments = (runs, 3600, 0.1, self.stop, self)
-        self.thread = Thread(target=watch.repeat, args=arguments)
+        self.thread = Thread(target=command_line.repeat, args=arguments)
         self.thread.start()
 
     def say(self, text: str) -> None:

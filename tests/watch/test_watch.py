@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from dbt.cli.main import dbtRunnerResult
-from dbt_trueup import growth, rounds, watch
-from dbt_trueup.rounds import Round, UsageError
+
+from dbt_trueup.watch import command_line, growth, rounds
+from dbt_trueup.watch.rounds import Round, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -96,7 +97,7 @@ class Stop:
 def repeat(fake: Fake, stop: Stop, every: float = 60) -> list[str]:
     fake.stop = stop  # type: ignore[assignment]
     printed: Any = Printed()
-    assert watch.repeat(fake, every, 1, stop, printed) == 0  # type: ignore[arg-type]
+    assert command_line.repeat(fake, every, 1, stop, printed) == 0  # type: ignore[arg-type]
     return list(printed)
 
 
@@ -163,7 +164,7 @@ def test_a_comparison_that_finds_nothing_is_no_change(message: str) -> None:
 
 def test_it_goes_on_after_a_failure_and_says_which_model(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(watch, "monotonic", lambda: now[0])
+    monkeypatch.setattr(command_line, "monotonic", lambda: now[0])
     fake = Fake(FAILED, FAILED, FAILED, UsageError("dbt did not run: no profile"), CHANGED)
     stop = Stop(after=lambda _: now.__setitem__(0, now[0] + stop.pauses[-1]))
     printed = repeat(fake, stop, every=5)
@@ -186,8 +187,8 @@ def command(
     """Runs the command line over given rounds: exit code, lines without their time, and errors."""
 
     def run(fake: Fake, *arguments: str) -> tuple[int, list[str], str]:
-        monkeypatch.setattr(watch, "Project", lambda *_: fake)
-        exit_code = watch.main(["watch", *arguments])
+        monkeypatch.setattr(command_line, "Project", lambda *_: fake)
+        exit_code = command_line.main(["watch", *arguments])
         out, err = capsys.readouterr()
         return exit_code, [line[10:] for line in out.splitlines()], err
 
@@ -235,7 +236,7 @@ def test_a_second_signal_stops_at_once(
 
 def test_options_of_dbt_are_handed_on_as_they_are() -> None:
     words = "watch -s a b --every 2 --threads 2 --exclude c d -t prod --vars {x:1} --once"
-    given, others = watch.parse_arguments(words.split())
+    given, others = command_line.parse_arguments(words.split())
     assert others == ["-s", "a", "b", "--threads", "2", "--exclude", "c", "d"]
     assert (given.every, given.once, given.target, given.vars) == (2, True, "prod", "{x:1}")
 
@@ -253,7 +254,7 @@ def test_a_wrong_option_is_refused(
     arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as refused:
-        watch.main(["watch", *arguments])
+        command_line.main(["watch", *arguments])
     assert refused.value.code == 2
     assert says in capsys.readouterr().err
 
@@ -349,8 +350,8 @@ def test_the_project_is_parsed_once_and_after_each_change(
 def test_the_idle_line_of_a_terminal_is_replaced(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "strftime", lambda _: "12:00:00")
-    screen = watch.Screen()
+    monkeypatch.setattr(command_line, "strftime", lambda _: "12:00:00")
+    screen = command_line.Screen()
     screen.rest()
     assert capsys.readouterr().out == ""
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)

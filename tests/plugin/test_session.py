@@ -9,11 +9,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dbt_trueup import conflicts, plugins
-from dbt_trueup.conflicts import REPEATS, REWRITTEN, LostRaceError, lost_race, may_be_skipped
-from dbt_trueup.session import JavaMissingError, prepare, require_java, warn_of_caches
 from pyspark.sql import SparkSession
 
+from dbt_trueup import plugins
+from dbt_trueup.plugin import conflicts
+from dbt_trueup.plugin.conflicts import REPEATS, REWRITTEN, LostRaceError, lost_race, may_be_skipped
+from dbt_trueup.plugin.session import JavaMissingError, prepare, require_java, warn_of_caches
 from tests.macros.package import ROOT, column, in_model, refused
 
 if TYPE_CHECKING:

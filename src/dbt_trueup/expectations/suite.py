@@ -31,7 +31,7 @@ from great_expectations.expectations.core.unexpected_rows_expectation import (
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from .expectations import ExpectationsError, Finding, Report, describe_row, describe_rows
+from .command_line import ExpectationsError, Finding, Report, describe_row, describe_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     )
     from great_expectations.expectations.expectation import Expectation
 
-    from .expectations import Check, Collection
+    from .command_line import Check, Collection
 
 
 class ExpectNoWrongRows(UnexpectedRowsExpectation):

@@ -263,7 +263,3 @@ def describe_tables(seen: Mapping[str, object], every: float, look: float) -> st
         f"runs every {every:g} s" + (" at the latest" if tables and not blind else ""),
     ]
     return "; ".join(texts)
-
-
-if __name__ == "__main__":
-    sys.exit(main(["watch", *sys.argv[1:]]))

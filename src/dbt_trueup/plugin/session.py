@@ -44,7 +44,7 @@ def install() -> None:
             prepare(builder._options)  # noqa: SLF001 - the settings given so far
         session = get_or_create(builder)
         if not hasattr(session, "has_aggregates"):
-            from . import aggregates  # noqa: PLC0415 - its types ask what session is there
+            from dbt_trueup.udfs import aggregates  # noqa: PLC0415 - its types ask what session is there
 
             aggregates.register(session)
             warn_of_caches(session.conf.getAll)

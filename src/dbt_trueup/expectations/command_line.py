@@ -7,7 +7,6 @@ It needs `pip install "dbt-trueup[expectations]"`.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import sys
@@ -298,10 +297,3 @@ def describe(report: Report) -> str:
     ]
     headline = f"{report.collection}: {held} of {len(findings)} expectations hold"
     return "\n".join([headline, "", *lines, "", f"  Data Docs: {report.page}", ""])
-
-
-if __name__ == "__main__":
-    exit_code = main()
-    # dbt leaves the threads of a failed command to the end of Python, which then complains of them.
-    gc.collect()
-    sys.exit(exit_code)

@@ -1,0 +1,1 @@
+"""What the dbt plugin does to the Spark sessions of a process."""

@@ -1,0 +1,1 @@
+"""The warm runner: `trueup watch` runs collections again as their logs grow, in one process."""
