@@ -26,7 +26,8 @@ from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from dbt_trueup.plugin import session
+from dbt_trueup.errors import JavaMissingError
+from dbt_trueup.plugin.java import require_java
 from demo.git_log import (
     Change,
     GitLogError,
@@ -114,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     repository = parser.parse_args(arguments).repository.expanduser().resolve()
     try:
         outcome = run(repository)
-    except (DbtError, GitLogError, session.JavaMissingError) as error:
+    except (DbtError, GitLogError, JavaMissingError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     sys.stdout.write(describe(outcome))
@@ -134,7 +135,7 @@ def run(repository: Path) -> Outcome:
         DbtError: dbt could not start Spark, or a model failed.
     """
     history = first_parents(repository)
-    session.require_java()
+    require_java()
     # SQLite makes the catalog's file, but not its folder.
     Path(os.environ.get("TRUEUP_HOME", ".trueup")).mkdir(parents=True, exist_ok=True)
     if repository != ROOT:

@@ -1,7 +1,7 @@
 """The Python side of trueup, which dbt finds as a plugin.
 
-dbt imports every installed module named `dbt_*`, in every project of the environment. So nothing
-heavy is imported here, and nothing happens until a Spark session starts.
+dbt imports every installed module whose name begins with `dbt_`, in every project of the
+environment. So this file imports nothing heavy, and nothing happens until a Spark session starts.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from dbt.plugins.manager import dbtPlugin
 
 
 class TrueupPlugin(dbtPlugin):
-    """Prepares the Spark sessions that dbt starts in this process; see `plugin`."""
+    """Prepares the Spark sessions that dbt starts in this process."""
 
     def initialize(self) -> None:
-        """Wrap the start of Spark sessions, and their errors. Called by dbt for every project."""
-        from .plugin import conflicts, session  # noqa: PLC0415 - these import pyspark, which is heavy
+        """Wrap the start of Spark sessions and their statements. dbt calls it for every project."""
+        from .plugin import session, statements  # noqa: PLC0415 - these import pyspark, a heavy one
 
         session.install()
-        conflicts.install()
+        statements.install()
 
 
 plugins = [TrueupPlugin]

@@ -1,1 +1,1 @@
-"""What the dbt plugin does to the Spark sessions of a process."""
+"""What the dbt plugin prepares in a process: Java, Spark sessions, and the errors of statements."""

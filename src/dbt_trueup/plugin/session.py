@@ -1,81 +1,73 @@
-"""What trueup prepares for the Spark sessions of a process, before and after they start."""
+"""Prepares the Spark sessions of a process, before and after they start."""
 
 from __future__ import annotations
 
 import logging
 import os
 import re
-import shutil
-import subprocess
 import sys
 import warnings
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkRuntimeError
-from pyspark.java_gateway import launch_gateway
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
+
+from .java import require_java, start_jvm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-JAVA_VERSION = 17
-"""The oldest Java that Spark 4 runs on."""
-
 JVM_LOG = "spark.trueup.jvm_log"
-"""The Spark setting that names a file for what the JVM prints: Ivy's table, Spark's warnings."""
-
-
-class JavaMissingError(RuntimeError):
-    """Spark cannot start because there is no Java, or one that is too old."""
+"""The Spark setting that names a file for the output of the JVM: Ivy's table, Spark's warnings."""
 
 
 def install() -> None:
-    """Make every new Spark session of this process start prepared. Repeating it changes nothing."""
+    """Prepare every Spark session that this process starts. Calling this again has no effect."""
     get_or_create = SparkSession.Builder.getOrCreate
-    if hasattr(get_or_create, "is_prepared"):
+    if hasattr(get_or_create, "prepares_sessions"):
         return
 
     @wraps(get_or_create)
-    def prepared(builder: SparkSession.Builder) -> SparkSession:
-        if SparkContext._gateway is None:  # noqa: SLF001 - Spark's own mark of a started JVM
+    def get_or_create_prepared(builder: SparkSession.Builder) -> SparkSession:
+        if SparkContext._gateway is None:  # noqa: SLF001 - None until a JVM has started
             prepare(builder._options)  # noqa: SLF001 - the settings given so far
         session = get_or_create(builder)
         if not hasattr(session, "has_aggregates"):
-            from dbt_trueup.udfs import aggregates  # noqa: PLC0415 - its types ask what session is there
+            from dbt_trueup.udfs import aggregates  # noqa: PLC0415 - needs a session for its types
 
             aggregates.register(session)
             warn_of_caches(session.conf.getAll)
             session.has_aggregates = True  # type: ignore[attr-defined]
         return session
 
-    prepared.is_prepared = True  # type: ignore[attr-defined]
-    SparkSession.Builder.getOrCreate = prepared  # type: ignore[assignment]
+    get_or_create_prepared.prepares_sessions = True  # type: ignore[attr-defined]
+    SparkSession.Builder.getOrCreate = get_or_create_prepared  # type: ignore[assignment]
 
 
 def prepare(settings: Mapping[str, str]) -> None:
-    """Get this process ready for a JVM, and start it where its output has a file of its own.
+    """Get this process ready for a JVM. Start the JVM here if its output goes to a file.
 
     Args:
         settings: Spark settings, as in a profile's `server_side_parameters`.
 
     Raises:
-        JavaMissingError: There is no Java 17 or newer. Not raised for a session of Spark Connect,
-            which needs none.
+        JavaMissingError: There is no Java 17 or newer. Spark Connect needs no Java, so it is not
+            checked there.
+        JvmStartError: The JVM did not start.
     """
-    # Python workers take the `python3` of PATH otherwise, which need not have our packages. On a
-    # cluster the interpreter is the cluster's own.
+    # By default Python workers run the `python3` of PATH, which may not have our packages. A
+    # cluster has its own interpreter.
     if settings.get("spark.master", "local").startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # PySpark prints every failed statement as a page of JSON; dbt reports the error itself.
+    # PySpark prints every failed statement as a page of JSON. dbt reports the error itself.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     if "spark.remote" in settings or "SPARK_REMOTE" in os.environ:
         return
     require_java()
     for setting in settings.values():
-        # SQLite makes the file of a catalog, but not its folder.
+        # SQLite creates the file of a catalog, but not its folder.
         if setting.startswith("jdbc:sqlite:"):
             catalog = Path(setting.removeprefix("jdbc:sqlite:").partition("?")[0])
             catalog.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +76,7 @@ def prepare(settings: Mapping[str, str]) -> None:
 
 
 def warn_of_caches(settings: Mapping[str, str]) -> None:
-    """Warn of each Iceberg catalog that caches tables, and so may not see what others commit.
+    """Warn about each Iceberg catalog that caches tables: it may hide the commits of others.
 
     Args:
         settings: The settings of a Spark session.
@@ -103,49 +95,3 @@ def warn_of_caches(settings: Mapping[str, str]) -> None:
                 " append to a table: runs find nothing new, or lose every race."
             )
             warnings.warn(message, RuntimeWarning, stacklevel=2)
-
-
-def require_java() -> None:
-    """Check that Spark will find Java 17 or newer, in JAVA_HOME or else on PATH.
-
-    Raises:
-        JavaMissingError: One line: what was found and what to install.
-    """
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=str(Path(home) / "bin") if home else None)
-    where = f"JAVA_HOME={home}" if home else "PATH"
-    needs = f"trueup needs Java {JAVA_VERSION} or newer to start Spark"
-    then = "install one (openjdk-17-jre-headless, Temurin 17) or set JAVA_HOME"
-    if java is None:
-        message = f"{needs}; there is no `java` in {where}: {then}."
-        raise JavaMissingError(message)
-    answer = subprocess.run(  # noqa: S603 - the java that Spark itself would start
-        [java, "-version"], capture_output=True, text=True, check=False
-    ).stderr
-    version = re.search(r'version "(?:1\.)?(\d+)', answer)
-    if version is None or int(version[1]) < JAVA_VERSION:
-        found = answer.splitlines()[0] if answer else "no version"
-        message = f"{needs}; `java` in {where} says: {found}: {then}."
-        raise JavaMissingError(message)
-
-
-def start_jvm(settings: Mapping[str, str], log: Path) -> None:
-    """Start the JVM of this process with its output in a file.
-
-    Args:
-        settings: Spark settings.
-        log: The file, made anew for each JVM; its folder is made where it is missing.
-
-    Raises:
-        RuntimeError: The JVM did not start; holds the end of the file.
-    """
-    log.parent.mkdir(parents=True, exist_ok=True)
-    conf = SparkConf().setAll(list(settings.items()))
-    with log.open("w") as output:
-        try:
-            gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
-        except PySparkRuntimeError as error:
-            end = "\n".join(log.read_text().splitlines()[-20:])
-            message = f"Spark did not start. The end of {log}:\n{end}"
-            raise RuntimeError(message) from error
-    SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - hands over the JVM
