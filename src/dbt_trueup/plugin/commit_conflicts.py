@@ -29,7 +29,7 @@ CONFLICTS = (
 """The errors of Iceberg and Delta for a commit that came second."""
 
 MARK = re.compile(r"/\* trueup: (?P<step>\w+)(?:, on_conflict: (?P<on_conflict>\w+))? \*/")
-"""The comment that the macro `_step_marker` writes into each of our statements that writes to a table."""
+"""The comment that the macro `_step_marker` puts into each of our statements that write."""
 
 TARGET = re.compile(
     r"\b(?:merge into|insert into|insert overwrite|delete from|update"

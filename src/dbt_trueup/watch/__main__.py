@@ -1,4 +1,4 @@
-"""`python -m dbt_trueup.watch`: the same as `trueup watch`."""
+"""`python -m dbt_trueup.watch` is the same as `trueup watch`."""
 
 from __future__ import annotations
 
