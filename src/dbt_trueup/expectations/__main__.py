@@ -8,6 +8,6 @@ import sys
 from .command_line import main
 
 exit_code = main()
-# dbt leaves the threads of a failed command to the end of Python, which then complains of them.
+# A failed dbt command leaves threads behind, and Python complains about them at exit.
 gc.collect()
 sys.exit(exit_code)
