@@ -19,9 +19,9 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from dbt_trueup import session
 from pyspark.sql import SparkSession
 
+from dbt_trueup.plugin import session
 from tests.macros.package import in_model
 
 if TYPE_CHECKING:

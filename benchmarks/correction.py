@@ -18,9 +18,9 @@ from time import perf_counter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from dbt_trueup import session
 from pyspark.sql import SparkSession
 
+from dbt_trueup.plugin import session
 from tests.macros.package import Package, a_collection, in_model, models
 
 if TYPE_CHECKING:

@@ -27,10 +27,10 @@ from time import perf_counter
 import jinja2
 import yaml
 from dbt.cli.main import dbtRunner
-from dbt_trueup import session
 from pyspark.sql import SparkSession
 
 from benchmarks.correction import say
+from dbt_trueup.plugin import session
 from tests.acceptance import Column
 from tests.oracle import Command
 from tests.project import Project

@@ -22,10 +22,10 @@ from time import perf_counter
 
 from dbt.adapters.spark.session import Cursor
 from dbt.cli.main import dbtRunner
-from dbt_trueup import session
 
 from benchmarks.correction import say
 from benchmarks.degradation import ROOT, start
+from dbt_trueup.plugin import session
 from tests.acceptance import Column
 from tests.oracle import Command
 from tests.project import Project

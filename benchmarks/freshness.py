@@ -21,9 +21,12 @@ from threading import Event, Thread
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING
 
-from dbt_trueup import growth, rounds, watch
 from pyspark.sql import SparkSession
 
+from dbt_trueup.watch import growth
+from dbt_trueup.watch.loop import repeat
+from dbt_trueup.watch.project import Project
+from dbt_trueup.watch.screen import Screen
 from demo import run
 
 if TYPE_CHECKING:
@@ -41,14 +44,14 @@ ASK = 0.2
 """Seconds from one look for the row to the next, at versions alone: a query would compete."""
 
 
-class Resting(watch.Screen):
+class Resting(Screen):
     """Knows whether the watcher rests."""
 
     def __init__(self) -> None:
         """Begin without a rest."""
         self.rests = Event()
 
-    def rest(self) -> None:
+    def show_idle(self) -> None:
         """Note it."""
         self.rests.set()
 
@@ -61,8 +64,8 @@ def main() -> None:
             os.environ[name] = str(Path(folder, part))
         run.run(run.ROOT)
         screen, stop = Resting(), Event()
-        project = rounds.Project([], ["--select", "path:models/demo"])
-        watcher = Thread(target=watch.repeat, args=(project, EVERY, LOOK, stop, screen))
+        project = Project([], ["--select", "path:models/demo"])
+        watcher = Thread(target=repeat, args=(project, EVERY, LOOK, stop, screen))
         watcher.start()
         try:
             measure(commands, screen)

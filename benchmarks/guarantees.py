@@ -19,10 +19,9 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from dbt_trueup import session
-
 from benchmarks.correction import say
 from benchmarks.upsert import WARM_ROUNDS, Bench, Workload, rotated, start
+from dbt_trueup.plugin import session
 
 PROGRESS = "union all\n    select * from progress cross join certificate"
 UNCERTIFIED = "union all\n    select *, null as _certificate from progress"

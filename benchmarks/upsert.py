@@ -31,12 +31,12 @@ import pyspark
 import yaml
 from dbt.artifacts.schemas.run import RunExecutionResult
 from dbt.cli.main import dbtRunner
-from dbt_trueup import session
 from pyspark.sql import SparkSession
 
 from benchmarks.correction import say
 from benchmarks.hudi import PYTHON as HUDI_PYTHON
 from benchmarks.hudi import SHARED_SETTINGS, Hudi
+from dbt_trueup.plugin import session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

@@ -1,12 +1,12 @@
 """Bring the collection `files` to the HEAD of a git repository, and prove that it is exact.
 
-New commits are appended to the log `git_changes`, `dbt run` settles them, and the collection is
-compared with the tree that git itself stores.
+New commits are appended to the log `git_changes`, and `dbt run` settles them. Then the collection
+is compared with the tree that git itself stores.
 
-The log alone tells what was read before: up to the last commit that it holds. Each append is atomic
-and ends with a whole commit, so a kill between two of them loses nothing and doubles nothing. A
-commit that changes nothing leaves no row there and needs none: reading it again has no effect. Two
-runs at once may append a commit twice, which the collection takes for once.
+The log shows what was read before: everything up to its last commit. Each append is atomic and ends
+with a complete commit. So a kill between two appends loses nothing and doubles nothing. A commit
+without changes leaves no row in the log; reading it again has no effect. Two runs at once may
+append a commit twice, but the collection counts it once.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbt.cli.main import dbtRunner
-from dbt_trueup import session
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
+from dbt_trueup.errors import JavaMissingError
+from dbt_trueup.plugin.java import require_java
 from demo.git_log import (
     Change,
     GitLogError,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row
 
 ROOT = Path(__file__).resolve().parents[1]
-"""This checkout: the repository that is read by default, in the schema that the profile names."""
+"""This checkout: the default repository. Its tables are in the schema of the profile."""
 
 LOG_COLUMNS = """
     commit_no bigint, change_no bigint, commit string, committed_at timestamp,
@@ -52,18 +53,18 @@ LOG_COLUMNS = """
 """The columns of `git_changes`, in the order of `Change`."""
 
 APPEND_ROWS = 100_000
-"""Changes in one append, and in memory, at the least; the last commit of an append is whole."""
+"""The least number of changes in one append. An append ends with a complete commit."""
 
 SHOWN_ROWS = 10
-"""How many of the rows that differ are shown of either side."""
+"""How many differing rows are shown for each side."""
 
 
 class DbtError(RuntimeError):
-    """A dbt command failed; dbt has printed why."""
+    """A dbt command failed. dbt has printed the reason."""
 
 
 class Tables(NamedTuple):
-    """The names, with their schema, that dbt gives to what the demo reads and writes."""
+    """The tables that the demo reads and writes, as dbt names them, with their schema."""
 
     log: str
     changelog: str
@@ -72,33 +73,33 @@ class Tables(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run found and did."""
+    """What a run did, and what it found."""
 
     repository: Path
     history: Sequence[str]
     """The commits, oldest first."""
     table: str
-    """The collection, as it is named in SQL."""
+    """The name of the collection in SQL."""
     last: Row | None
-    """The progress row of the changelog's last batch; None before the first."""
+    """The progress row of the last batch in the changelog; None if there is no batch."""
     batches: Sequence[Row]
     """The progress rows of this run's batches."""
     commits_settled: int
     found: Counter[TreeRow]
-    """What the collection holds."""
+    """The rows of the collection."""
     expected: Counter[TreeRow]
-    """What the tree of the last commit holds."""
+    """The rows of the tree of the last commit."""
 
     def is_exact(self) -> bool:
-        """Say whether the collection is that tree, row by row."""
+        """Return whether the collection equals that tree, row by row."""
         return self.found == self.expected
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo as its command line asks, and print the result.
+    """Run the demo from the command line and print the result.
 
     Args:
-        arguments: Those of the command line, where they are not given.
+        arguments: The words of the command line; by default those of this process.
 
     Returns:
         The exit code: 0 if the collection is exact, else 1.
@@ -114,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     repository = parser.parse_args(arguments).repository.expanduser().resolve()
     try:
         outcome = run(repository)
-    except (DbtError, GitLogError, session.JavaMissingError) as error:
+    except (DbtError, GitLogError, JavaMissingError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     sys.stdout.write(describe(outcome))
@@ -122,25 +123,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(repository: Path) -> Outcome:
-    """Append what is new to the log, settle it with `dbt run`, and read what came out.
+    """Append new commits to the log, settle them with `dbt run`, and read the result.
 
     Args:
-        repository: The top folder of a git repository, absolute. Any but this checkout has a
-            schema of its own, `schema_of`.
+        repository: The top folder of a git repository, absolute. Every repository other than this
+            checkout has a schema of its own, see `schema_of`.
 
     Raises:
-        GitLogError: The history cannot be read, or does not begin with what was read before.
+        GitLogError: The history cannot be read, or does not begin with the commits read before.
         JavaMissingError: There is no Java 17 or newer.
         DbtError: dbt could not start Spark, or a model failed.
     """
     history = first_parents(repository)
-    session.require_java()
-    # SQLite makes the catalog's file, but not its folder.
+    require_java()
+    # SQLite creates the file of the catalog, but not its folder.
     Path(os.environ.get("TRUEUP_HOME", ".trueup")).mkdir(parents=True, exist_ok=True)
     if repository != ROOT:
         os.environ["TRUEUP_SCHEMA"] = schema_of(repository)
     manifest = dbt("parse")
-    # Any statement will do: dbt starts Spark with the settings of its profile.
+    # Any statement makes dbt start Spark with the settings of its profile.
     dbt("run-operation", "list_schemas", "--args", "{database: null}", manifest=manifest)
     spark = SparkSession.builder.getOrCreate()
     tables = Tables(
@@ -169,7 +170,7 @@ def run(repository: Path) -> Outcome:
 
 
 def schema_of(repository: Path) -> str:
-    """Name the schema of a repository other than this checkout.
+    """Return the schema of a repository other than this checkout.
 
     Args:
         repository: Its folder, absolute.
@@ -187,10 +188,10 @@ def dbt(*arguments: str, manifest: Any = None) -> Any:
 
     Args:
         arguments: The command and its options.
-        manifest: What `dbt parse` gave; without it dbt parses the project.
+        manifest: The result of `dbt parse`. Without it dbt parses the project.
 
     Returns:
-        The command's result.
+        The result of the command.
 
     Raises:
         DbtError: The command failed. dbt has printed its messages.
@@ -206,10 +207,10 @@ def dbt(*arguments: str, manifest: Any = None) -> Any:
 def append_new_changes(
     spark: SparkSession, log: str, repository: Path, history: Sequence[str]
 ) -> None:
-    """Append the commits to the log that it does not hold yet; make it where it is missing.
+    """Append the commits that are not in the log yet. Create the log if it is missing.
 
     Raises:
-        NotAPrefixError: The history does not begin with what the log holds.
+        NotAPrefixError: The history does not begin with the commits of the log.
     """
     spark.sql(f"create schema if not exists {log.rpartition('.')[0]}")
     spark.sql(f"create table if not exists {log} ({LOG_COLUMNS}) using iceberg")
@@ -217,12 +218,12 @@ def append_new_changes(
     after, commit = last if last and last[0] else (0, "")
     if after:
         require_prefix(history, commit_no=after, commit=commit)
-    for changes in in_appends(read_changes(repository, after, commit=history[-1])):
+    for changes in split_into_appends(read_changes(repository, after, commit=history[-1])):
         spark.createDataFrame(changes, LOG_COLUMNS).coalesce(1).writeTo(log).append()
 
 
-def in_appends(changes: Iterable[Change]) -> Iterator[list[Change]]:
-    """Cut changes, in order of their commits, into lists of `APPEND_ROWS` or a little more."""
+def split_into_appends(changes: Iterable[Change]) -> Iterator[list[Change]]:
+    """Split changes, ordered by commit, into lists of `APPEND_ROWS` or a little more."""
     appended: list[Change] = []
     for change in changes:
         if len(appended) >= APPEND_ROWS and change.commit_no != appended[-1].commit_no:
@@ -234,7 +235,7 @@ def in_appends(changes: Iterable[Change]) -> Iterator[list[Change]]:
 
 
 def read_progress(spark: SparkSession, changelog: str) -> list[Row]:
-    """List the progress rows of the batches in the changelog, in sequence."""
+    """List the progress rows of the changelog by batch."""
     if not spark.catalog.tableExists(changelog):
         return []
     progress = spark.table(changelog).where("_kind = 'progress' and _seq > 0")
@@ -243,7 +244,7 @@ def read_progress(spark: SparkSession, changelog: str) -> list[Row]:
 
 
 def count_commits(spark: SparkSession, log: str, batches: Sequence[Row]) -> int:
-    """Count the commits with changes that the batches settled."""
+    """Count the commits with changes that some batches settled."""
     if not batches:
         return 0
     settled = f.col("commit_no").between(batches[0]["_lower"], batches[-1]["_upper"] - 1)
@@ -251,7 +252,7 @@ def count_commits(spark: SparkSession, log: str, batches: Sequence[Row]) -> int:
 
 
 def describe(outcome: Outcome) -> str:
-    """Write the result for a reader, with the rows that differ."""
+    """Describe the result for people, with the rows that differ."""
     upper, seq = (outcome.last["_upper"], outcome.last["_seq"]) if outcome.last else (0, 0)
     proof = "equals" if outcome.is_exact() else "differs from"
     head, commits = outcome.history[-1][:7], _count(len(outcome.history), "commit")

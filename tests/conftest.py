@@ -1,4 +1,4 @@
-"""One warm Spark session for all tests of a process, and dbt in the same process."""
+"""All tests of a process share one warm Spark session. dbt runs in the same process."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ ROOT = Path(__file__).parents[1]
 SMALL = {
     "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "1",
-    # The tests run many small statements, whose time is that of planning and compiling them.
-    # With the first compiler alone Java reserves 48 MB for code. Once they are full it compiles no
-    # more, and in the end a statement fails.
+    # The tests run many small statements. Most of their time goes into planning and compiling, so
+    # Java uses only its first compiler. By default it then reserves 48 MB for code. When that is
+    # full, Java compiles nothing more, and in the end a statement fails.
     "spark.driver.extraJavaOptions": (
         "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m"
-        # With the sizes that Java begins with, a process collects garbage 6 s of each 100.
+        # With the default sizes, Java spends 6% of the time on collecting garbage.
         " -Xms1g -Xmn512m -XX:MetaspaceSize=512m"
     ),
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""What the tests change in the settings of profiles.yml.example."""
+"""Settings that differ from those of profiles.yml.example."""
 
 SLOWEST_FIRST = [
     *("desired", "large_state", "eager", "races", "widening", "damage", "fold", "acceptance"),
@@ -44,12 +44,12 @@ SLOWEST_FIRST = [
     *("schema_evolution", "convergence", "expectations", "flags_of_dbt", "corners", "hostile"),
     *("random_options", "reclock", "histories", "maintain", "envelopes", "rules", "run"),
 ]
-"""Test files, by what they take: two processes end at the same time if the longest come first."""
+"""The slowest test files. If they start first, two processes end at about the same time."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs Spark, and give the slowest files out first, the others as they are found."""
+    """Mark the tests that need Spark, and run the slowest files first."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_parse_of_each_macro() -> None:
-    """Keep the syntax trees of macros: dbt asks for each twice in every project of the tests."""
+    """Cache the syntax trees of macros: dbt parses each one twice in every project of the tests."""
     parse = jinja2.Environment.parse
     trees: dict[tuple[type, str], Template] = {}
 
@@ -74,7 +74,7 @@ def _one_parse_of_each_macro() -> None:
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the catalog, the warehouse and the profile of this process."""
+    """The folder with the catalog, the warehouse and the profile of this process."""
     folder = tmp_path_factory.mktemp("trueup")
     example = jinja2.Template((ROOT / "profiles.yml.example").read_text())
     environment = {"TRUEUP_HOME": str(folder), "TRUEUP_SCHEMA": "trueup"}
@@ -88,9 +88,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def spark(home: Path) -> Iterator[SparkSession]:
-    """The session that dbt uses, too."""
-    from dbt_trueup import session  # noqa: PLC0415
+    """The Spark session, which dbt uses, too."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - the fast tests need none
+
+    from dbt_trueup.plugin import session  # noqa: PLC0415
 
     session.install()
     profile = yaml.safe_load((home / "profiles.yml").read_text())
@@ -104,9 +105,10 @@ def spark(home: Path) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def in_zone(spark: SparkSession, home: Path) -> Iterator[Callable[[str], None]]:
-    """Sets the time zone of the session, as often as a test calls it; it is put back then.
+    """A function that sets the time zone of the session. It is reset after the test.
 
-    dbt-spark sets what the profile says again before each statement, so the profile says it, too.
+    The function also changes the profile, because dbt-spark applies the settings of the profile
+    before each statement.
     """
     name, path = "spark.sql.session.timeZone", home / "profiles.yml"
     before, text = str(spark.conf.get(name)), path.read_text()
@@ -126,7 +128,7 @@ def in_zone(spark: SparkSession, home: Path) -> Iterator[Callable[[str], None]]:
 def new_project(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Project]:
-    """Makes an empty dbt project that has trueup as a package; its name is its schema, too."""
+    """A function that creates an empty dbt project that uses trueup, and a schema of its name."""
 
     def make(name: str) -> Project:
         return Project(tmp_path_factory.mktemp(name), name, spark, ROOT)

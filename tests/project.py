@@ -1,4 +1,4 @@
-"""A dbt project of a user of trueup, made in a temporary folder."""
+"""A dbt project that uses trueup, in a temporary folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OWN_COLUMNS = (
     *("_error", "_error_key", "_ts", "_diff", "_cause", "_kind", "_seq", "_lower", "_upper"),
     *("_batch_id", "_statistics", "_certificate"),
 )
-"""Columns of a changelog that are trueup's."""
+"""The columns that trueup adds to a changelog."""
 LOG_COLUMNS = (
     Column("log_ts", "bigint"),
     Column("log_order", "bigint"),
@@ -36,11 +36,11 @@ EXTRA_COLUMNS = {
     "unchanged": "log_unchanged",
     "old_key": "log_old_key",
 }
-"""Arguments of `trueup.commands` that a log has a column for where it is asked to."""
+"""Optional arguments of `trueup.commands`, each with the column of the log that it reads."""
 
 
 class Project:
-    """A project with collections, each read from a log table that the test appends to."""
+    """A project with collections. Each reads a log table, and the test appends to the log."""
 
     def __init__(self, folder: Path, name: str, spark: SparkSession, package: Path) -> None:
         """Write an empty project that has `package` installed."""
@@ -48,7 +48,7 @@ class Project:
         self.name = name
         self.spark = spark
         self.messages: list[str] = []
-        """What dbt said of each model in the last run, or its error."""
+        """The message or error of each model in the last run."""
         self.config: dict[str, Any] = {}
         self._columns: dict[str, tuple[list[Column], list[Column]]] = {}
         self._manifest: Any = None
@@ -61,7 +61,7 @@ class Project:
         spark.sql(f"create schema if not exists {name}")
 
     def configure(self, **models: Any) -> None:
-        """Set configs of the project's models, as `models:` of dbt_project.yml has them."""
+        """Set configs of models, as under `models:` in dbt_project.yml."""
         self.config |= models
         project = {
             "name": self.name,
@@ -93,17 +93,17 @@ class Project:
         extra: Collection[str] = (),
         **arguments: Any,
     ) -> None:
-        """Write the models of a collection, and make its empty log.
+        """Write the models of a collection, and create its empty log.
 
-        The state is not verified unless the options say so: most tests are of something else.
+        By default the state is not verified, because most tests are about something else.
 
         Args:
-            name: Name of the collection.
+            name: The collection.
             key: Its key columns.
             value: Its value columns.
             options: Its options.
-            extra: The arguments of EXTRA_COLUMNS that its commands have.
-            arguments: Further arguments of its commands.
+            extra: The arguments of EXTRA_COLUMNS to use.
+            arguments: Further arguments of `trueup.commands`.
         """
         self._columns[name] = (list(key), list(value))
         old_key = ", ".join(f"{quote(column.name)}: {column.type}" for column in key)
@@ -146,7 +146,7 @@ class Project:
         )
 
     def add_select(self, name: str, select: str, unique_key: list[str], **options: Any) -> None:
-        """Write the models of a collection by a select."""
+        """Write the models of a collection that is defined by a select."""
         self._columns[name] = ([Column(column, "") for column in unique_key], [])
         self.write(f"models/{name}/{name}_desired.sql", select)
         self.write(f"models/{name}/{name}.sql", f"{{{{ trueup.collection('{name}') }}}}")
@@ -156,7 +156,7 @@ class Project:
         self.configure(**{name: {"+unique_key": unique_key, "+meta": meta}})
 
     def set_column(self, name: str, column: Column) -> None:
-        """Give the log of a collection one more value column, or one of its own another type."""
+        """Add a value column to the log of a collection, or change the type of one."""
         log, (_, value) = f"{self.name}.{name}_log", self._columns[name]
         names = [each.name for each in value]
         if column.name in names:
@@ -196,10 +196,16 @@ class Project:
     def run(
         self, *select: str, command: str = "run", fails: bool | None = False, **variables: Any
     ) -> None:
-        """`dbt run` in this process, of the selected models or all; words with `-` are flags.
+        """Run dbt in this process.
 
-        The project is parsed once, and after each change. Raises dbt's messages where the run
-        fails, or, with `fails`, where it does not; with None either will do.
+        The project is parsed before the first run, and again after each change of it.
+
+        Args:
+            select: The models to run; all by default. Words that begin with `-` are flags of dbt.
+            command: The command of dbt.
+            fails: Whether the run must fail; None if it may fail or succeed. If the outcome is
+                another one, this raises with the messages of dbt.
+            variables: The vars of trueup, without their prefix.
         """
         arguments = ["--project-dir", str(self.folder), "--quiet", "--no-use-colors"]
         if self._manifest is None:
@@ -224,15 +230,15 @@ class Project:
         assert fails in (None, not result.success), "\n".join(self.messages)
 
     def sql(self, text: str) -> list[Row]:
-        """Rows of a query; `{}` in it is the schema."""
+        """Return the rows of a query. `{}` in it stands for the schema."""
         return self.spark.sql(text.replace("{}", self.name)).collect()
 
     def rows(self, name: str) -> list[oracle.Value]:
-        """What an analyst sees of the collection."""
+        """Return the rows of the collection, as its view shows them."""
         return [tuple(row) for row in self.sql(f"select * from {{}}.{quote(name)}")]
 
     def errors(self, name: str) -> list[oracle.Error]:
-        """The errors that are open in the collection."""
+        """Return the open errors of the collection."""
         key = ", ".join(quote(column.name) for column in self._columns[name][0])
         return [
             oracle.Error(
@@ -246,7 +252,7 @@ class Project:
         ]
 
     def updates(self, name: str, after: int = 0) -> list[oracle.Update]:
-        """The updates of the batches after `after`, as the changelog has them."""
+        """Return the updates of the changelog in all batches after `after`."""
         key = [column.name for column in self._columns[name][0]]
         columns = self.spark.table(f"{self.name}.{name}_changelog").columns
         value = [column for column in columns if column not in (*key, *OWN_COLUMNS)]
@@ -267,21 +273,21 @@ class Project:
         ]
 
     def progress(self, name: str) -> list[Row]:
-        """The progress rows of the changelog, in sequence."""
+        """Return the progress rows of the changelog by batch."""
         return self.sql(
             f"select * from {{}}.{name}_changelog where _kind = 'progress' order by _seq"
         )
 
 
 def messages(invoked: dbtRunnerResult) -> list[str]:
-    """What dbt said of each model of a run, or why there was none."""
+    """Return the message of each model of a run, or the error if there was no run."""
     if isinstance(invoked.result, RunExecutionResult):
         return [f"{one.node.name}: {one.message}" for one in invoked.result.results]
     return [str(invoked.exception)]
 
 
 def quote(name: str) -> str:
-    """A name as an SQL identifier."""
+    """Write a name as an SQL identifier."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -291,11 +297,11 @@ def _named(columns: list[Column], items: oracle.Value | None) -> dict[str, Any]:
 
 
 def pack(order: tuple[int | None, ...]) -> int | None:
-    """An order of small numbers as one; null where all of its parts are."""
+    """Pack an order of small numbers into one number; null if all parts are null."""
     known = [part for part in order if part is not None]
     if not known:
         return None
-    assert len(known) == len(order), f"an order is null as a whole or not at all: {order}"
+    assert len(known) == len(order), f"either all parts of an order are null or none: {order}"
     packed = 0
     for part in known:
         packed = packed * 1_000_000 + part

@@ -1,13 +1,14 @@
-"""The SQL aggregates that every Spark session has from its start, see `register`.
+"""The SQL aggregates that trueup gives every Spark session, see `register`.
 
-Each takes a bucket of keys at a time, so that Python is called once a bucket and works in numpy. As
-Spark turns a list of structs into Arrow one by one, they return a struct of lists; `inline` and
-`arrays_zip` make rows of it:
+Each one takes a bucket of keys at a time, so that Spark calls Python once for a bucket, and numpy
+does the work. They return a struct of lists, because Spark converts a list of structs item by item.
+`inline` and `arrays_zip` turn the result into rows:
 
     select inline(arrays_zip(live.key, live.value, live.seq, live.ts, live.fault))
     from (select trueup_consolidate(key, value, diff, seq, ts) as live from updates group by bucket)
 
-Arguments are never null, unless said so. Workers import this module by its name, `dbt_trueup`.
+Arguments must not be null, unless the docstring allows it. Spark's workers import this module by
+its name, `dbt_trueup.udfs.aggregates`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa  # type: ignore[import-untyped]  # noqa: TC002 - arrow_udf reads annotations
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import (
     ArrayType,
@@ -27,15 +28,15 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from .consolidation import Bucket
-from .provisional import fold_bucket
+from .bucket import Bucket
+from .fold_bucket import fold_bucket
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
 
 Lists: TypeAlias = dict[str, Any]
-"""A struct of lists, all of one length, as numpy arrays."""
+"""A struct of lists of equal length, as numpy arrays."""
 
 
 def _lists(**types: DataType) -> StructType:
@@ -51,12 +52,12 @@ PARTS = _lists(
     seq=LongType(),
     ts=LongType(),
 )
-"""What `trueup_accumulate` returns: one accumulator a key, the checksum as a signed bigint."""
+"""The result of `trueup_accumulate`: an accumulator for each key, its checksum a signed bigint."""
 
 LIVE = _lists(
     key=BinaryType(), value=BinaryType(), seq=LongType(), ts=LongType(), fault=StringType()
 )
-"""What `trueup_consolidate` returns: one item for each key that has a value or a fault."""
+"""The result of `trueup_consolidate`: one item for each key that has a value or a fault."""
 
 TICKS = _lists(
     key=BinaryType(),
@@ -66,36 +67,36 @@ TICKS = _lists(
     retracted=BinaryType(),
     added=BinaryType(),
 )
-"""What `trueup_provisional` returns: one item for each key and tick that has a command."""
+"""The result of `trueup_provisional`: one item for each key and tick that has a command."""
 
 
 @arrow_udf(LIVE)  # type: ignore[call-overload,untyped-decorator]
 def trueup_consolidate(
     key: pa.Array, value: pa.Array, diff: pa.Array, seq: pa.Array, ts: pa.Array
 ) -> Lists:
-    """SQL aggregate: what the updates of a bucket leave, by the rules of `Accumulator`.
+    """SQL aggregate: consolidate the updates of a bucket by the rules of `Accumulator`.
 
     Args:
         key: The encoded keys; binary, shape `(updates,)`.
-        value: The encoded values; binary, shape `(updates,)`. No bytes are a value.
-        diff: What each update adds; bigint, shape `(updates,)`.
+        value: The encoded values; binary, shape `(updates,)`. A value without bytes is a value.
+        diff: The diff of each update; bigint, shape `(updates,)`.
         seq: The batch of each update; bigint, shape `(updates,)`.
         ts: The tick of each update; bigint, shape `(updates,)`.
 
     Returns:
-        `LIVE`, of the shape `(live keys + faulty keys,)`: a key, the value that it is left with,
-        and the greatest batch and tick of all its updates. A key that does not add up has no value
-        but a fault, the first sum that disagrees, so that the query can name it in its own
-        words. A key without either is left out. A group without rows does not exist.
+        `LIVE`, of the shape `(live keys + faulty keys,)`: a key, the value that its updates leave,
+        and the greatest batch and tick of all its updates. A key that does not add up has a fault
+        instead of a value: the first sum that is wrong. The query decides how to report it. A
+        key with neither is left out. A group without rows does not exist.
 
     Note:
-        The order of the updates changes nothing. All updates of a key must be in the bucket; one
-        that is too large for that goes through `trueup_accumulate` and `trueup_merge` instead,
-        with the same result.
+        The order of the updates does not matter. All updates of a key must be in the bucket. For
+        a bucket that is too large, use `trueup_accumulate` and `trueup_merge`: they give the same
+        result.
 
     Raises:
-        ValueError: There is a null.
-        OverflowError: The diffs are so large that a sum may leave 64 bits.
+        InvalidArraysError: There is a null.
+        SumOverflowError: The diffs are so large that a sum may exceed 64 bits.
     """
     return _read(Bucket.from_updates(key, value, diff), seq, ts)
 
@@ -104,22 +105,23 @@ def trueup_consolidate(
 def trueup_accumulate(
     key: pa.Array, value: pa.Array, diff: pa.Array, seq: pa.Array, ts: pa.Array
 ) -> Lists:
-    """SQL aggregate: the sums of a chunk of a bucket, which `trueup_merge` merges.
+    """SQL aggregate: sum a chunk of a bucket, for `trueup_merge`.
 
     Args:
-        key: As in `trueup_consolidate`, like the others; a key may be in many chunks.
+        key: The encoded keys. All arguments are those of `trueup_consolidate`, but a key may be in
+            many chunks.
         value: The encoded values.
-        diff: What each update adds.
+        diff: The diff of each update.
         seq: The batch of each update.
         ts: The tick of each update.
 
     Returns:
-        `PARTS`, of the shape `(keys,)`: the accumulator of each key, also one that is zero, and
-        the greatest batch and tick of its updates.
+        `PARTS`, of the shape `(keys,)`: the accumulator of each key, even if it is zero, and the
+        greatest batch and tick of its updates.
 
     Raises:
-        ValueError: There is a null.
-        OverflowError: The diffs are so large that a sum may leave 64 bits.
+        InvalidArraysError: There is a null.
+        SumOverflowError: The diffs are so large that a sum may exceed 64 bits.
     """
     bucket = Bucket.from_updates(key, value, diff)
     parts = bucket.parts()
@@ -142,23 +144,23 @@ def trueup_merge(  # noqa: PLR0913, PLR0917 - an accumulator has so many parts
     seq: pa.Array,
     ts: pa.Array,
 ) -> Lists:
-    """SQL aggregate: what the chunks of a bucket leave together, as `trueup_consolidate` would.
+    """SQL aggregate: merge the chunks of a bucket into what `trueup_consolidate` returns.
 
     Args:
-        key: As in `PARTS`, like the others; of the shape `(parts,)`.
+        key: The encoded keys. All arguments are the fields of `PARTS`, of the shape `(parts,)`.
         diff_sum: The sum of the diffs.
         len_sum: The sum of length times diff, in bytes.
         checksum_sum: The sum of checksum times diff, wrapped to a signed bigint.
-        value_xor: The XOR of the values whose diff is odd.
+        value_xor: The XOR of the values that have an odd diff.
         seq: The greatest batch.
         ts: The greatest tick.
 
     Returns:
-        `LIVE`; all parts of a key must be in the group.
+        `LIVE`. All parts of a key must be in the group.
 
     Raises:
-        ValueError: There is a null.
-        OverflowError: A sum may leave 64 bits.
+        InvalidArraysError: There is a null.
+        SumOverflowError: A sum may exceed 64 bits.
     """
     bucket = Bucket.from_parts(key, diff_sum, len_sum, checksum_sum, value_xor)
     return _read(bucket, seq, ts)
@@ -172,36 +174,36 @@ def trueup_provisional(
     rank: pa.Array,
     is_emitted: pa.Array,
 ) -> Lists:
-    """SQL aggregate: the commands of a bucket, folded over the finalized values of its keys.
+    """SQL aggregate: fold the commands of a bucket over the finalized values of its keys.
 
     Args:
         key: The encoded keys; binary, shape `(rows,)`.
-        value: The encoded values; binary, null for a delete. No bytes are a value.
-        ts: The tick of a command; bigint, null for the finalized value of its key, of which there
+        value: The encoded values; binary, null for a delete. A value without bytes is a value.
+        ts: The tick of a command; bigint. Null marks the finalized value of a key, of which there
             is at most one.
-        rank: The order of a command within its key and tick; bigint, null where `ts` is. Of an
-            order of another type take the rank.
-        is_emitted: Whether a command is the one that was emitted last, the provisional part of
-            its key; boolean.
+        rank: The order of a command within its key and tick; bigint, null exactly if `ts` is. If
+            the order has another type, pass its rank.
+        is_emitted: Whether a command is the provisional part of its key, which was emitted last;
+            boolean.
 
     Returns:
-        `TICKS`, of the shape `(pairs of key and tick,)`: what the key is at exactly this tick, with
-        the rank that won, and what that changes: the retraction and the addition to emit, null for
-        none. At every other tick a key is what is finalized.
+        `TICKS`, of the shape `(pairs of key and tick,)`: the value of the key at exactly this tick,
+        the rank that won, and the retraction and addition to emit, null for none. At all other
+        ticks a key has its finalized value.
 
     Note:
-        The law is that of `State.apply`: the greatest order of a tick wins, an equal one is
-        skipped, a delete hides the finalized value, which no command touches.
+        The rules are those of `State.apply`: the greatest order of a tick wins, an equal one is
+        skipped, and a delete hides the finalized value. No command changes the finalized value.
 
     Raises:
         ConsolidationError: A key has two finalized values.
-        ValueError: There is a null where none may be.
+        InvalidArraysError: A key, a flag or the rank of a command is null.
     """
     return fold_bucket(key, value, ts, rank, is_emitted)
 
 
 def register(session: SparkSession) -> None:
-    """Give a session the SQL aggregates of this module, as temporary functions."""
+    """Register the aggregates of this module in a session, as temporary functions."""
     for function in (trueup_consolidate, trueup_accumulate, trueup_merge, trueup_provisional):
         session.udf.register(function.__name__, function)
 
@@ -211,7 +213,7 @@ def _read(bucket: Bucket, seq: pa.Array, ts: pa.Array) -> Lists:
     slots = np.append(live, wrong)
     faults = [bucket.accumulator(slot).fault() for slot in wrong.tolist()]
     return {
-        "key": _objects(bucket.keys.take(pa.array(slots))),
+        "key": _objects(bucket.take_keys(slots)),
         "value": np.append(_objects(values), _nones(len(wrong))),
         "seq": bucket.greatest(seq)[slots],
         "ts": bucket.greatest(ts)[slots],

@@ -27,7 +27,7 @@
     {%- elif options.on_conflict == 'fail' -%}
         {%- do exceptions.raise_compiler_error(message ~ '; run again') -%}
     {%- else -%}
-        {%- do trueup._report_idle('skipped: ' ~ message) -%}
+        {%- do trueup._report_idle('skipped: ' ~ message, code='NOTICE') -%}
     {%- endif -%}
 {%- endmacro %}
 
@@ -40,7 +40,7 @@
     {%- if options.on_conflict == 'fail' -%}
         {%- do exceptions.raise_compiler_error(message ~ '; run again') -%}
     {%- endif -%}
-    {%- do trueup._report_result('skipped: ' ~ message) -%}
+    {%- do trueup._report_result('skipped: ' ~ message, code='NOTICE') -%}
 {%- endmacro %}
 
 

@@ -44,11 +44,11 @@ select {{ columns }} from {{ trueup._subquery(select) }}
 
 {#-
     Counts the corrections. A dict: `report`, how many there are by cause, for dbt's line of the
-    model; of those that are for the next batch `gained`, how many rows it adds by them, less those
+    model; `count`, how many in all; of those that are for the next batch `gained`, how many rows it adds by them, less those
     that it takes away, and `repeated`, how many are not the first of their key.
 -#}
 {% macro _get_correction_counts(collection) -%}
-    {%- set counts, gained, repeated = [], [0], [0] -%}
+    {%- set counts, gained, repeated, total = [], [0], [0], [0] -%}
     {%- set query -%}
 select
     coalesce(_cause, 'changed') as cause,
@@ -62,6 +62,7 @@ order by cause
     {%- endset -%}
     {%- for row in run_query(query) -%}
         {%- do counts.append(row[1] ~ ' ' ~ row[0]) -%}
+        {%- do total.append(row[1]) -%}
         {%- if row[0] != 'external_edit' -%}
             {%- do gained.append(row[2]) -%}
             {%- do repeated.append(row[3]) -%}
@@ -69,6 +70,7 @@ order by cause
     {%- endfor -%}
     {{ return({
         'report': 'corrections: ' ~ (counts | join(', ') or 'none'),
+        'count': total | sum,
         'gained': gained | sum,
         'repeated': repeated | sum,
     }) }}

@@ -14,7 +14,7 @@
                 trueup._set_properties_sql(corrections, trueup._no_comparison())
             ) -%}
             {%- do run_query(
-                trueup._step_marker('discard') ~ '\ndelete from ' ~ corrections ~ " where not (_cause <=> 'external_edit')"
+                trueup._step_marker('compare') ~ '\ndelete from ' ~ corrections ~ " where not (_cause <=> 'external_edit')"
             ) -%}
             {%- do exceptions.raise_compiler_error(message) -%}
         {%- endif -%}

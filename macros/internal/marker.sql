@@ -19,6 +19,6 @@
 -#}
 {% macro _step_names() -%}
     {{ return([
-        'alter', 'append', 'apply', 'compact', 'create', 'discard', 'drop', 'heal', 'rebuild', 'widen'
+        'alter', 'append', 'apply', 'compact', 'compare', 'create', 'discard', 'drop', 'heal', 'rebuild', 'widen'
     ]) }}
 {%- endmacro %}

@@ -8,15 +8,24 @@
 {%- endmacro %}
 
 
-{#- Ends a materialization that has nothing to write, and says why. -#}
-{% macro _report_idle(message) -%}
-    {%- call noop_statement('main', message, code='OK', rows_affected='') -%}
+{#-
+    What a run did stands in dbt's line for the model. People read the message. Programs, such as
+    `trueup watch`, read the code, which is `adapter_response.code` in dbt's run results:
+
+        OK      the model wrote something
+        NOOP    there was nothing to do
+        NOTICE  nothing was written, and people should see why: a batch was skipped, for example
+-#}
+
+{#- Ends a materialization that has written nothing, and says why. -#}
+{% macro _report_idle(message, code='NOOP') -%}
+    {%- call noop_statement('main', message, code=code, rows_affected=none) -%}
         -- {{ message }}
     {%- endcall -%}
 {%- endmacro %}
 
 
 {#- Puts what a run did into dbt's line for the model, in the place of a bare OK. -#}
-{% macro _report_result(message) -%}
-    {%- do store_raw_result('main', message=message, code='OK', rows_affected='') -%}
+{% macro _report_result(message, code='OK', rows_affected=none) -%}
+    {%- do store_raw_result('main', message=message, code=code, rows_affected=rows_affected) -%}
 {%- endmacro %}

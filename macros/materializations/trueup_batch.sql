@@ -42,13 +42,17 @@
     {%- set note = trueup._get_log_note(collection, plan) -%}
     {%- set leftover = plan.leftover_batch_id -%}
     {%- if leftover is not none and trueup._get_is_approved(collection.batch, leftover) -%}
-        {%- do trueup._report_idle('batch ' ~ leftover ~ ' was staged before, and is approved') -%}
+        {%- do trueup._report_idle(
+            'batch ' ~ leftover ~ ' was staged before, and is approved', code='NOTICE'
+        ) -%}
     {%- elif trueup._is_idle(plan) -%}
         {#- What is left may be a plan to look at, or of the history that a rebase has dropped. -#}
         {%- if leftover is not none and (plan.is_leftover_read_only or is_rebase) -%}
             {%- do run_query(trueup._unstage_sql(target_relation, leftover)) -%}
         {%- endif -%}
-        {%- do trueup._report_idle(trueup._idle_message(plan, note)) -%}
+        {%- do trueup._report_idle(
+            trueup._idle_message(plan, note), code=trueup._idle_code(plan, note)
+        ) -%}
     {%- else -%}
         {%- do run_query(trueup._declare_plan_sql(collection.name, plan)) -%}
         {%- set select = compiled_code -%}
@@ -68,11 +72,15 @@
         {%- if plan.upper == plan.lower
                 and trueup._get_staged_count(target_relation) == 0 -%}
             {%- do run_query(trueup._unstage_sql(target_relation, invocation_id)) -%}
-            {%- do trueup._report_result(trueup._idle_message(plan, note)) -%}
+            {%- do trueup._report_result(
+                trueup._idle_message(plan, note), code=trueup._idle_code(plan, note)
+            ) -%}
         {%- elif collection.is_by_select and trueup._get_comparison(corrections) != comparison -%}
             {#- The upper is of one comparison, the corrections may be of the other. -#}
             {%- do run_query(trueup._unstage_sql(target_relation, invocation_id)) -%}
-            {%- do trueup._report_result('skipped: another run compared at the same moment') -%}
+            {%- do trueup._report_result(
+                'skipped: another run compared at the same moment', code='NOTICE'
+            ) -%}
         {%- else -%}
             {%- do trueup._report_result(
                 'batch ' ~ plan.seq ~ ' [' ~ plan.lower ~ ', ' ~ plan.upper ~ ')'

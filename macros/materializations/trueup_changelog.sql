@@ -20,11 +20,13 @@
     {%- if staged.seq is none or staged.is_appended -%}
         {%- do trueup._report_idle('nothing to append') -%}
     {%- elif trueup._var('trueup_read_only') -%}
-        {%- do trueup._report_idle('read only: batch ' ~ staged.seq ~ ' is staged, not appended') -%}
+        {%- do trueup._report_idle(
+            'read only: batch ' ~ staged.seq ~ ' is staged, not appended', code='NOTICE'
+        ) -%}
     {%- elif trueup._get_is_of_another_run(collection, staged) -%}
         {%- do trueup._report_other_run(staged, options) -%}
     {%- elif staged.mismatch and options.on_conflict == 'skip' -%}
-        {%- do trueup._report_idle('skipped: ' ~ staged.mismatch) -%}
+        {%- do trueup._report_idle('skipped: ' ~ staged.mismatch, code='NOTICE') -%}
     {%- elif staged.mismatch -%}
         {%- do trueup._ensure_discarded(batch, staged) -%}
         {%- do exceptions.raise_compiler_error(staged.mismatch) -%}
@@ -46,7 +48,8 @@
         {%- else -%}
             {%- do trueup._report_result(
                 'batch ' ~ staged.seq ~ ': ' ~ staged.updates_staged ~ ' updates, upper '
-                ~ staged.upper
+                ~ staged.upper,
+                rows_affected=staged.updates_staged
             ) -%}
         {%- endif -%}
     {%- endif -%}

@@ -18,7 +18,9 @@
     {{ run_hooks(pre_hooks) }}
 
     {%- if is_rebase and not collection.is_by_select -%}
-        {%- do trueup._report_idle('a rebase begins again, nothing is corrected') -%}
+        {%- do trueup._report_idle(
+            'a rebase begins again, nothing is corrected', code='NOTICE'
+        ) -%}
     {%- elif options.late != 'correct' and options.verify == 'never' -%}
         {%- do trueup._report_idle(
             'nothing to correct (late: ' ~ options.late ~ ', verify: never)'
@@ -44,7 +46,8 @@
                 {%- do trueup._require_all_accounted_for(collection, surplus, found) -%}
             {%- endif -%}
             {%- do trueup._report_result(
-                [found.report, healed, plan.get('reason')] | select | join('; ')
+                [found.report, healed, plan.get('reason')] | select | join('; '),
+                code='OK' if healed or found.count else 'NOOP', rows_affected=found.count
             ) -%}
             {%- do trueup._ensure_grants_and_docs(target_relation) -%}
         {%- endif -%}

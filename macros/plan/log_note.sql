@@ -65,8 +65,14 @@ where
 
 {#- What dbt says of a run that has nothing to write. -#}
 {% macro _idle_message(plan, note) -%}
-    {%- set is_up_to_date = note is none or plan.last_seq == 0 -%}
+    {%- set is_up_to_date = trueup._idle_code(plan, note) == 'NOOP' -%}
     {{ return(
         [('up to date at ' ~ plan.lower) if is_up_to_date, note] | select | join('; ')
     ) }}
+{%- endmacro %}
+
+
+{#- The code of its result: a log that ends below the frontier is a notice. -#}
+{% macro _idle_code(plan, note) -%}
+    {{ return('NOOP' if note is none or plan.last_seq == 0 else 'NOTICE') }}
 {%- endmacro %}

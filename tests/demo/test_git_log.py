@@ -208,7 +208,7 @@ def test_a_rewritten_history_is_refused(repository: Path) -> None:
     for history in (amended, first_parents(repository), []):
         with pytest.raises(NotAPrefixError, match=f"`make clean`.\nGot: commit 4 .*{before[3]}"):
             require_prefix(history, commit_no=4, commit=before[3])
-    with pytest.raises(NotAPrefixError, match="`make clean`\\.\nGot: 1 commits, where 4 were read"):
+    with pytest.raises(NotAPrefixError, match="`make clean`\\.\nGot: 1 commits, but 4 were read"):
         read_changes(repository, after=4)
 
 
@@ -349,7 +349,7 @@ def test_what_is_no_repository_is_refused(
     with pytest.raises(GitLogError, match="top folder of a git repository") as refusal:
         read(path)
 
-    assert str(refusal.value).splitlines()[1].startswith(f"Got: {path}, of which git says: fatal:")
+    assert str(refusal.value).splitlines()[1].startswith(f"Got: {path}; git reports: fatal:")
 
 
 @every_reading
@@ -431,5 +431,5 @@ def test_a_damaged_repository_never_reads_as_a_shorter_one(repository: Path) -> 
     tree = git(repository, "rev-parse", "HEAD~2^{tree}")
     (repository / "objects" / tree[:2] / tree[2:]).unlink()
 
-    with pytest.raises(GitLogError, match=f"\nGot: {repository}, of which git says: .*{tree}"):
+    with pytest.raises(GitLogError, match=f"\nGot: {repository}; git reports: .*{tree}"):
         list(read_changes(repository))

@@ -7,10 +7,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dbt_trueup import expectations, suite
-from dbt_trueup.expectations import Check, Collection, Finding
 from great_expectations.core import ExpectationValidationResult
 from pyspark.sql import SparkSession
+
+from dbt_trueup.errors import ExpectationsError
+from dbt_trueup.expectations import command_line, suite
+from dbt_trueup.expectations.collection import Check, Collection, parse_collection, require_session
+from dbt_trueup.expectations.report import Finding, describe_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +54,7 @@ def test_a_query_keeps_its_braces() -> None:
     assert check.meta == {"check": "nothing"}
 
 
-def test_what_could_not_be_checked_has_failed_and_says_why() -> None:
+def test_a_check_that_could_not_run_has_failed_and_its_reason_is_shown() -> None:
     (check,) = configs()
     raised = {"metric": {"exception_message": "no such table\nat line 1", "raised_exception": True}}
     result = ExpectationValidationResult(
@@ -66,48 +69,61 @@ def test_what_could_not_be_checked_has_failed_and_says_why() -> None:
     )
 
 
-def test_more_rows_than_are_read_are_said_to_be_more() -> None:
+def test_a_count_of_rows_that_were_not_all_read_is_a_lower_bound() -> None:
     rows = [{"k": number} for number in range(200)]
 
-    assert expectations.describe_rows("rows", 200, rows, is_part=True) == (
+    assert describe_rows("rows", 200, rows, is_part=True) == (
         "rows: 200 or more (k 0; k 1; k 2; ...)"
     )
 
 
-def test_a_missing_great_expectations_is_told(
+def test_without_great_expectations_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(expectations, "find_spec", lambda _: None)
+    monkeypatch.setattr(command_line, "find_spec", lambda _: None)
 
-    assert expectations.main(["files"]) == 2
+    assert command_line.main(["files"]) == 2
 
     assert 'pip install "great-expectations~=1.24.0"' in capsys.readouterr().err
 
 
-def test_a_profile_without_a_session_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_profile_without_a_session_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SparkSession, "_instantiatedSession", None)
 
-    with pytest.raises(expectations.ExpectationsError, match="profile with `method: session`"):
-        expectations.require_session("files")
+    with pytest.raises(ExpectationsError, match="profile with `method: session`"):
+        require_session("files")
 
 
-def test_a_negative_threshold_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_negative_threshold_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        expectations.main(["files", "--max-errors", "-1"])
+        command_line.main(["files", "--max-errors", "-1"])
 
     assert "--max-errors must be at least 0, got -1" in capsys.readouterr().err
 
 
 def test_results_go_where_dbt_writes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("DBT_TARGET_PATH", raising=False)
-    assert expectations.default_folder("shop").as_posix() == "shop/target/expectations"
+    assert command_line.default_folder("shop").as_posix() == "shop/target/expectations"
 
     monkeypatch.setenv("DBT_TARGET_PATH", str(tmp_path))
-    assert expectations.default_folder("shop") == tmp_path / "expectations"
+    assert command_line.default_folder("shop") == tmp_path / "expectations"
 
 
 def test_the_plugin_does_not_load_great_expectations() -> None:
-    program = "import sys, dbt_trueup, dbt_trueup.session, dbt_trueup.expectations;"
+    program = "import sys, dbt_trueup, dbt_trueup.plugin.session, dbt_trueup.expectations;"
     program += "sys.exit('great_expectations' in sys.modules)"
 
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_json_of_dbt_becomes_a_collection() -> None:
+    check = '{"name": "n", "says": "s", "wrong": "w", "query": "q", "shows": ["k"]}'
+    text = f'{{"name": "c", "table": "t.c", "unique": [], "not_null": [], "checks": [{check}]}}'
+
+    assert parse_collection(text).checks == (Check("n", "s", "w", "q", ("k",)),)
+
+
+def test_the_former_place_of_build_suite_still_works() -> None:
+    from dbt_trueup import suite as former  # noqa: PLC0415
+
+    assert former.build_suite is suite.build_suite

@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dbt_trueup import aggregates
+from dbt_trueup.udfs import aggregates
 
 from tests import acceptance, strategies
 from tests.acceptance import Column, multiset

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dbt_trueup.aggregates import register
+from dbt_trueup.udfs.aggregates import register
 
 from tests.acceptance import Column, multiset
 from tests.between import before

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from dbt_trueup.provisional import Command, State, Update, fold
+from dbt_trueup.udfs.provisional import Command, State, Update, fold
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 

@@ -6,11 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dbt_trueup.consolidation import Accumulator, ConsolidationError
-from dbt_trueup.provisional import Command, State, Update, fold
+from dbt_trueup.udfs.accumulator import Accumulator
+from dbt_trueup.udfs.provisional import Command, State, Update, fold
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbt_trueup.errors import ConsolidationError
 from tests import acceptance
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 import pytest
-from dbt_trueup import growth, rounds, watch
 
+from dbt_trueup.watch import growth, loop
+from dbt_trueup.watch.project import Project as WatchedProject
 from tests.acceptance import Column
 from tests.oracle import Command
 
@@ -46,17 +47,17 @@ class Watcher:
         """Start it. Only what grows makes it run again."""
         self.lines: list[str] = []
         self.stop = Event()
-        runs = rounds.Project(["--project-dir", str(project.folder)], [])
+        runs = WatchedProject(["--project-dir", str(project.folder)], [])
         arguments = (runs, 3600, 0.1, self.stop, self)
-        self.thread = Thread(target=watch.repeat, args=arguments)
+        self.thread = Thread(target=loop.repeat, args=arguments)
         self.thread.start()
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """Keep a line."""
         self.lines.append(text)
 
-    def rest(self) -> None:
-        """Say nothing."""
+    def show_idle(self) -> None:
+        """Print nothing."""
 
     def wait_for(self, text: str) -> None:
         """Wait for a line that has a text."""

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from dbt.cli.main import dbtRunnerResult
-from dbt_trueup import growth, rounds, watch
-from dbt_trueup.rounds import Round, UsageError
+
+from dbt_trueup.errors import UsageError
+from dbt_trueup.watch import command_line, growth, loop, project, rounds, screen
+from dbt_trueup.watch.rounds import Round
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,7 +55,7 @@ class Fake:
         return outcome
 
     def look(self) -> Mapping[str, object]:
-        """Say how long the log is."""
+        """Return the length of the log."""
         self.looks += 1
         return {"lake.log": str(self.log)}
 
@@ -61,12 +63,12 @@ class Fake:
 class Printed(list[str]):
     """Screen and stop in one: what was said, without the time."""
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """Keep the line."""
         self.append(text)
 
-    def rest(self) -> None:
-        """Say nothing."""
+    def show_idle(self) -> None:
+        """Print nothing."""
 
 
 class Stop:
@@ -96,11 +98,11 @@ class Stop:
 def repeat(fake: Fake, stop: Stop, every: float = 60) -> list[str]:
     fake.stop = stop  # type: ignore[assignment]
     printed: Any = Printed()
-    assert watch.repeat(fake, every, 1, stop, printed) == 0  # type: ignore[arg-type]
+    assert loop.repeat(fake, every, 1, stop, printed) == 0  # type: ignore[arg-type]
     return list(printed)
 
 
-def test_it_runs_again_when_the_log_has_grown_and_rests_until_then() -> None:
+def test_it_runs_again_when_the_log_has_grown_and_waits_until_then() -> None:
     fake = Fake(IDLE, CHANGED)
     stop = Stop(after=lambda pauses: setattr(fake, "log", 1) if pauses == 3 else None)
     assert repeat(fake, stop) == [
@@ -111,14 +113,14 @@ def test_it_runs_again_when_the_log_has_grown_and_rests_until_then() -> None:
     assert stop.pauses == [1, 1, 1]
 
 
-def test_what_is_appended_while_a_round_runs_makes_another() -> None:
+def test_an_append_during_a_round_starts_another_round() -> None:
     fake = Fake(IDLE, IDLE, during=lambda number: setattr(fake, "log", 1) if number == 1 else None)
     stop = Stop()
     repeat(fake, stop)
     assert (fake.rounds, stop.pauses) == (2, [])
 
 
-def test_it_runs_every_so_often_though_nothing_grows() -> None:
+def test_it_runs_every_so_often_even_if_nothing_grows() -> None:
     fake = Fake(IDLE, IDLE, IDLE)
     repeat(fake, Stop(), every=SOON)
     assert fake.rounds == 3
@@ -138,32 +140,9 @@ def test_it_goes_on_however_often_it_fails() -> None:
     assert fake.rounds == 1_101
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        "corrections: none; the state was made anew, its progress row was not that of batch 5",
-        "corrections: 1 external_edit; 1 buckets of the state were healed",
-    ],
-)
-def test_a_heal_is_a_change(message: str) -> None:
-    assert not rounds.NOTHING.match(message)
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        "corrections: none",
-        "corrections: none; the next refresh is at 10",
-        "nothing to correct (late: drop, verify: never)",
-    ],
-)
-def test_a_comparison_that_finds_nothing_is_no_change(message: str) -> None:
-    assert rounds.NOTHING.match(message)
-
-
-def test_it_goes_on_after_a_failure_and_says_which_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_goes_on_after_a_failure_and_names_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(watch, "monotonic", lambda: now[0])
+    monkeypatch.setattr(loop, "monotonic", lambda: now[0])
     fake = Fake(FAILED, FAILED, FAILED, UsageError("dbt did not run: no profile"), CHANGED)
     stop = Stop(after=lambda _: now.__setitem__(0, now[0] + stop.pauses[-1]))
     printed = repeat(fake, stop, every=5)
@@ -174,7 +153,7 @@ def test_it_goes_on_after_a_failure_and_says_which_model(monkeypatch: pytest.Mon
     assert sum(stop.pauses) == 2 + 4 + 5 + 5
 
 
-def test_where_nothing_can_be_run_at_first_it_does_not_try_again() -> None:
+def test_a_first_round_with_nothing_to_run_is_not_tried_again() -> None:
     with pytest.raises(UsageError, match="no such project"):
         repeat(Fake(UsageError("no such project"), IDLE), Stop())
 
@@ -186,8 +165,8 @@ def command(
     """Runs the command line over given rounds: exit code, lines without their time, and errors."""
 
     def run(fake: Fake, *arguments: str) -> tuple[int, list[str], str]:
-        monkeypatch.setattr(watch, "Project", lambda *_: fake)
-        exit_code = watch.main(["watch", *arguments])
+        monkeypatch.setattr(command_line, "Project", lambda *_: fake)
+        exit_code = command_line.main(["watch", *arguments])
         out, err = capsys.readouterr()
         return exit_code, [line[10:] for line in out.splitlines()], err
 
@@ -233,15 +212,15 @@ def test_a_second_signal_stops_at_once(
     assert set(exits) == {128 + signal.SIGTERM}
 
 
-def test_options_of_dbt_are_handed_on_as_they_are() -> None:
+def test_options_of_dbt_are_passed_on_unchanged() -> None:
     words = "watch -s a b --every 2 --threads 2 --exclude c d -t prod --vars {x:1} --once"
-    given, others = watch.parse_arguments(words.split())
+    given, others = command_line.parse_arguments(words.split())
     assert others == ["-s", "a", "b", "--threads", "2", "--exclude", "c", "d"]
     assert (given.every, given.once, given.target, given.vars) == (2, True, "prod", "{x:1}")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["--every", "0"], "above 0, such as 2 or 0.5; got '0'"),
         (["--look", "often"], "above 0, such as 2 or 0.5; got 'often'"),
@@ -249,64 +228,83 @@ def test_options_of_dbt_are_handed_on_as_they_are() -> None:
         (["--full-refresh"], "run `dbt run --full-refresh`, then watch without it"),
     ],
 )
-def test_a_wrong_option_is_refused(
-    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+def test_a_wrong_option_is_an_error(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as refused:
-        watch.main(["watch", *arguments])
-    assert refused.value.code == 2
-    assert says in capsys.readouterr().err
+    with pytest.raises(SystemExit) as raised:
+        command_line.main(["watch", *arguments])
+    assert raised.value.code == 2
+    assert message in capsys.readouterr().err
 
 
-def result(name: str, message: str, status: str = "success", **options: Any) -> Any:
-    config = SimpleNamespace(meta={"trueup": options})
+def result(
+    name: str, message: str, code: str | None = None, status: str = "success", **options: Any
+) -> Any:
+    """Stand for dbt's result of a model; those of trueup have a code."""
+    role = name.rpartition("_")[2]
+    config = SimpleNamespace(meta={"trueup": options}, materialized=f"trueup_{role}")
     node = SimpleNamespace(name=name, config=config, unique_id=name, relation_name=name)
-    return SimpleNamespace(node=node, status=status, message=message)
+    response = {"_message": message} | ({"code": code} if code else {})
+    return SimpleNamespace(node=node, status=status, message=message, adapter_response=response)
 
 
-def test_a_round_says_what_models_did_and_not_what_they_found_done() -> None:
+def test_a_round_shows_what_models_did_and_not_what_was_done_already() -> None:
     done = rounds.read_round(
         [
             result("a_commands", "OK"),
-            result("a_corrections", "nothing to correct"),
-            result("a_batch", "batch 3 [12, 14)"),
-            result("a_changelog", "batch 3: 5 updates, upper 14"),
-            result("a_state", "applied batch 3"),
-            result("b_corrections", "corrections: none; the next refresh is at 200"),
-            result("b_batch", "up to date at 12"),
-            result("b_changelog", "nothing to append"),
-            result("b_state", "applied batch 7"),
+            result("a_corrections", "nothing to correct", "NOOP"),
+            result("a_batch", "batch 3 [12, 14)", "OK"),
+            result("a_changelog", "batch 3: 5 updates, upper 14", "OK"),
+            result("a_state", "applied batch 3", "OK"),
+            result("b_corrections", "corrections: none; the next refresh is at 200", "NOOP"),
+            result("b_batch", "up to date at 12", "NOOP"),
+            result("b_changelog", "nothing to append", "NOOP"),
+            result("b_state", "applied batch 7", "OK"),
+            result("c_corrections", "corrections: 1 external_edit", "OK"),
+            result("c_batch", "skipped: another run compared", "NOTICE"),
         ],
         2.5,
     )
-    changes = ("a_changelog: batch 3: 5 updates, upper 14", "b_state: applied batch 7")
-    assert done == Round(seconds=2.5, models=9, changes=changes)
+    changes = (
+        "a_changelog: batch 3: 5 updates, upper 14",
+        "b_state: applied batch 7",
+        "c_corrections: corrections: 1 external_edit",
+        "c_batch: skipped: another run compared",
+    )
+    assert done == Round(seconds=2.5, models=11, changes=changes)
 
 
-def test_a_round_says_why_models_failed_in_one_line_each() -> None:
+def test_a_round_reads_codes_and_not_words() -> None:
+    done = rounds.read_round([result("a_state", "nothing to do", "OK")], 1)
+    assert done.changes == ("a_state: nothing to do",)
+    assert not rounds.read_round([result("a_state", "applied batch 3", "NOOP")], 1).changes
+
+
+def test_a_round_shows_why_models_failed_in_one_line_each() -> None:
     error = "Compilation Error in model a_batch (a.sql)\n  it must be 1\n  \n  > in macro b (c.sql)"
     done = rounds.read_round(
-        [result("a_batch", error, "error"), result("a_changelog", "", "skipped")], 2.5
+        [result("a_batch", error, status="error"), result("a_changelog", "", status="skipped")],
+        2.5,
     )
     why = "a_batch: Compilation Error in model a_batch (a.sql) it must be 1 (1 models skipped)"
     assert done == Round(seconds=2.5, models=1, failures=(why,))
-    assert len(rounds.one_line("x" * 9999)) == rounds.SHOWN + 3
+    assert len(rounds.to_one_line("x" * 9999)) == rounds.SHOWN_CHARACTERS + 3
 
 
-def test_a_capped_batch_may_have_left_commands_and_no_other() -> None:
-    appended = "batch 3: 5 updates, upper 14"
+def test_only_a_capped_batch_that_was_appended_may_have_left_commands() -> None:
     cases: list[tuple[str, dict[str, Any], bool]] = [
-        (appended, {"max_commands_per_batch": 2}, True),
-        (appended, {"max_commands_per_batch": None}, False),
-        (appended, {}, False),
-        ("read only: batch 3 is staged, not appended", {"max_commands_per_batch": 2}, False),
+        ("OK", {"max_commands_per_batch": 2}, True),
+        ("OK", {"max_commands_per_batch": None}, False),
+        ("OK", {}, False),
+        ("NOTICE", {"max_commands_per_batch": 2}, False),
+        ("NOOP", {"max_commands_per_batch": 2}, False),
     ]
-    for message, options, has_more in cases:
-        done = rounds.read_round([result("a_changelog", message, **options)], 1)
+    for code, options, has_more in cases:
+        done = rounds.read_round([result("a_changelog", "batch 3", code, **options)], 1)
         assert done.has_more is has_more
 
 
-def test_a_selection_of_nothing_is_refused() -> None:
+def test_a_selection_of_nothing_is_an_error() -> None:
     with pytest.raises(UsageError, match="no model is selected"):
         rounds.read_round([], 1)
 
@@ -331,17 +329,17 @@ def test_the_project_is_parsed_once_and_after_each_change(
             ran = SimpleNamespace(results=[result("a", "OK")])
             return dbtRunnerResult(success=True, result=manifest if words[0] == "parse" else ran)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(rounds, "dbtRunner", Runner)
-    project = rounds.Project(["--target", "prod"], ["--select", "a"])
-    project.run()
-    project.run()
-    before = project.files()
+    monkeypatch.setattr(project, "dbtRunner", Runner)
+    watched = project.Project(["--target", "prod"], ["--select", "a"])
+    watched.run()
+    watched.run()
+    before = watched.files()
     os.utime(model, (2, 2))
-    assert project.files() != before
-    project.run()
+    assert watched.files() != before
+    watched.run()
     (model.parent / "new.sql").write_text("select 2")
     os.utime(model.parent / "new.sql", (3, 3))
-    project.run()
+    watched.run()
     parse, run = ("parse", "prod", None), ("run", "a", manifest)
     assert called == [parse, run, run, parse, run, parse, run]
 
@@ -349,19 +347,19 @@ def test_the_project_is_parsed_once_and_after_each_change(
 def test_the_idle_line_of_a_terminal_is_replaced(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "strftime", lambda _: "12:00:00")
-    screen = watch.Screen()
-    screen.rest()
+    monkeypatch.setattr(screen, "strftime", lambda _: "12:00:00")
+    printer = screen.Screen()
+    printer.show_idle()
     assert capsys.readouterr().out == ""
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    screen.rest()
-    screen.rest()
-    screen.say("round 2")
+    printer.show_idle()
+    printer.show_idle()
+    printer.print_line("round 2")
     blank = " " * len("12:00:00  idle")
     assert capsys.readouterr().out == f"12:00:00  idle\r{blank}\r12:00:00  round 2\n"
 
 
-def test_what_models_read_is_what_is_not_made_in_the_same_run() -> None:
+def test_the_inputs_of_models_are_those_that_the_same_run_does_not_write() -> None:
     def node(name: str, *parents: str, relation: bool = True) -> Any:
         depends_on = SimpleNamespace(nodes=list(parents))
         relation_name = f"`s`.`{name}`" if relation else None

@@ -1,6 +1,6 @@
 """The suite of a collection in Great Expectations, and the checkpoint that runs it.
 
-Import this module where Great Expectations is installed; see `expectations` for the command.
+This module can only be imported if Great Expectations is installed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from great_expectations.expectations.core.unexpected_rows_expectation import (
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from .expectations import ExpectationsError, Finding, Report, describe_row, describe_rows
+from dbt_trueup.errors import ExpectationsError
+
+from .report import Finding, Report, describe_row, describe_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,25 +44,26 @@ if TYPE_CHECKING:
     )
     from great_expectations.expectations.expectation import Expectation
 
-    from .expectations import Check, Collection
+    from .collection import Check, Collection
 
 
 class ExpectNoWrongRows(UnexpectedRowsExpectation):
-    """A query finds nothing; where it does, what was observed is a line that shows some rows."""
+    """A query must return no rows. If it does return some, the observed value describes them."""
 
+    # Stored suites have these two names, so they stay.
     wrong: str
     """What the rows of the query are."""
     shows: tuple[str, ...] = ()
-    """The columns that tell one row from another; all, where none are given."""
+    """The columns that identify a row; empty for all columns."""
 
-    # Its own count of the rows would run each query once more.
+    # The base class would also count the rows, which runs each query once more.
     metric_dependencies: ClassVar[tuple[str, ...]] = ("unexpected_rows_query.table",)
 
     def _validate(self, metrics: dict[str, Any], *_rest: Any, **_named: Any) -> dict[str, Any]:
         rows = metrics["unexpected_rows_query.table"]
         is_part = len(rows) == MAX_RESULT_RECORDS
         found = describe_rows(self.wrong, len(rows), rows, self.shows, is_part=is_part)
-        # Not every value of Spark can be kept as it is, in JSON.
+        # JSON cannot hold every value of Spark, so rows become texts.
         details = {"unexpected_rows": [describe_row(row) for row in rows]}
         return {
             "success": not rows,
@@ -69,15 +72,15 @@ class ExpectNoWrongRows(UnexpectedRowsExpectation):
 
 
 def build_suite(collection: Collection) -> ExpectationSuite:
-    """Build the suite of a collection, to be run over a batch of its view.
+    """Build the suite of a collection. It runs over a batch of the collection's view.
 
     Args:
-        collection: What `expectations.read_collection` gives. The queries of the checks name the
-            other tables themselves.
+        collection: The result of `read_collection`. The queries of its checks name all other
+            tables.
 
     Returns:
-        A suite of the collection's name, which belongs to no context yet. The `meta` of each
-        expectation has its name, as `check`.
+        A suite with the name of the collection. It belongs to no context yet. The `meta` of each
+        expectation has its name as `check`.
     """
     expected = [*_expect_key(collection), *map(_expect_check, collection.checks)]
     return gx.ExpectationSuite(name=collection.name, expectations=expected)
@@ -100,7 +103,7 @@ def _expect_key(collection: Collection) -> list[Expectation]:
     if len(key) == 1:
         expected.append(ExpectColumnValuesToBeUnique(column=key[0], **unique))
     elif key:
-        # A null is an ordinary value of such a key.
+        # In a composite key a null is an ordinary value.
         expected.append(
             ExpectCompoundColumnsToBeUnique(column_list=key, ignore_row_if="never", **unique)
         )
@@ -109,13 +112,13 @@ def _expect_key(collection: Collection) -> list[Expectation]:
 
 def _expect_check(check: Check) -> Expectation:
     return ExpectNoWrongRows(
-        # Great Expectations asks for its batch in every query, and replaces what is in braces. The
-        # queries name their tables themselves, so that they can be taken from Data Docs and run.
+        # Great Expectations requires `{batch}` in every query, and fills in everything in braces.
+        # Our queries name their tables, so that people can copy them from Data Docs and run them.
         unexpected_rows_query="-- beside {batch}\n"
         + check.query.replace("{", "{{").replace("}", "}}"),
-        wrong=check.wrong,
-        shows=check.shows,
-        description=check.says,
+        wrong=check.wrong_rows,
+        shows=check.shown_columns,
+        description=check.description,
         meta={"check": check.name},
     )
 
@@ -124,17 +127,17 @@ def run_checkpoint(collection: Collection, folder: Path) -> Report:
     """Run the suite of a collection in a checkpoint, keep its results, and build Data Docs.
 
     Args:
-        collection: What `expectations.read_collection` gives.
-        folder: Where suites, results and the site go, absolute; what earlier runs and other
-            collections left there stays part of the site.
+        collection: The result of `read_collection`.
+        folder: The folder for suites, results and the site, absolute. The site keeps the results
+            of earlier runs and other collections.
 
     Raises:
-        ExpectationsError: The view of the collection is not there.
+        ExpectationsError: The view of the collection does not exist.
     """
     context = open_context(folder)
     suite = build_suite(collection)
     names = [(expectation.meta or {})["check"] for expectation in suite.expectations]
-    # Nothing is cached: another table may change while this process lives.
+    # Cache nothing: a table may change while this process runs.
     spark = context.data_sources.add_spark("spark", persist=False)
     batch = spark.add_dataframe_asset(collection.table).add_batch_definition_whole_dataframe("all")
     checkpoint = gx.Checkpoint(
@@ -195,7 +198,7 @@ def open_context(folder: Path) -> EphemeralDataContext:
 
 
 def read_finding(result: ExpectationValidationResult) -> Finding:
-    """Read what became of an expectation of a suite that `build_suite` made."""
+    """Read the outcome of an expectation of a suite from `build_suite`."""
     config: Any = result.expectation_config
     found = result.result
     if result.success:
@@ -209,14 +212,14 @@ def read_finding(result: ExpectationValidationResult) -> Finding:
         reason = f"could not be checked: {_first_line(result.exception_info)}"
     return Finding(
         name=config.meta["check"],
-        says=config.description,
+        description=config.description,
         has_passed=bool(result.success),
         reason=reason,
     )
 
 
 def _first_line(raised: Any) -> str:
-    """Find the message of an exception in what Great Expectations keeps, one or one a metric."""
+    """Return the first line of an exception. There may be one for each metric."""
     if "exception_message" in raised:
         return str(raised["exception_message"]).strip().partition("\n")[0]
     return "; ".join(dict.fromkeys(_first_line(one) for one in raised.values()))

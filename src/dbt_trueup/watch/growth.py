@@ -1,4 +1,4 @@
-"""Whether anything has grown that the models of a run read: a look at versions, not at rows."""
+"""Has any input of the models grown? Answered from the versions of tables, without reading rows."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 LOGS = ("_commands", "_desired")
-"""How the models end that may read a table by its name, without `ref` or `source`."""
+"""The endings of models that may read a table by its name, without `ref` or `source`."""
 
 CONSTANT = ("LocalRelation", "OneRowRelation")
-"""What a plan reads that is a part of the plan itself."""
+"""Relations that are part of the plan itself, and so never grow."""
 
 
 def inputs(manifest: Any, ran: Collection[str]) -> list[str]:
-    """Name what models read, as dbt writes it in SQL.
+    """Return the names of the models' inputs, as dbt writes them in SQL.
 
     Args:
-        manifest: What `dbt parse` gave.
-        ran: The ids of the models. What they read of each other is left out.
+        manifest: The result of `dbt parse`.
+        ran: The ids of the models.
 
     Returns:
-        In order, without doubles: their other parents, and the logs among themselves.
+        Sorted and distinct names: the parents that are not among the models themselves, and the
+        models whose name ends with one of `LOGS`.
     """
     nodes = [manifest.nodes[one] for one in ran if one in manifest.nodes]
     logs = {node.relation_name for node in nodes if node.name.endswith(LOGS)}
@@ -31,7 +32,7 @@ def inputs(manifest: Any, ran: Collection[str]) -> list[str]:
 
 
 def _relations(manifest: Any, unique_id: str) -> Iterator[str]:
-    """Name a parent; one that is ephemeral has no name, its parents have."""
+    """Return the name of a parent. An ephemeral one has none: return those of its parents."""
     node = manifest.sources.get(unique_id) or manifest.nodes.get(unique_id)
     if node is None:
         return
@@ -43,65 +44,66 @@ def _relations(manifest: Any, unique_id: str) -> Iterator[str]:
 
 
 def versions(names: Collection[str], own: Collection[str]) -> dict[str, str | None]:
-    """Say at which version the tables are that lie under names. No row is read.
+    """Return the versions of the tables under some names. No row is read.
 
     Args:
         names: Tables and views, as in SQL.
-        own: Tables that are left out, as in SQL: what a run writes itself.
+        own: Tables to leave out, as in SQL: those that the run writes itself.
 
     Returns:
-        By table: what is another text after a commit; None where it has no versions (files, a
-        table of a database, any table where dbt has no Spark session in this process).
+        The version of each table, a text that changes with every commit. None if the table has no
+        versions: files, a table of a database, or any table if dbt has no Spark session in this
+        process.
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - heavy
 
-    # That of another thread counts, which `getActiveSession` does not see.
+    # `getActiveSession` does not see the session of another thread.
     session = SparkSession._instantiatedSession  # noqa: SLF001 - has no public form
     if session is None:
         return dict.fromkeys(names)
     catalog = session.catalog.currentCatalog()
-    left_out = {whole(name, catalog) for name in own}
+    left_out = {full_name(name, catalog) for name in own}
     return {
         table: version
         for name in names
         for table, version in _under(session, name)
-        if whole(table, catalog) not in left_out
+        if full_name(table, catalog) not in left_out
     }
 
 
 def _under(session: Any, name: str) -> list[tuple[str, str | None]]:
-    """List the tables under a name; the name itself, with the error, where it cannot be read."""
+    """List the tables under a name. If it cannot be read, list the name itself with the error."""
     try:
         return list(_leaves(session, name))
-    except Exception as error:  # noqa: BLE001 - what is wrong, the run says
+    except Exception as error:  # noqa: BLE001 - the run reports it
         return [(name, type(error).__name__)]
 
 
 def _leaves(session: Any, name: str) -> Iterator[tuple[str, str | None]]:
-    """List the tables that a table or view consists of, with their versions."""
+    """List the tables that a table or view reads, with their versions."""
     plan = session.table(name)._jdf.queryExecution().analyzed()  # noqa: SLF001
-    # A subquery is an expression of the plan, and none of its leaves.
+    # A subquery is an expression of the plan, so its tables are not among the leaves of the plan.
     for part in (plan, *_items(plan.subqueriesAll())):
         for leaf in _items(part.collectLeaves()):
             yield from _versions_of(name, leaf)
 
 
 def _versions_of(name: str, leaf: Any) -> Iterator[tuple[str, str | None]]:
-    """Give the table that a leaf of a plan is, with its version, unless it is a constant."""
+    """Return the table of a leaf of a plan, with its version. A constant has none."""
     kind = leaf.getClass().getSimpleName()
     if kind == "DataSourceV2Relation":
         yield leaf.table().name(), leaf.table().version()
     elif kind.endswith("Relation") and kind not in CONSTANT:
-        yield _first_version(name, leaf)
+        yield _version_of_v1(name, leaf)
 
 
 def _items(sequence: Any) -> Iterator[Any]:
-    """Give the items of a sequence of Scala."""
+    """Iterate over a Scala sequence."""
     return (sequence.apply(index) for index in range(sequence.size()))
 
 
-def _first_version(name: str, leaf: Any) -> tuple[str, str | None]:
-    """Read the version of a relation of Spark's first interface, which Delta's tables are, too."""
+def _version_of_v1(name: str, leaf: Any) -> tuple[str, str | None]:
+    """Return the version of a relation of Spark's interface V1. Delta's tables have one."""
     from py4j.protocol import (  # type: ignore[import-untyped]  # noqa: PLC0415 - heavy
         Py4JError,
     )
@@ -114,15 +116,15 @@ def _first_version(name: str, leaf: Any) -> tuple[str, str | None]:
         return name, None
 
 
-def whole(name: str, catalog: str) -> str:
-    """Give a name with its catalog and without quotes, to compare it with another.
+def full_name(name: str, catalog: str) -> str:
+    """Return a name with its catalog and without quotes, so that names can be compared.
 
     Args:
-        name: Of a table or view, as in SQL.
-        catalog: The one that it is in where it does not say.
+        name: The name of a table or view, as in SQL.
+        catalog: The catalog of a name that has none.
 
     Example:
-        >>> whole("`trueup`.`files`", "lake")
+        >>> full_name("`trueup`.`files`", "lake")
         'lake.trueup.files'
     """
     plain = name.replace("`", "").lower()

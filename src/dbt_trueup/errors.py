@@ -1,0 +1,39 @@
+"""The errors of trueup's Python side. `TrueupError` is the base class of all of them."""
+
+from __future__ import annotations
+
+
+class TrueupError(RuntimeError):
+    """The base class. The message says what is required and what was given."""
+
+
+class JavaMissingError(TrueupError):
+    """Spark cannot start: there is no Java, or the one that was found is too old."""
+
+
+class JvmStartError(TrueupError):
+    """Java was found, but Spark did not start in it."""
+
+
+class LostRaceError(TrueupError):
+    """Another run committed first. This statement wrote nothing."""
+
+
+class UsageError(TrueupError):
+    """`trueup watch` has nothing to run: a wrong option, no project, or no selected model."""
+
+
+class ExpectationsError(TrueupError):
+    """A collection cannot be checked: something is not installed, or the collection is missing."""
+
+
+class InvalidArraysError(TrueupError, ValueError):
+    """Arrays given to an aggregate have a null or differ in length."""
+
+
+class SumOverflowError(TrueupError, OverflowError):
+    """The diffs are so large that a sum may exceed 64 bits."""
+
+
+class ConsolidationError(TrueupError, ValueError):
+    """The updates of a key do not add up to one value or none, or some of them are missing."""

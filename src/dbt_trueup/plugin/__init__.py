@@ -1,0 +1,1 @@
+"""What the dbt plugin prepares in a process: Java, Spark sessions, and the errors of statements."""

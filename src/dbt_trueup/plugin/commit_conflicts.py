@@ -1,0 +1,133 @@
+"""What the error of a statement means if another run committed at the same moment.
+
+Most runs that lose a race see an error that trueup's SQL raises, in one line. If both runs commit
+at the same moment, the table format decides and reports a page of Java instead. This module words
+that error as trueup would.
+
+A statement of trueup is recognised by its mark, `/* trueup: <step> */`, and by nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+
+REWRITTEN = "ValidationException: Cannot commit, missing data files"
+"""Iceberg's error if a statement deletes rows of files that were rewritten since it read them."""
+
+CONFLICTS = (
+    "ValidationException: Found conflicting files",
+    REWRITTEN,
+    "org.apache.iceberg.exceptions.CommitFailedException",
+    # The table was replaced, or dropped and created again, since the statement read it.
+    "is not an ancestor of",
+    "Cannot determine history between starting snapshot",
+    "Table UUID does not match",
+    "AlreadyExistsException: Table was created concurrently",
+    "AlreadyExistsException: View was updated concurrently",
+    "DELTA_CONCURRENT",
+)
+"""The errors of Iceberg and Delta for a commit that came second."""
+
+MARK = re.compile(r"/\* trueup: (?P<step>\w+)(?:, on_conflict: (?P<on_conflict>\w+))? \*/")
+"""The comment that the macro `_step_marker` puts into each of our statements that write."""
+
+TARGET = re.compile(
+    r"\b(?:merge into|insert into|insert overwrite|delete from|update|alter table"
+    r"|drop table(?: if exists)?"
+    r"|create (?:or replace )?(?:table|view)(?: if not exists)?)\s+(\S+)"
+)
+"""The table that a marked statement writes to. Only used to name it in the message."""
+
+MISMATCH = re.compile(r"upper mismatch: batch \d+ expected lower ")
+"""The error that our append raises itself if another run came first.
+
+It is matched by its text, because Spark gives all errors of `raise_error` one class. The SQL text
+of the append does not match: it has no number in this place.
+"""
+
+_MOVED = "state moved: another run wrote to {} at the same moment;"
+
+_MESSAGES = {
+    "append": (
+        "upper mismatch: another run appended to {} at the same moment;"
+        " nothing of this batch is written; run again"
+    ),
+    "apply": f"{_MOVED} nothing is applied; run again",
+    "heal": f"{_MOVED} nothing is healed; run again",
+    "rebuild": f"{_MOVED} nothing is healed; run again",
+    "compact": "another run wrote to {} at the same moment; nothing is compacted; run again",
+    "discard": (
+        "upper mismatch: another run came first, and staged a batch in {} at the same moment;"
+        " nothing of this one is written; run again"
+    ),
+    "create": "another run made {} at the same moment; run again",
+}
+"""The message of each step that lost a race."""
+
+_ANY_MESSAGE = "another run wrote to {} at the same moment; run again"
+"""The message of all other steps."""
+
+
+def describe_lost_race(statement: str, error: str) -> str | None:
+    """Describe how a failed statement lost a race.
+
+    Args:
+        statement: The SQL text.
+        error: The text of its error.
+
+    Returns:
+        One line. None if the statement is not ours, or if it failed for another reason.
+
+    Example:
+        >>> heal = "/* trueup: heal */ merge into files_state as state"
+        >>> describe_lost_race(heal, "DELTA_CONCURRENT_WRITE")
+        'state moved: another run wrote to files_state at the same moment; nothing is healed; \
+run again'
+    """
+    mark = MARK.search(statement)
+    if mark is None or not any(conflict in error for conflict in CONFLICTS):
+        return None
+    target = TARGET.search(statement)
+    return _MESSAGES.get(mark["step"], _ANY_MESSAGE).format(target[1] if target else "the table")
+
+
+def may_be_skipped(statement: str, error: str) -> bool:
+    """Return whether a failed statement is an append that lost a race and may be left out.
+
+    The models of a changelog always mark their append with `on_conflict: skip`, whatever the option
+    of the collection is. After the append they look for the batch. If it is missing, the macro
+    `_report_lost_race` discards it and, depending on the option, fails or says that it was skipped.
+
+    Args:
+        statement: The SQL text.
+        error: The text of its error.
+
+    Example:
+        >>> append = "/* trueup: append, on_conflict: skip */ merge into"
+        >>> may_be_skipped(append, "upper mismatch: batch 3 expected lower 7, ...")
+        True
+    """
+    mark = MARK.search(statement)
+    if mark is None or mark["on_conflict"] != "skip":
+        return False
+    return bool(describe_lost_race(statement, error) or MISMATCH.search(error))
+
+
+def may_be_repeated(statement: str, error: str) -> bool:
+    """Return whether a failed statement is an apply that lost to a rewrite of the state's files.
+
+    A rewrite changes no row, and nothing of the apply was written. The apply itself checks that the
+    state is still at the batch that it expects. So it can be repeated.
+
+    Args:
+        statement: The SQL text.
+        error: The text of its error.
+
+    Example:
+        >>> may_be_repeated("/* trueup: apply */ merge into files_state", REWRITTEN + ": [a]")
+        True
+        >>> may_be_repeated("merge into mine as state", REWRITTEN + ": [a]")
+        False
+    """
+    mark = MARK.search(statement)
+    return REWRITTEN in error and mark is not None and mark["step"] == "apply"

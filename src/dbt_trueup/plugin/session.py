@@ -1,0 +1,97 @@
+"""Prepares the Spark sessions of a process, before and after they start."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+import warnings
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from .java import require_java, start_jvm
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+JVM_LOG = "spark.trueup.jvm_log"
+"""The Spark setting that names a file for the output of the JVM: Ivy's table, Spark's warnings."""
+
+
+def install() -> None:
+    """Prepare every Spark session that this process starts. Calling this again has no effect."""
+    get_or_create = SparkSession.Builder.getOrCreate
+    if hasattr(get_or_create, "prepares_sessions"):
+        return
+
+    @wraps(get_or_create)
+    def get_or_create_prepared(builder: SparkSession.Builder) -> SparkSession:
+        if SparkContext._gateway is None:  # noqa: SLF001 - None until a JVM has started
+            prepare(builder._options)  # noqa: SLF001 - the settings given so far
+        session = get_or_create(builder)
+        if not hasattr(session, "has_aggregates"):
+            from dbt_trueup.udfs import aggregates  # noqa: PLC0415 - needs a session for its types
+
+            aggregates.register(session)
+            warn_of_caches(session.conf.getAll)
+            session.has_aggregates = True  # type: ignore[attr-defined]
+        return session
+
+    get_or_create_prepared.prepares_sessions = True  # type: ignore[attr-defined]
+    SparkSession.Builder.getOrCreate = get_or_create_prepared  # type: ignore[assignment]
+
+
+def prepare(settings: Mapping[str, str]) -> None:
+    """Get this process ready for a JVM. Start the JVM here if its output goes to a file.
+
+    Args:
+        settings: Spark settings, as in a profile's `server_side_parameters`.
+
+    Raises:
+        JavaMissingError: There is no Java 17 or newer. Spark Connect needs no Java, so it is not
+            checked there.
+        JvmStartError: The JVM did not start.
+    """
+    # By default Python workers run the `python3` of PATH, which may not have our packages. A
+    # cluster has its own interpreter.
+    if settings.get("spark.master", "local").startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # PySpark prints every failed statement as a page of JSON. dbt reports the error itself.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    if "spark.remote" in settings or "SPARK_REMOTE" in os.environ:
+        return
+    require_java()
+    for setting in settings.values():
+        # SQLite creates the file of a catalog, but not its folder.
+        if setting.startswith("jdbc:sqlite:"):
+            catalog = Path(setting.removeprefix("jdbc:sqlite:").partition("?")[0])
+            catalog.parent.mkdir(parents=True, exist_ok=True)
+    if JVM_LOG in settings and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        start_jvm(settings, Path(settings[JVM_LOG]))
+
+
+def warn_of_caches(settings: Mapping[str, str]) -> None:
+    """Warn about each Iceberg catalog that caches tables: it may hide the commits of others.
+
+    Args:
+        settings: The settings of a Spark session.
+
+    Example:
+        >>> warn_of_caches({"spark.sql.catalog.lake.cache-enabled": "false"})
+    """
+    for name, value in settings.items():
+        is_catalog = re.fullmatch(r"spark\.sql\.catalog\.[^.]+", name)
+        if not is_catalog or not value.startswith("org.apache.iceberg.spark."):
+            continue
+        switch = f"{name}.cache-enabled"
+        if settings.get(switch, "true").lower() != "false":
+            message = (
+                f"trueup: set {switch} to false. It is on, so this process may not see what others"
+                " append to a table: runs find nothing new, or lose every race."
+            )
+            warnings.warn(message, RuntimeWarning, stacklevel=2)

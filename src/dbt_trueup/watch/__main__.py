@@ -1,0 +1,9 @@
+"""`python -m dbt_trueup.watch` is the same as `trueup watch`."""
+
+from __future__ import annotations
+
+import sys
+
+from .command_line import main
+
+sys.exit(main(["watch", *sys.argv[1:]]))

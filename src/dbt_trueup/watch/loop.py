@@ -1,0 +1,124 @@
+"""The loop of the watcher: run a round, wait until something has grown, run the next one."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol
+
+from dbt_trueup.errors import UsageError
+
+from .rounds import Round
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from threading import Event
+
+    from .screen import Screen
+
+MOST_DOUBLINGS = 20
+"""How often the pause after failures is doubled."""
+
+
+class Runs(Protocol):
+    """Something that `repeat` can run, such as `Project`."""
+
+    def run(self) -> Round:
+        """Run the models once. Raise UsageError if there is nothing to run."""
+
+    def look(self) -> Mapping[str, object]:
+        """Return the versions of everything that is read. They are equal while nothing is new.
+
+        The version of a table is a string. It is None if the table has no versions.
+        """
+
+
+def run_once(runs: Runs, screen: Screen) -> int:
+    """Run a single round. Return the exit code that `dbt run` would have."""
+    done = runs.run()
+    print_round(done, "", screen)
+    if not done.changes and not done.failures:
+        screen.print_line(f"nothing to do: {done.models} models in {done.seconds:.1f} s")
+    return 1 if done.failures else 0
+
+
+def repeat(runs: Runs, every: float, look: float, stop: Event, screen: Screen) -> int:
+    """Run rounds until `stop` is set.
+
+    Args:
+        runs: The models to run.
+        every: The longest pause between two rounds, in seconds.
+        look: The pause between two looks, in seconds.
+        stop: Ends the loop after the current round.
+        screen: Prints the lines.
+
+    Returns:
+        0. The last line that is printed sums up the rounds.
+
+    Raises:
+        UsageError: The first round has nothing to run. If a later round has nothing to run, it is
+            tried again.
+    """
+    number = changed = failed = 0
+    printed_tables = ""
+    while not stop.is_set():
+        # Look before the run: then the first look after it sees what grew meanwhile.
+        seen = runs.look()
+        number += 1
+        done = attempt(runs, is_first=number == 1)
+        print_round(done, f"round {number}: ", screen)
+        changed += bool(done.changes)
+        failed = failed + 1 if done.failures else 0
+        if stop.is_set() or (done.has_more and not failed):
+            continue
+        now = runs.look()
+        tables = describe_tables(now, every, look)
+        if tables != printed_tables:
+            screen.print_line(tables)
+            printed_tables = tables
+        # After a failure the next try comes soon, then less and less often.
+        pause = min(every, look * 2 ** min(failed, MOST_DOUBLINGS)) if failed else every
+        end = monotonic() + pause
+        while now == seen and monotonic() < end and not stop.wait(min(look, end - monotonic())):
+            screen.show_idle()
+            now = runs.look()
+    screen.print_line(f"stopped after {number} rounds, {changed} of which changed something")
+    return 0
+
+
+def attempt(runs: Runs, *, is_first: bool) -> Round:
+    """Run a round. A usage error counts as a failure, except in the first round."""
+    began = monotonic()
+    try:
+        return runs.run()
+    except UsageError as error:
+        if is_first:
+            raise
+        return Round(seconds=monotonic() - began, failures=(str(error),))
+
+
+def print_round(done: Round, prefix: str, screen: Screen) -> None:
+    """Print one line for the changes of a round, and one for each model that failed."""
+    if done.changes:
+        changes = "; ".join(done.changes)
+        screen.print_line(f"{prefix}{done.models} models in {done.seconds:.1f} s; {changes}")
+    for failure in done.failures:
+        screen.print_line(f"{prefix}failed after {done.seconds:.1f} s; {failure}")
+
+
+def describe_tables(seen: Mapping[str, object], every: float, look: float) -> str:
+    """Describe which tables are looked at, and which have no versions to look at.
+
+    Example:
+        >>> describe_tables({"lake.log": "7", "/models/a.sql": 123}, 60, 1)
+        'looks at lake.log every 1 s; runs every 60 s at the latest'
+        >>> describe_tables({"shop.files": None}, 60, 1)
+        'cannot see shop.files grow; runs every 60 s'
+    """
+    versioned = [name for name, version in seen.items() if isinstance(version, str)]
+    unversioned = [name for name, version in seen.items() if version is None]
+    texts = [
+        *([f"looks at {', '.join(versioned)} every {look:g} s"] if versioned else []),
+        *([f"cannot see {', '.join(unversioned)} grow"] if unversioned else []),
+        f"runs every {every:g} s" + (" at the latest" if versioned and not unversioned else ""),
+    ]
+    return "; ".join(texts)

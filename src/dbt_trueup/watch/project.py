@@ -1,0 +1,105 @@
+"""A dbt project that is parsed once and run again and again."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from stat import S_ISDIR
+from time import monotonic, time_ns
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from dbt.cli.exceptions import DbtUsageException
+from dbt.cli.main import dbtRunner
+
+from dbt_trueup.errors import UsageError
+
+from . import growth
+from .rounds import Round, read_round, to_one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+QUIET = ("--quiet", "--no-use-colors", "--log-level", "none")
+"""dbt writes only to its log file. Its result has what the watcher needs to know."""
+
+
+class Project:
+    """A dbt project. It is parsed once, and again after one of its files has changed."""
+
+    def __init__(self, options: Sequence[str], arguments: Sequence[str]) -> None:
+        """Take the options of `dbt parse`, and the further arguments of `dbt run`."""
+        self.options = [*QUIET, *options]
+        self.arguments = list(arguments)
+        self.manifest: Any = None
+        self.ran: dict[str, str] = {}
+        """The models of the last round: their names in SQL, by id."""
+        self._files: dict[str, int] = {}
+
+    def run(self) -> Round:
+        """Run the selected models once. See `loop.Runs`."""
+        began = monotonic()
+        if self.manifest is None or self._files != self.files():
+            self.parse()
+        for node in self.manifest.nodes.values():
+            # dbt puts the ephemeral parents of a model into it only once. Without this the next
+            # run would leave them out.
+            if getattr(node, "extra_ctes_injected", False):
+                node.extra_ctes, node.extra_ctes_injected = [], False
+        runner = dbtRunner(manifest=self.manifest)
+        result = runner.invoke(["run", *self.options, *self.arguments])
+        if result.exception is not None:
+            raise_usage_error(result.exception)
+        results: list[Any] = getattr(result.result, "results", [])
+        self.ran = {
+            one.node.unique_id: getattr(one.node, "relation_name", None) or "" for one in results
+        }
+        return read_round(results, monotonic() - began)
+
+    def parse(self) -> None:
+        """Parse the project. Raise UsageError with dbt's error if that fails."""
+        began = time_ns()
+        parsed = dbtRunner().invoke(["parse", *self.options])
+        if parsed.exception is not None:
+            raise_usage_error(parsed.exception)
+        self.manifest = parsed.result
+        # Leave out files that changed meanwhile, so that the next round parses them again.
+        self._files = {file: at for file, at in self.files().items() if at < began}
+
+    def look(self) -> Mapping[str, object]:
+        """Return the versions of the models' inputs and of the project's files.
+
+        See `loop.Runs`.
+        """
+        if self.manifest is None:
+            return {}
+        names = growth.inputs(self.manifest, self.ran)
+        return {**growth.versions(names, self.ran.values()), **self.files()}
+
+    def files(self) -> dict[str, int]:
+        """Return when each file of the project and of its packages last changed."""
+        paths = [file.path for file in self.manifest.files.values()]
+        roots = {Path(path.project_root) for path in paths}
+        folders = {Path(path.project_root, path.searched_path) for path in paths}
+        files = {root / "dbt_project.yml" for root in roots}
+        for folder in folders:
+            # A folder may disappear while it is listed. Then its files have changed.
+            with suppress(OSError):
+                files.update(folder.rglob("*"))
+        return {str(file): changed for file in files if (changed := changed_at(file))}
+
+
+def changed_at(file: Path) -> int:
+    """Return when a file last changed; 0 if it is a folder or does not exist any more."""
+    try:
+        found = file.stat()
+    except OSError:
+        return 0
+    return 0 if S_ISDIR(found.st_mode) else found.st_mtime_ns
+
+
+def raise_usage_error(error: BaseException) -> NoReturn:
+    """Raise UsageError for an exception that kept dbt from running."""
+    text = to_one_line(str(error)) or type(error).__name__
+    then = "; `dbt run --help` lists the options" if isinstance(error, DbtUsageException) else ""
+    message = f"dbt did not run: {text}{then}"
+    raise UsageError(message) from error

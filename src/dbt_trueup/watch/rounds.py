@@ -1,0 +1,109 @@
+"""A round of the watcher: what one `dbt run` did, read from dbt's results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dbt_trueup.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WROTE, NOTICE = "OK", "NOTICE"
+"""Codes of a result, see macros/internal/report.sql. Only the models of trueup have codes."""
+
+FAILED = ("error", "fail", "partial success")
+"""The statuses of dbt that make a run fail."""
+
+BATCH, CHANGELOG = "trueup_batch", "trueup_changelog"
+"""Materializations of trueup."""
+
+SHOWN_CHARACTERS = 400
+"""How many characters of an error are shown. dbt's log file has all of them."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """The outcome of one `dbt run`."""
+
+    seconds: float
+    models: int = 0
+    """How many models ran, whether or not they succeeded."""
+    changes: tuple[str, ...] = ()
+    """What the models did, each as `name: message`."""
+    failures: tuple[str, ...] = ()
+    """Why models failed, each in one line."""
+    has_more: bool = False
+    """Whether `max_commands_per_batch` may have left commands to the next round."""
+
+
+def read_round(results: Sequence[Any], seconds: float) -> Round:
+    """Read dbt's results of a run.
+
+    Args:
+        results: The results of dbt: `node`, `status`, `message` and `adapter_response` of models.
+        seconds: How long the run took.
+
+    Raises:
+        UsageError: There are no results.
+    """
+    if not results:
+        message = (
+            "at least one model must be selected.\n"
+            "Got: no model is selected; `dbt ls` with the same options lists what they select."
+        )
+        raise UsageError(message)
+    failed = [one for one in results if one.status in FAILED]
+    skipped_count = sum(one.status == "skipped" for one in results)
+    failures = [f"{one.node.name}: {to_one_line(one.message)}" for one in failed]
+    if failures and skipped_count:
+        failures[-1] += f" ({skipped_count} models skipped)"
+    shown = {one.node.name: one.message for one in results if is_shown(one)}
+    # The line of a changelog also covers its state.
+    covered = {f"{name.removesuffix('_changelog')}_state" for name in shown}
+    return Round(
+        seconds=seconds,
+        models=len(results) - skipped_count,
+        changes=tuple(f"{name}: {text}" for name, text in shown.items() if name not in covered),
+        failures=tuple(failures),
+        has_more=any(has_appended(one) and is_capped(one) for one in results),
+    )
+
+
+def is_shown(result: Any) -> bool:
+    """Return whether a result is worth a line: it changed something, or has a notice.
+
+    The batch that a model stages is not shown, because the changelog reports what became of it.
+    """
+    code = result.adapter_response.get("code")
+    is_staged = materialization(result) == BATCH and code == WROTE
+    return result.status == "success" and code in (WROTE, NOTICE) and not is_staged
+
+
+def has_appended(result: Any) -> bool:
+    """Return whether a result is that of a changelog which appended a batch."""
+    return materialization(result) == CHANGELOG and result.adapter_response.get("code") == WROTE
+
+
+def is_capped(result: Any) -> bool:
+    """Return whether the option `max_commands_per_batch` limits the batches of a model."""
+    options = (result.node.config.meta or {}).get("trueup") or {}
+    return options.get("max_commands_per_batch") is not None
+
+
+def materialization(result: Any) -> str:
+    """Return the materialization of the model of a result."""
+    return str(result.node.config.materialized)
+
+
+def to_one_line(text: object) -> str:
+    r"""Write an error in one line. Lines that only say which macro or Java method it was in go.
+
+    Example:
+        >>> to_one_line("Compilation Error in model a\n  it must be 1\n  > in macro b (c.sql)")
+        'Compilation Error in model a it must be 1'
+    """
+    lines = [line.strip() for line in str(text).splitlines()]
+    joined = " ".join(line for line in lines if line and not line.startswith(("> ", "at ")))
+    return joined if len(joined) <= SHOWN_CHARACTERS else joined[:SHOWN_CHARACTERS] + "..."

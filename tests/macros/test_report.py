@@ -1,0 +1,60 @@
+"""The results of models: a message for people, and a code that `trueup watch` reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.macros.package import Package, in_model
+
+
+def result_of(macro: str, message: str, **arguments: Any) -> dict[str, object]:
+    results: list[dict[str, object]] = []
+
+    def keep(*_: object, **result: object) -> str:
+        results.append(result)
+        return ""
+
+    context = in_model("files_state").context
+    trueup = Package({**context, "store_raw_result": keep, "noop_statement": keep})
+    getattr(trueup, macro)(message, **arguments)
+    (result,) = results
+    return result
+
+
+@pytest.mark.parametrize(
+    ("macro", "given", "code"),
+    [
+        ("_report_result", {}, "OK"),
+        ("_report_idle", {}, "NOOP"),
+        ("_report_idle", {"code": "NOTICE"}, "NOTICE"),
+        ("_report_result", {"code": "NOTICE"}, "NOTICE"),
+    ],
+)
+def test_the_code_of_a_result_tells_changes_idle_runs_and_notices_apart(
+    macro: str, given: dict[str, str], code: str
+) -> None:
+    assert result_of(macro, "a message", **given)["code"] == code
+
+
+def test_a_result_has_the_number_of_rows_where_the_caller_knows_it() -> None:
+    assert result_of("_report_result", "5 updates", rows_affected=5)["rows_affected"] == 5
+    assert result_of("_report_idle", "nothing to append")["rows_affected"] is None
+
+
+@pytest.mark.parametrize(
+    ("note", "last_seq", "message", "code"),
+    [
+        (None, 3, "up to date at 12", "NOOP"),
+        ("the log ends below", 3, "the log ends below", "NOTICE"),
+        ("2 commands below `as_of`", 0, "up to date at 12; 2 commands below `as_of`", "NOOP"),
+    ],
+)
+def test_a_run_that_is_idle_because_the_log_ends_too_early_is_a_notice(
+    note: str | None, last_seq: int, message: str, code: str
+) -> None:
+    trueup, plan = in_model("files_batch"), {"last_seq": last_seq, "lower": 12}
+
+    assert trueup._idle_message(plan, note) == message
+    assert trueup._idle_code(plan, note) == code

@@ -1,0 +1,141 @@
+"""What a statement of trueup does if it loses a race: it is repeated, skipped or explained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_trueup.errors import LostRaceError
+from dbt_trueup.plugin import statements
+from dbt_trueup.plugin.commit_conflicts import REWRITTEN, describe_lost_race, may_be_skipped
+from dbt_trueup.plugin.statements import REPEATS
+from tests.macros.package import a_collection, column, in_model, refused
+
+CONFLICT = "org.apache.iceberg.exceptions.ValidationException: Found conflicting files that ..."
+TABLES = {"changelog": "s.files_changelog", "state": "s.files_state"}
+
+
+def test_an_error_that_is_no_lost_race_stays_as_it_is() -> None:
+    append = str(in_model("files_changelog")._append_batch_sql("s.files_changelog", "select 1"))
+    assert describe_lost_race(append, "[DIVIDE_BY_ZERO]") is None
+    # Statements of somebody else, whatever their aliases and columns are.
+    assert describe_lost_race("merge into s.mine as changelog using _batch_id", CONFLICT) is None
+    assert describe_lost_race("merge into s.mine as state using _error_key", CONFLICT) is None
+    assert (
+        describe_lost_race("create or replace table s.mine as select _error_key", CONFLICT) is None
+    )
+
+
+def test_the_mark_of_a_statement_decides_what_its_lost_race_is_called() -> None:
+    trueup = in_model("files_state")
+    columns = [column("path", "string")]
+    found = {
+        str(statement).split("*/")[0] + "*/": describe_lost_race(str(statement), CONFLICT)
+        for statement in (
+            trueup._append_batch_sql("s.files_changelog", "select 1", "skip"),
+            trueup._apply_updates_sql(a_collection(trueup, **TABLES), "select 1"),
+            trueup._heal_sql(a_collection(trueup, **TABLES), columns, 1, [7]),
+            trueup._compact_sql("s.files_changelog", ["path"], 3, 2),
+            trueup._create_table_sql("s.files_state", "select 1"),
+            trueup._begin_widening_sqls(
+                "s.files_state", {"name": "day", "type": "timestamp", "old_type": "date"}
+            )[1],
+            trueup._unstage_sql("s.files_batch", "1b5f"),
+        )
+    }
+    said = "at the same moment"
+    assert found == {
+        "/* trueup: append, on_conflict: skip */": f"upper mismatch: another run appended to"
+        f" s.files_changelog {said}; nothing of this batch is written; run again",
+        "/* trueup: apply */": f"state moved: another run wrote to s.files_state {said};"
+        " nothing is applied; run again",
+        "/* trueup: heal */": f"state moved: another run wrote to s.files_state {said};"
+        " nothing is healed; run again",
+        "/* trueup: compact */": f"another run wrote to s.files_changelog {said};"
+        " nothing is compacted; run again",
+        "/* trueup: create */": f"another run made s.files_state {said}; run again",
+        "/* trueup: discard */": "upper mismatch: another run came first, and staged a batch in"
+        f" s.files_batch {said}; nothing of this one is written; run again",
+        "/* trueup: widen */": f"another run wrote to s.files_state {said}; run again",
+    }
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "Snapshot 8504628880722896756 is not an ancestor of 8280891962937758956",
+        "Cannot determine history between starting snapshot 1 and the last known ancestor 2",
+        "Table UUID does not match: current=1 != refreshed=2",
+    ],
+)
+def test_a_table_that_was_replaced_meanwhile_is_a_lost_race(error: str) -> None:
+    trueup = in_model("files_state")
+    apply = str(trueup._apply_updates_sql(a_collection(trueup, **TABLES), "select 1"))
+
+    assert str(describe_lost_race(apply, error)).startswith(
+        "state moved: another run wrote to s.files_state"
+    )
+
+
+def test_an_unknown_step_gets_no_mark() -> None:
+    must, _ = refused(in_model("files_state")._step_marker, "tidy")
+
+    assert "one of alter, append, apply, compact, compare, create, discard, drop, heal, rebuild, widen" in must
+
+
+def test_a_lost_append_is_skipped_if_its_mark_allows_it_and_nothing_else_is() -> None:
+    trueup = in_model("files_changelog")
+    skip, fail = (
+        str(trueup._append_batch_sql("s.files_changelog", "select *, _error_key", policy))
+        for policy in ("skip", "fail")
+    )
+    mismatch = "[USER_RAISED_EXCEPTION] upper mismatch: batch 3 expected lower 340, the ..."
+    for error in (CONFLICT, mismatch):
+        assert may_be_skipped(skip, error)
+        assert not may_be_skipped(fail, error)
+    # An error that quotes the statement, which has the words of the mismatch in it.
+    assert not may_be_skipped(skip, f"[UNRESOLVED_COLUMN] d\n== SQL ==\n{skip}")
+    assert not may_be_skipped(skip, "[DIVIDE_BY_ZERO]")
+
+
+def test_an_apply_that_lost_to_a_rewrite_is_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trueup = in_model("files_state")
+    apply = str(
+        trueup._apply_updates_sql(a_collection(trueup, **TABLES), "select 1")
+    )
+    columns = [column("path", "string")]
+    heal = str(trueup._heal_sql(a_collection(trueup, **TABLES), columns, 1, [7]))
+    missing = f"org.apache.iceberg.exceptions.{REWRITTEN}: [a.parquet]"
+    failures: list[str] = []
+
+    def sql(_: object, statement: str) -> str:
+        if failures:
+            raise RuntimeError(failures.pop())
+        return f"ran {statement}"
+
+    monkeypatch.setattr(SparkSession, "sql", sql)
+    statements.install()
+    run: Any = SparkSession.sql
+    failures[:] = [missing] * REPEATS
+    assert run(None, apply) == f"ran {apply}"
+    failures[:] = [missing] * (REPEATS + 1)
+    with pytest.raises(LostRaceError, match="another run wrote to"):
+        run(None, apply)
+    # A heal does not check its batch: another run may have applied the next one since.
+    failures[:] = [missing]
+    with pytest.raises(LostRaceError, match="state moved"):
+        run(None, heal)
+    failures[:] = ["[DIVIDE_BY_ZERO]"]
+    with pytest.raises(RuntimeError, match="DIVIDE"):
+        run(None, apply)
+
+
+def test_the_mark_alone_recognises_a_statement() -> None:
+    assert describe_lost_race("/* trueup: apply */ optimize s.mine", CONFLICT) == (
+        "state moved: another run wrote to the table at the same moment; nothing is applied;"
+        " run again"
+    )

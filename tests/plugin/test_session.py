@@ -1,0 +1,127 @@
+"""What the dbt plugin prepares and checks before a Spark session starts."""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dbt_trueup import plugins
+from dbt_trueup.errors import JavaMissingError
+from dbt_trueup.plugin.java import require_java
+from dbt_trueup.plugin.session import prepare, warn_of_caches
+from tests.macros.package import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def fake_java(folder: Path, version: str) -> None:
+    java = folder / "java"
+    java.write_text(f"#!/bin/sh\necho '{version}' >&2\n")
+    java.chmod(0o755)
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder on PATH."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return tmp_path
+
+
+def test_dbt_finds_the_plugin() -> None:
+    assert "dbt_trueup" in [module.name for module in pkgutil.iter_modules()]
+    assert [plugin.__name__ for plugin in plugins] == ["TrueupPlugin"]
+
+
+def test_importing_the_plugin_imports_neither_pyspark_nor_pandas() -> None:
+    code = "import sys, dbt_trueup; print({'pyspark', 'pandas', 'numpy'} & set(sys.modules))"
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert printed.stdout.strip() == "set()"
+
+
+@pytest.mark.usefixtures("path")
+def test_without_java_one_line_says_what_to_install() -> None:
+    with pytest.raises(JavaMissingError) as raised:
+        require_java()
+    message = str(raised.value)
+    assert "\n" not in message
+    assert "needs Java 17 or newer" in message
+    assert "no `java` in PATH" in message
+    assert "openjdk-17" in message
+
+
+@pytest.mark.parametrize("version", ["1.8.0_402", "11.0.22"])
+def test_a_java_that_is_too_old_is_an_error(path: Path, version: str) -> None:
+    fake_java(path, f'openjdk version "{version}" 2024-01-16')
+    with pytest.raises(JavaMissingError, match=version):
+        require_java()
+
+
+@pytest.mark.parametrize("version", ["17.0.15", "21", "25.0.1"])
+def test_java_17_and_newer_are_accepted(path: Path, version: str) -> None:
+    fake_java(path, f'openjdk version "{version}" 2025-04-15')
+    require_java()
+
+
+def test_java_home_comes_before_path(
+    path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_java(path, 'openjdk version "21"')
+    home = tmp_path_factory.mktemp("java_home")
+    (home / "bin").mkdir()
+    fake_java(home / "bin", 'openjdk version "11"')
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    with pytest.raises(JavaMissingError, match="JAVA_HOME"):
+        require_java()
+
+
+@pytest.mark.usefixtures("path")
+def test_a_cluster_keeps_its_own_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    prepare({"spark.remote": "sc://example.com", "spark.master": "spark://example.com:7077"})
+    assert "PYSPARK_PYTHON" not in os.environ
+
+
+def test_the_folder_of_a_sqlite_catalog_is_created(path: Path) -> None:
+    fake_java(path, 'openjdk version "17"')
+    prepare({"spark.sql.catalog.lake.uri": f"jdbc:sqlite:{path}/new/catalog.db?busy_timeout=1"})
+    assert (path / "new").is_dir()
+
+
+LAKE = {"spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog"}
+
+
+@pytest.mark.parametrize("settings", [{}, {"spark.sql.catalog.lake.cache-enabled": "true"}])
+def test_a_catalog_that_caches_tables_gives_a_warning(settings: dict[str, str]) -> None:
+    with pytest.warns(RuntimeWarning, match=r"set \S+\.lake\.cache-enabled to false"):
+        warn_of_caches({**LAKE, **settings})
+
+
+def test_a_catalog_that_caches_nothing_gives_no_warning(recwarn: pytest.WarningsRecorder) -> None:
+    warn_of_caches({**LAKE, "spark.sql.catalog.lake.cache-enabled": "false"})
+    warn_of_caches({"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.DeltaCatalog"})
+    assert not recwarn.list
+
+
+def test_every_example_profile_turns_the_cache_of_its_catalog_off() -> None:
+    text = (ROOT / "profiles.yml.example").read_text()
+    lines = [line.strip(" #") for line in text.splitlines()]
+    catalogs = [line.partition(":")[0] for line in lines if "iceberg.spark.SparkCatalog" in line]
+    assert len(catalogs) > 1
+    for name in set(catalogs):
+        assert lines.count(f'{name}.cache-enabled: "false"') == catalogs.count(name)
+
+
+@pytest.mark.usefixtures("path")
+def test_python_workers_run_this_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    prepare({"spark.remote": "sc://example.com"})
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
