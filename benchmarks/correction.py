@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from dbt_trueup import session
 from pyspark.sql import SparkSession
 
-from tests.macros.package import Package, in_model, models
+from tests.macros.package import Package, a_collection, in_model, models
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,10 +122,10 @@ certificate as ({TRUEUP._summed_certificate_select("entries")})
 select 'progress' as _kind, 1L as _seq, collect_list(struct(*)) as _certificate from certificate"""  # noqa: S608
     write(spark, TABLES["log"], certificate)
     numbers = ("seq", "lower", "upper", "open_upper", "tick", "commands_settled", "late_dropped")
-    frontier = Known(dict.fromkeys(numbers, 1))
-    frontier.update(records_indexed=0, partitions=None, since=None, last_batch_id="b")
-    frontier.update(definition="a", settled_definition="a")
-    spark.sql(str(TRUEUP._declare_plan_sql(NAME, frontier)))
+    plan: dict[str, object] = dict.fromkeys(numbers, 1)
+    plan.update(records_indexed=0, partitions=None, since=None, last_batch_id="b", last_seal=None)
+    plan.update(definition="a", settled_definition="a")
+    spark.sql(str(TRUEUP._declare_plan_sql(NAME, plan)))
     for wrong in WRONG:
         changed = f"* except (v1), if(k % {size // wrong} = 0, -1, v1) as v1"
         spark.sql(
@@ -135,33 +135,26 @@ select 'progress' as _kind, 1L as _seq, collect_list(struct(*)) as _certificate 
     return columns
 
 
-class Known(dict[str, object]):
-    """A dict whose items are attributes, too, as those of dbt's rows are in Jinja."""
-
-    __getattr__ = dict.__getitem__
-
-
 def ways(spark: SparkSession, columns: list[dict[str, str]]) -> dict[str, Callable[[], None]]:
     """Give what is measured, by name, in the sequence of a round."""
-    options = TRUEUP._options(NAME)
-    frontier = Known(
-        last_seq=1,
-        has_provisional=False,
-        definition="a",
-        settled_definition="a",
-        records_indexed=0,
-    )
-    shard = Known(
-        unique_key=["k"],
-        columns=columns,
+    collection = a_collection(
+        TRUEUP,
         changelog=TABLES["log"],
         state=TABLES["state"],
+        source=named("desired_rows"),
         commands=named("desired_rows"),
-        is_by_select=True,
-        frontier=frontier,
+        command_columns=columns,
     )
+    plan = {
+        "last_seq": 1,
+        "lower": 1,
+        "has_provisional": False,
+        "definition": "a",
+        "settled_definition": "a",
+        "records_indexed": 0,
+    }
     names = [column["name"] for column in columns[1:]]
-    TRUEUP._ensure_persisted_view(NAME, shard, names, options)
+    TRUEUP._ensure_persisted_view(collection, columns)
     values = ", ".join(names)
     join = f"""
 select *
@@ -177,13 +170,13 @@ where not (d.v <=> p.v)"""  # noqa: S608
         definition: str = "a",
         found_before: int = 0,
     ) -> None:
-        frontier["definition"] = definition
+        planned = {**plan, "definition": definition}
         TRUEUP._ensure_session_view(
             named("desired_rows"), TRUEUP._desired_rows_select(table, ["k"])
         )
-        TRUEUP._ensure_desired_view(NAME, shard, columns, options)
-        doubts = TRUEUP._get_mismatched_buckets(NAME, shard, columns, options, found_before)
-        TRUEUP._ensure_mismatched_views(NAME, ["k"], columns, doubts["buckets"])
+        TRUEUP._ensure_desired_view(collection, planned, columns)
+        doubts = TRUEUP._get_mismatched_buckets(collection, planned, columns, found_before)
+        TRUEUP._ensure_mismatched_views(collection, columns, doubts["buckets"])
         run(str(TRUEUP.corrections(NAME)))
 
     def count(expected: int) -> Callable[[str], None]:
@@ -195,7 +188,7 @@ where not (d.v <=> p.v)"""  # noqa: S608
     correct(TABLES["desired"], count(0))
     for wrong in WRONG:
         correct(f"wrong_{wrong}", count(wrong))
-    verify = TRUEUP._differences_select(TABLES["state"], TABLES["log"], ["k"], columns, 1, 1)
+    verify = TRUEUP._differences_select(collection, plan, columns)
     found: dict[str, Callable[[], None]] = {
         "full outer join": lambda: drain(spark, join),
         "verify the state": lambda: drain(spark, str(verify)),

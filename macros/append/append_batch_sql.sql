@@ -10,16 +10,16 @@
 -#}
 {% macro _append_batch_sql(changelog, batch, on_conflict='fail') -%}
 {{ trueup._step_marker('append', on_conflict) }}
-merge into {{ changelog }} as shard
+merge into {{ changelog }} as changelog
 using (
     {{ batch }}
 ) as batch
-    on shard._kind = 'progress'
+    on changelog._kind = 'progress'
     and batch._kind = 'progress'
-    and shard._seq = batch._seq
+    and changelog._seq = batch._seq
 when matched then update set
     _batch_id = raise_error({{ trueup._upper_mismatch_expr(
-        seq='batch._seq', lower='batch._lower', upper='shard._upper'
+        seq='batch._seq', lower='batch._lower', upper='changelog._upper'
     ) }})
 when not matched then insert *
 {%- endmacro %}

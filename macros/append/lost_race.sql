@@ -3,12 +3,12 @@
     stage, or another run has replaced its batch. Such a batch is left to the run that staged it. A run
     of the changelog without the batch appends what is staged.
 -#}
-{% macro _get_is_of_another_run(collection, batch, staged) -%}
-    {%- set batch_model = 'model.' ~ model.package_name ~ '.' ~ collection ~ '_batch' -%}
+{% macro _get_is_of_another_run(collection, staged) -%}
+    {%- set batch_model = 'model.' ~ model.package_name ~ '.' ~ collection.name ~ '_batch' -%}
     {{ return(
         batch_model in selected_resources
         and staged.batch_id != invocation_id
-        and not trueup._get_is_approved(batch, staged.batch_id)
+        and not trueup._get_is_approved(collection.batch, staged.batch_id)
     ) }}
 {%- endmacro %}
 

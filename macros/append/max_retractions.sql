@@ -4,53 +4,26 @@
     batch is the plan to look at; the var `trueup_approve` lets it through. A plan is approved, not the
     run that staged it: another run that stages the same plan need not be approved again.
 -#}
-{% macro _require_few_retractions(collection, batch, staged, options) -%}
-    {%- set limit = options.max_retractions -%}
+{% macro _require_few_retractions(collection, staged) -%}
+    {%- set limit, batch = collection.options.max_retractions, collection.batch -%}
     {%- if limit is none or trueup._get_is_approved(batch, staged.batch_id) -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set taken = run_query(
-        trueup._retractions_select(batch, trueup._unique_key('changelog') + ['_error_key'])
+        trueup._retractions_select(batch, collection.identity)
     ).rows[0].dict() -%}
     {%- set allowed = limit * staged.records_indexed if limit is float else limit -%}
     {%- if taken.retractions > allowed -%}
         {%- do trueup._raise_error(
-            'Batch ' ~ staged.seq ~ ' of ' ~ collection,
+            'Batch ' ~ staged.seq ~ ' of ' ~ collection.name,
             'one that takes away at most ' ~ limit ~ (' of the rows' if limit is float else ' rows')
             ~ ' (option `max_retractions`)',
             taken.retractions ~ ' of ' ~ staged.records_indexed ~ ' rows, such as ' ~ taken.samples,
             'Nothing is appended; the plan is the table ' ~ batch ~ '. To approve it: dbt run -s '
-            ~ collection ~ "_changelog+ --vars '{trueup_approve: "
+            ~ collection.name ~ "_changelog+ --vars '{trueup_approve: "
             ~ trueup._get_plan_name(batch, staged.batch_id) ~ "}'"
         ) -%}
     {%- endif -%}
-{%- endmacro %}
-
-
-{#- Whether the var `trueup_approve` names what a staged batch does, or the batch itself. -#}
-{% macro _get_is_approved(batch, batch_id) -%}
-    {%- set approved = trueup._var('trueup_approve') -%}
-    {{ return(
-        approved is not none
-        and (approved == batch_id or approved == trueup._get_plan_name(batch, batch_id))
-    ) }}
-{%- endmacro %}
-
-
-{#-
-    A name for what a staged batch does: a digest of its number and its certificate, which is what the
-    collection adds up to after it. What came before is fixed by the number, so the digest stands for
-    the net change, whatever run stages it, at whatever tick. None where the batch is not staged any
-    more.
--#}
-{% macro _get_plan_name(batch, batch_id) -%}
-    {%- set query -%}
-select concat('plan-', left(sha2(concat(_seq, ' ', to_json(_certificate)), 256), 16))
-from {{ batch }}
-where _kind = 'progress' and _batch_id = {{ trueup._literal(batch_id) }}
-    {%- endset -%}
-    {%- set rows = run_query(query).rows -%}
-    {{ return(rows[0][0] if rows | length > 0 else none) }}
 {%- endmacro %}
 
 

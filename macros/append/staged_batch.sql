@@ -1,6 +1,6 @@
 {#-
     What is staged, against where the changelog ends. A dict: `seq`, `lower`, `upper`, `batch_id`,
-    `updates_staged` of the staged batch (none where nothing is staged), `_get_is_appended`,
+    `updates_staged` of the staged batch (none where nothing is staged), `is_appended`,
     `is_from_now`, whether it was staged since this run began, `records_indexed` before it, and
     `mismatch`, the message of a batch that does not continue the changelog, else none.
 -#}

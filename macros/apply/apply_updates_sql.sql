@@ -7,10 +7,8 @@
     with `key_range` and `key_filter`, of the keys of the updates, only what these let through. The
     progress row is.
 -#}
-{% macro _apply_updates_sql(
-    state, changelog, net_updates, unique_key, key_range=none, key_filter=none
-) -%}
-    {%- set identity = unique_key + ['_error_key'] -%}
+{% macro _apply_updates_sql(collection, net_updates, key_range=none, key_filter=none) -%}
+    {%- set identity = collection.identity -%}
     {%- set of_net = trueup._touched_conditions(key_range, key_filter, identity, 'net') -%}
     {%- set of_state = trueup._touched_conditions(key_range, key_filter, identity, 'state') -%}
     {%- set moved -%}
@@ -20,7 +18,7 @@ raise_error(concat(
     ))
     {%- endset -%}
 {{ trueup._step_marker('apply') }}
-merge into {{ state }} as state
+merge into {{ collection.state }} as state
 using (
     {%- if of_net %}
     select
@@ -32,7 +30,7 @@ using (
     from {{ trueup._subquery(net_updates) }} as net
     {%- endif %}
     where {{ trueup._same_columns_expr(
-        changelog, state, trueup._update_columns(), trueup._state_columns()
+        collection.changelog, collection.state, trueup._update_columns(), trueup._state_columns()
     ) }}
 ) as net
     on {{ trueup._same_key_expr(identity, 'state', 'net') }}

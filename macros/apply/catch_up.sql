@@ -1,16 +1,16 @@
 {#-
     Applies what the changelog holds beyond the state: a crash came between append and apply.
-    `position` is what `_get_position` returns, or a frontier.
+    `position` is what `_get_position` returns, or a plan.
 -#}
-{% macro _ensure_caught_up(collection, changelog, state, unique_key, position) -%}
-    {%- do trueup._require_changelog_ahead(collection, position) -%}
+{% macro _ensure_caught_up(collection, position) -%}
+    {%- do trueup._require_changelog_ahead(collection.name, position) -%}
     {%- if position.applied_seq < position.last_seq -%}
         {#- A run that was killed may have changed the columns of the changelog alone. -#}
-        {%- do trueup._ensure_state_columns(state, trueup._ensure_widened(changelog)) -%}
-        {%- set net_updates = trueup._ensure_net_updates(
-            collection, changelog, unique_key, position
+        {%- do trueup._ensure_state_columns(
+            collection.state, trueup._ensure_widened(collection.changelog)
         ) -%}
-        {%- do run_query(trueup._apply_updates_sql(state, changelog, net_updates, unique_key)) -%}
+        {%- set net_updates = trueup._ensure_net_updates(collection, position) -%}
+        {%- do run_query(trueup._apply_updates_sql(collection, net_updates)) -%}
     {%- endif -%}
 {%- endmacro %}
 

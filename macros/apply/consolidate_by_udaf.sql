@@ -2,20 +2,22 @@
     The CTEs from `encoded` to `consolidated`, by the aggregates of the Python module. A group is a
     bucket of keys; where one is too large, each is cut into chunks whose sums are merged. A chunk
     ends with the update that fills it, and keys are kept together, so that few are in two chunks.
+
+    Reads: `encoded`. Ends with: `consolidated`.
 -#}
-{% macro _consolidated_by_udaf_ctes(encoded, keys, values, plan, max_bytes) -%}
+{% macro _consolidated_by_udaf_ctes(encoded, keys, values, sizes, max_bytes) -%}
 {{ encoded }},
 
 bucketed as (
 
     select
         *,
-        _slot % {{ plan.buckets }} as _bucket
+        _slot % {{ sizes.buckets }} as _bucket
     from encoded
 
 ),
 
-{% if plan.is_skewed -%}
+{% if sizes.is_skewed -%}
 chunked as (
 
     select
@@ -125,7 +127,7 @@ slots as (
 
 ),
 
-plan as (
+sizes as (
 
     select least(65536, greatest(32, ceil(2 * sum(bytes) / {{ max_bytes }}))) as buckets
     from slots
@@ -136,15 +138,15 @@ filled as (
 
     select sum(slots.bytes) as bytes
     from slots
-    cross join plan
-    group by slots.slot % plan.buckets
+    cross join sizes
+    group by slots.slot % sizes.buckets
 
 )
 
 select
-    plan.buckets,
+    sizes.buckets,
     coalesce((select max(bytes) from filled), 0) > {{ max_bytes }} as is_skewed
-from plan
+from sizes
 {%- endmacro %}
 
 

@@ -9,6 +9,7 @@
 {%- endmacro %}
 
 
+{#- The select behind `_get_position`: one row. -#}
 {% macro _position_select(changelog, state) -%}
 with
 
@@ -61,13 +62,13 @@ from added_up
     model's own, unless they take back what was written before for ticks that were open then.
     Declares the variable `applied`.
 -#}
-{% macro _ensure_net_updates(collection, changelog, unique_key, position, in_sequence=none) -%}
-    {%- do run_query(trueup._declare_applied_sql(collection, position.applied_seq)) -%}
+{% macro _ensure_net_updates(collection, position, in_sequence=none) -%}
+    {%- do run_query(trueup._declare_applied_sql(collection.name, position.applied_seq)) -%}
     {%- set takes_back = position.takes_back -%}
     {{ return(in_sequence if in_sequence and not takes_back else trueup._net_updates_select(
-        changelog=changelog,
-        applied=trueup._session_name(collection, 'applied'),
-        identity=unique_key + ['_error_key'],
+        changelog=collection.changelog,
+        applied=trueup._session_name(collection.name, 'applied'),
+        identity=collection.identity,
         takes_back=takes_back
     )) }}
 {%- endmacro %}

@@ -9,9 +9,9 @@
 -#}
 
 {#- The select of the rehydrated state; with the option `rehydrate: udaf` it asks for sizes. -#}
-{% macro _get_rehydrated_select(changelog, unique_key) -%}
-    {%- set options = trueup._options() -%}
-    {%- set columns = trueup._ensure_widened(changelog) -%}
+{% macro _get_rehydrated_select(collection, columns) -%}
+    {%- set changelog, unique_key = collection.changelog, collection.unique_key -%}
+    {%- set options = collection.options -%}
     {%- set error_key = {'name': '_error_key', 'type': 'string'} -%}
     {%- set keys = columns | selectattr('name', 'in', unique_key) | list + [error_key] -%}
     {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}
@@ -19,8 +19,10 @@
     {%- if options.rehydrate == 'udaf' and trueup._get_has_aggregate('trueup_consolidate') -%}
         {%- set encoded = trueup._encoded_updates_ctes(keys, values) -%}
         {%- set max_bytes = options.max_group_bytes -%}
-        {%- set plan = trueup._get_bucket_sizes(changelog, keys, values, max_bytes) -%}
-        {%- set consolidated = trueup._consolidated_by_udaf_ctes(encoded, keys, values, plan, max_bytes) -%}
+        {%- set sizes = trueup._get_bucket_sizes(changelog, keys, values, max_bytes) -%}
+        {%- set consolidated = trueup._consolidated_by_udaf_ctes(
+            encoded, keys, values, sizes, max_bytes
+        ) -%}
     {%- else -%}
         {%- set consolidated = trueup._consolidated_natively_ctes(keys, values) -%}
     {%- endif -%}
@@ -106,7 +108,11 @@ sort by {{ trueup._quoted(unique_key[0]) }}
 {%- endmacro %}
 
 
-{#- The CTE `encoded`: the updates, key and value written as bytes. -#}
+{#-
+    The CTE `encoded`: the updates, key and value written as bytes.
+
+    Reads: `history`. Ends with: `encoded`.
+-#}
 {% macro _encoded_updates_ctes(keys, values) -%}
 encoded as (
 
@@ -124,7 +130,11 @@ encoded as (
 {%- endmacro %}
 
 
-{#- The CTE `consolidated` by GROUP BY alone. -#}
+{#-
+    The CTE `consolidated` by GROUP BY alone.
+
+    Reads: `history`. Ends with: `consolidated`.
+-#}
 {% macro _consolidated_natively_ctes(keys, values) -%}
 contents as (
 

@@ -96,16 +96,18 @@ from last_progress
 
 
 {#-
-    CTEs that consolidate the whole history of the keys of the tail; they end with `last_updates`.
+    CTEs that consolidate the whole history of the keys of the tail.
     Where nothing is left of a key its `_diff` is 0.
+
+    Reads: `tail`, the relation `changelog`. Ends with: `last_updates`.
 -#}
 {% macro _history_ctes(changelog, identity, value) -%}
     {%- set columns = trueup._column_list(identity) -%}
 history as (
 
     select {{ columns }}, {{ value }} as _value, _ts, _diff, _seq
-    from {{ changelog }} as shard
-    left semi join tail on tail._kind = 'update' and {{ trueup._same_key_expr(identity, 'shard', 'tail') }}
+    from {{ changelog }} as changelog
+    left semi join tail on tail._kind = 'update' and {{ trueup._same_key_expr(identity, 'changelog', 'tail') }}
     where _kind = 'update'
 
 ),

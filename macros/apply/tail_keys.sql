@@ -2,7 +2,8 @@
     The keys of the batches after the variable `applied`, where a look at them pays, before they are
     applied. A dict: `key_range` and `key_filter`, each none where it is of no use.
 -#}
-{% macro _get_tail_keys(collection, changelog, unique_key, position) -%}
+{% macro _get_tail_keys(collection, position) -%}
+    {%- set unique_key, changelog = collection.unique_key, collection.changelog -%}
     {%- set updates = position.updates_ahead -%}
     {%- if not trueup._is_lookup_worthwhile(updates, position.records_indexed) -%}
         {{ return({'key_range': none, 'key_filter': none}) }}
@@ -10,14 +11,14 @@
     {%- set keys -%}
 select {{ trueup._quoted(unique_key[0]) }}
 from {{ changelog }}
-where _kind = 'update' and _seq > {{ trueup._session_name(collection, 'applied') }}
+where _kind = 'update' and _seq > {{ trueup._session_name(collection.name, 'applied') }}
     {%- endset -%}
     {{ return({
         'key_range': trueup._get_key_range(
             [keys], unique_key, trueup._get_user_columns(changelog)
         ),
         'key_filter': trueup._get_key_filter(
-            collection, changelog, unique_key + ['_error_key'], updates
+            collection.name, changelog, collection.identity, updates
         ) if trueup._can_filter_keys(updates) else none,
     }) }}
 {%- endmacro %}

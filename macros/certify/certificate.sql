@@ -37,7 +37,9 @@ having {{ zeros | join(' or ') }} or bit_xor(value_xor) <> 0
 
 {#-
     CTEs of the certificate after the batch: that of the batch before, and the updates. They read
-    `updates` and end with `certificate`, one row, which has the mark of all updates, too.
+    `updates`, one row, which has the mark of all updates, too.
+
+    Reads: `updates`, the changelog. Ends with: `certificate`.
 -#}
 {% macro _certificate_ctes(changelog, last_seq) -%}
     {%- set sums = trueup._certificate_sums() -%}

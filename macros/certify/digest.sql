@@ -46,6 +46,7 @@ cast(pmod(xxhash64({{ terms | join(', ') }}), {{ trueup._bucket_count() }}) as i
 {%- endmacro %}
 
 
+{#- Whether a key is in one of some buckets, as a condition. -#}
 {% macro _in_buckets_expr(unique_key, columns, buckets) -%}
     {{ return(
         trueup._bucket_expr(unique_key, columns) ~ ' in (' ~ (buckets | join(', ')) ~ ')'
@@ -53,6 +54,7 @@ cast(pmod(xxhash64({{ terms | join(', ') }}), {{ trueup._bucket_count() }}) as i
 {%- endmacro %}
 
 
+{#- The key columns and `_error_key`: a list of `name` and `type`. -#}
 {% macro _identity_columns(unique_key, columns) -%}
     {{ return(
         columns | selectattr('name', 'in', unique_key) | list

@@ -49,10 +49,10 @@ xxhash64({{ own }}, {{ since }} is null, {{ since }}, unix_micros({{ committed_a
 
 
 {#- The seal of a staged progress row, whose batch is not committed yet; the source has its fields. -#}
-{% macro _staged_seal_expr(frontier) -%}
+{% macro _staged_seal_expr(plan) -%}
     {%- set fields = {
-        '_seq': frontier ~ '.seq', '_lower': frontier ~ '.lower', '_upper': frontier ~ '.upper',
-        '_batch_id': frontier ~ '.batch_id', 'previous': frontier ~ '.last_seal',
+        '_seq': plan ~ '.seq', '_lower': plan ~ '.lower', '_upper': plan ~ '.upper',
+        '_batch_id': plan ~ '.batch_id', 'previous': plan ~ '.last_seal',
         'updates': '_digest_marks', 'certificate': trueup._certificate_hash_expr(),
     } -%}
 named_struct(

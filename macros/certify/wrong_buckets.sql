@@ -1,9 +1,11 @@
 {#-
     CTEs that compare rows with the certificate of the batch `seq`, bucket by bucket. `rows` is a
-    relation with `_digest` and `_diff`. They end with `wrong_buckets`, one row: `buckets` is the
+    relation with `_digest` and `_diff`. `wrong_buckets` is one row: `buckets` is the
     list of those that differ, in JSON, `surplus` how many rows there are more than certified.
 
     Certificates are linear: the rows less what they should add up to leave nothing where all is well.
+
+    Reads: the relation `rows`, the changelog. Ends with: `wrong_buckets`.
 -#}
 {% macro _wrong_buckets_ctes(rows, changelog, seq) -%}
 certified as (

@@ -71,6 +71,7 @@ from log
 {%- endmacro %}
 
 
+{#- The operation of a command, as an SQL expression: `truncate`, `delete` or `upsert`. -#}
 {% macro _op_expr(delete_when, truncate_when) -%}
     {%- set whens = [] -%}
     {%- if truncate_when -%}

@@ -19,7 +19,7 @@
 
     - a sequence alone: its first expression is the tick, all of them are the order
     - `reclock`, a partition and an offset, instead of a tick: the batch gives the tick, and the
-      order is the offset, unless there is a sequence
+      order is the offset, unless there is a sequence.
 -#}
 {% macro _tick_and_order(ts, sequence_by, reclock) -%}
     {%- if reclock is not none -%}

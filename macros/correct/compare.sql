@@ -1,37 +1,30 @@
 {#-
-    Writes the corrections that the model selects; after the edits that a heal has found, where it
-    `keeps_edits`. Returns how many rows are desired more than are persisted, none where that is not
+    Writes the corrections that the model's `select` finds; after the edits that a heal has found, where
+    it `keeps_edits`. Returns how many rows are desired more than are persisted, none where that is not
     known.
 -#}
-{% macro _ensure_compared(collection, shard, columns, corrections, options, keeps_edits=none) -%}
-    {%- set frontier = shard.frontier -%}
-    {%- if shard.is_by_select -%}
-        {%- do trueup._with_tick(frontier, options) -%}
-    {%- endif -%}
-    {%- set properties = trueup._comparison_properties(frontier) -%}
-    {%- do run_query(trueup._declare_plan_sql(collection, frontier)) -%}
-    {%- do trueup._ensure_persisted_view(
-        collection, shard, trueup._value_names(columns, shard.unique_key), options
-    ) -%}
-    {%- do trueup._ensure_desired_view(collection, shard, columns, options) -%}
-    {%- set doubts = trueup._get_mismatched_buckets(
-        collection, shard, columns, options,
+{% macro _ensure_compared(collection, plan, columns, select, keeps_edits=none) -%}
+    {%- set corrections = collection.corrections -%}
+    {%- do run_query(trueup._declare_plan_sql(collection.name, plan)) -%}
+    {%- do trueup._ensure_persisted_view(collection, columns) -%}
+    {%- do trueup._ensure_desired_view(collection, plan, columns) -%}
+    {%- set mismatched = trueup._get_mismatched_buckets(
+        collection, plan, columns,
         found_before=0 if keeps_edits else trueup._get_found_before(corrections)
     ) -%}
     {%- do trueup._ensure_mismatched_views(
-        collection, shard.unique_key, columns,
-        trueup._ensure_buckets_to_compare(collection, shard, columns, doubts.buckets)
+        collection, columns,
+        trueup._ensure_buckets_to_compare(collection, plan, columns, mismatched.buckets)
     ) -%}
     {%- call statement('main') -%}
 {{ trueup._create_table_sql(
     corrections,
-    trueup._after_edits_select(corrections, compiled_code, shard.unique_key) if keeps_edits
-        else compiled_code,
-    replace=true, own_properties=properties
+    trueup._after_edits_select(corrections, select, collection.unique_key) if keeps_edits else select,
+    replace=true, own_properties=trueup._comparison_properties(plan)
 ) }}
     {%- endcall -%}
-    {%- do trueup._ensure_no_kept_steps(shard.extras) -%}
-    {{ return(doubts.surplus) }}
+    {%- do trueup._ensure_no_kept_steps(collection.extras) -%}
+    {{ return(mismatched.surplus) }}
 {%- endmacro %}
 
 
@@ -54,16 +47,16 @@ select {{ columns }} from {{ trueup._subquery(select) }}
     model; of those that are for the next batch `gained`, how many rows it adds by them, less those
     that it takes away, and `repeated`, how many are not the first of their key.
 -#}
-{% macro _get_correction_counts(corrections, unique_key) -%}
+{% macro _get_correction_counts(collection) -%}
     {%- set counts, gained, repeated = [], [0], [0] -%}
     {%- set query -%}
 select
     coalesce(_cause, 'changed') as cause,
     count(*) as correction_count,
     count(_desired) - count(_persisted) as gained,
-    count(*) - count(distinct struct({{ trueup._column_list(unique_key + ['_error_key']) }}))
+    count(*) - count(distinct struct({{ trueup._column_list(collection.identity) }}))
         as repeated
-from {{ corrections }}
+from {{ collection.corrections }}
 group by _cause
 order by cause
     {%- endset -%}

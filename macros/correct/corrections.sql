@@ -3,7 +3,7 @@
     not the one that it should have. See the YAML beside this file.
 
     Three objects of the Spark session carry what is known only at run time, all made by the
-    materialization `trueup_corrections`: the variable `frontier`, and the views `desired_in_doubt`
+    materialization `trueup_corrections`: the variable `plan`, and the views `desired_in_doubt`
     and `persisted_in_doubt`: what should be and what is, in the buckets that are to be compared.
 -#}
 {% macro corrections(collection) -%}
@@ -12,7 +12,7 @@
     {%- set identity = trueup._unique_key('corrections') + ['_error_key'] -%}
     {%- set columns = trueup._column_list(identity) -%}
     {%- set options = trueup._options(collection if execute else none) -%}
-    {%- set frontier = trueup._session_name(collection, 'frontier') -%}
+    {%- set plan = trueup._session_name(collection, 'plan') -%}
 -- depends_on: {{ ref(collection ~ '_' ~ trueup._source_role(collection)) }}
 with
 
@@ -54,14 +54,14 @@ select
     _desired,
     case
         when _persisted._error is not null and _desired._error is null then 'error_fixed'
-        when {{ frontier }}.late_dropped > 0 then 'late_command'
-        when {{ frontier }}.definition <> {{ frontier }}.settled_definition then 'code_change'
+        when {{ plan }}.late_dropped > 0 then 'late_command'
+        when {{ plan }}.definition <> {{ plan }}.settled_definition then 'code_change'
         {%- if not trueup._is_by_select(collection) %}
         else 'unknown'
         {%- endif %}
     end as _cause,
-    {{ frontier }}.seq as _seq,
-    {{ frontier }}.tick as _ts,
-    {{ frontier }}.last_batch_id as _after_batch_id
+    {{ plan }}.seq as _seq,
+    {{ plan }}.tick as _ts,
+    {{ plan }}.last_batch_id as _after_batch_id
 from wrong
 {%- endmacro %}

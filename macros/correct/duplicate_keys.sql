@@ -4,18 +4,17 @@
     `found` what `_get_correction_counts` did. They differ, too, where an input has changed in between,
     which is no error.
 -#}
-{% macro _require_all_accounted_for(collection, shard, corrections, surplus, found) -%}
+{% macro _require_all_accounted_for(collection, surplus, found) -%}
+    {%- set corrections = collection.corrections -%}
     {%- if found.repeated > 0 or (surplus is not none and surplus != found.gained) -%}
-        {%- set message = trueup._get_duplicate_key_message(
-            collection, shard.commands, shard.unique_key
-        ) -%}
+        {%- set message = trueup._get_duplicate_key_message(collection) -%}
         {%- if message is not none -%}
             {#- First of all the comparison is void, so that no batch takes up what is left of it. -#}
             {%- do run_query(
                 trueup._set_properties_sql(corrections, trueup._no_comparison())
             ) -%}
             {%- do run_query(
-                'delete from ' ~ corrections ~ " where not (_cause <=> 'external_edit')"
+                trueup._step_marker('discard') ~ '\ndelete from ' ~ corrections ~ " where not (_cause <=> 'external_edit')"
             ) -%}
             {%- do exceptions.raise_compiler_error(message) -%}
         {%- endif -%}

@@ -14,26 +14,23 @@
     be wrong: in the first run, after a change of the code, and after a comparison that has found as
     many. `found_before` is how many rows that was.
 -#}
-{% macro _get_mismatched_buckets(collection, shard, columns, options, found_before) -%}
-    {%- set frontier = shard.frontier -%}
-    {%- set desired = trueup._session_name(collection, 'desired') -%}
-    {%- if 'reason' in frontier -%}
+{% macro _get_mismatched_buckets(collection, plan, columns, found_before) -%}
+    {%- set is_partial = collection.options.log == 'partial' -%}
+    {%- if 'reason' in plan -%}
         {{ return({'buckets': [], 'surplus': 0}) }}
-    {%- elif options.log == 'partial' or frontier.has_provisional or frontier.last_seq == 0 -%}
+    {%- elif is_partial or plan.has_provisional or plan.last_seq == 0 -%}
         {{ return({'buckets': none, 'surplus': none}) }}
-    {%- elif frontier.definition != frontier.settled_definition
+    {%- elif plan.definition != plan.settled_definition
             or found_before >= trueup._bucket_count() -%}
         {#- Of commands there is one value of each key, because they are folded. -#}
-        {%- set row_count = run_query('select count(*) from ' ~ shard.commands).rows[0][0]
-            if shard.is_by_select else none -%}
+        {%- set row_count = run_query('select count(*) from ' ~ collection.commands).rows[0][0]
+            if collection.is_by_select else none -%}
         {{ return({
             'buckets': none,
-            'surplus': none if row_count is none else row_count - frontier.records_indexed,
+            'surplus': none if row_count is none else row_count - plan.records_indexed,
         }) }}
     {%- endif -%}
-    {%- set found = run_query(trueup._mismatched_buckets_select(
-        desired, shard.changelog, shard.unique_key, columns, frontier.last_seq
-    )).rows[0] -%}
+    {%- set found = run_query(trueup._mismatched_buckets_select(collection, plan, columns)).rows[0] -%}
     {%- set buckets = fromjson(found[0]) -%}
     {%- set are_most = buckets | length > trueup._bucket_count() / 2 -%}
     {{ return({'buckets': none if are_most else buckets, 'surplus': found[1]}) }}
@@ -53,10 +50,10 @@
 
 
 {#- The select behind `_get_mismatched_buckets`: one row, the buckets in JSON and the surplus. -#}
-{% macro _mismatched_buckets_select(desired, changelog, unique_key, columns, seq) -%}
+{% macro _mismatched_buckets_select(collection, plan, columns) -%}
 with
 
-{{ trueup._compared_certificate_ctes(desired, changelog, unique_key, columns, seq) }}
+{{ trueup._compared_certificate_ctes(collection, plan, columns) }}
 
 select
     buckets,
@@ -65,19 +62,23 @@ from wrong_buckets
 {%- endmacro %}
 
 
-{#- CTEs that compare the view `desired` with the certificate of a batch; they end with `wrong_buckets`. -#}
-{% macro _compared_certificate_ctes(desired, changelog, unique_key, columns, seq) -%}
+{#-
+    CTEs that compare the view `desired` with the certificate of a batch.
+
+    Reads: the session view `desired`, the changelog. Ends with: `wrong_buckets`.
+-#}
+{% macro _compared_certificate_ctes(collection, plan, columns) -%}
 digested as (
 
     select
         1 as _diff,
-        {{ trueup._digest_expr(unique_key, columns, in_value=true) }} as _digest
-    from {{ desired }}
+        {{ trueup._digest_expr(collection.unique_key, columns, in_value=true) }} as _digest
+    from {{ trueup._session_name(collection.name, 'desired') }}
     where _value is not null
 
 ),
 
-{{ trueup._wrong_buckets_ctes('digested', changelog, seq) }}
+{{ trueup._wrong_buckets_ctes('digested', collection.changelog, plan.last_seq) }}
 {%- endmacro %}
 
 
@@ -87,18 +88,15 @@ digested as (
     be published, which the select has never returned. So its buckets are found again by the statement
     that compares them: this is a scalar subquery, and a statement reads each table at one moment.
 -#}
-{% macro _ensure_buckets_to_compare(collection, shard, columns, buckets) -%}
-    {%- if not (shard.is_by_select and buckets) -%}
+{% macro _ensure_buckets_to_compare(collection, plan, columns, buckets) -%}
+    {%- if not (collection.is_by_select and buckets) -%}
         {{ return(buckets) }}
     {%- endif -%}
-    {%- set view = trueup._session_name(collection, 'wrong_buckets') -%}
+    {%- set view = trueup._session_name(collection.name, 'wrong_buckets') -%}
     {%- set select -%}
 with
 
-{{ trueup._compared_certificate_ctes(
-    trueup._session_name(collection, 'desired'), shard.changelog, shard.unique_key, columns,
-    shard.frontier.last_seq
-) }}
+{{ trueup._compared_certificate_ctes(collection, plan, columns) }}
 
 select bucket from wrong
     {%- endset -%}
@@ -108,12 +106,12 @@ select bucket from wrong
 
 
 {#- The views `desired_in_doubt` and `persisted_in_doubt` of the Spark session. -#}
-{% macro _ensure_mismatched_views(collection, unique_key, columns, buckets) -%}
+{% macro _ensure_mismatched_views(collection, columns, buckets) -%}
     {%- for side in ['desired', 'persisted'] -%}
         {%- do trueup._ensure_session_view(
-            trueup._session_name(collection, side ~ '_in_doubt'),
+            trueup._session_name(collection.name, side ~ '_in_doubt'),
             trueup._buckets_select(
-                trueup._session_name(collection, side), unique_key, columns, buckets
+                trueup._session_name(collection.name, side), collection.unique_key, columns, buckets
             )
         ) -%}
     {%- endfor -%}

@@ -5,16 +5,19 @@
 
 {#-
     CTEs of what the changelog has in wrong buckets, in all of them with none, up to the batch
-    `seq`; they end with `truth`.
+    `seq`.
+
+    Reads: the changelog. Ends with: `truth`.
 -#}
-{% macro _truth_ctes(changelog, unique_key, columns, seq, buckets=none) -%}
+{% macro _truth_ctes(collection, columns, seq, buckets=none) -%}
+    {%- set unique_key = collection.unique_key -%}
     {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
     {%- set value = 'struct(' ~ trueup._column_list(values + ['_error']) ~ ')' -%}
 past as (
 
     select {{ identity }}, {{ value }} as _value, _ts, _diff, _seq
-    from {{ changelog }}
+    from {{ collection.changelog }}
     where
         _kind = 'update'
         and _seq <= {{ seq }}
@@ -52,7 +55,8 @@ truth as (
     the bucket, and what the changelog has there is inserted. The progress row has a bucket of its own:
     if it is not at the batch `seq` any more, nothing is healed.
 -#}
-{% macro _heal_sql(state, changelog, unique_key, columns, seq, buckets) -%}
+{% macro _heal_sql(collection, columns, seq, buckets) -%}
+    {%- set unique_key = collection.unique_key -%}
     {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
     {%- set all = unique_key + values + ['_error', '_error_key'] + trueup._state_columns() -%}
@@ -63,13 +67,11 @@ raise_error(
     )
     {%- endset -%}
 {{ trueup._step_marker('heal') }}
-merge into {{ state }} as state
+merge into {{ collection.state }} as state
 using (
     with
 
-    {{ trueup._truth_ctes(
-        changelog, unique_key, columns, seq, buckets
-    ) }},
+    {{ trueup._truth_ctes(collection, columns, seq, buckets) }},
 
     wrong as (
 
@@ -87,7 +89,7 @@ using (
         cast(null as bigint) as _upper
     from truth
     where {{ trueup._same_columns_expr(
-        changelog, state, trueup._update_columns(), trueup._state_columns()
+        collection.changelog, collection.state, trueup._update_columns(), trueup._state_columns()
     ) }}
     union all
     select
@@ -122,16 +124,14 @@ when not matched and healed._purged is null then insert ({{ trueup._column_list(
     What a heal changes, as a select of the form of the corrections: one row for each row of the
     state that should not be there, or is missing, or is another. With no `buckets` all are compared.
 -#}
-{% macro _external_edits_select(state, changelog, unique_key, columns, frontier, buckets=none) -%}
-    {%- set names = unique_key + ['_error_key'] -%}
+{% macro _external_edits_select(collection, plan, columns, buckets=none) -%}
+    {%- set unique_key, names = collection.unique_key, collection.identity -%}
     {%- set identity = trueup._column_list(names) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
     {%- set value = 'struct(' ~ trueup._column_list(values + ['_error']) ~ ')' -%}
 with
 
-{{ trueup._truth_ctes(
-    changelog, unique_key, columns, frontier.last_seq, buckets
-) }},
+{{ trueup._truth_ctes(collection, columns, plan.last_seq, buckets) }},
 
 held as (
 
@@ -139,7 +139,7 @@ held as (
         {{ identity }},
         {{ value }} as _value,
         _kind <=> {{ trueup._kind_expr('_error') }} as _is_of_its_kind
-    from {{ state }}
+    from {{ collection.state }}
     where
         not (_kind <=> 'progress')
         {%- if buckets is not none %}
@@ -163,9 +163,9 @@ select
     counted._value as _persisted,
     truth._value as _desired,
     'external_edit' as _cause,
-    cast({{ frontier.seq }} as bigint) as _seq,
-    cast({{ frontier.lower }} as bigint) as _ts,
-    {{ trueup._literal_or_null(frontier.last_batch_id) }} as _after_batch_id
+    cast({{ plan.seq }} as bigint) as _seq,
+    cast({{ plan.lower }} as bigint) as _ts,
+    {{ trueup._literal_or_null(plan.last_batch_id) }} as _after_batch_id
 from truth
 full outer join counted
     on {{ trueup._same_key_expr(names, 'truth', 'counted') }}

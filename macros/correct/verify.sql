@@ -4,13 +4,14 @@
 -#}
 
 {#-
-    What is wrong with the state at the batch `seq`. A dict: `buckets`, the list of those that
+    What is wrong with the state at the last batch. A dict: `buckets`, the list of those that
     differ from the certificate; `is_progress_wrong`, whether it has another progress row than the
     one it should.
 -#}
-{% macro _get_differences(state, changelog, unique_key, columns, seq, upper) -%}
-    {%- set query = trueup._differences_select(state, changelog, unique_key, columns, seq, upper) -%}
-    {%- set buckets = fromjson(run_query(query).rows[0][0]) -%}
+{% macro _get_differences(collection, plan, columns) -%}
+    {%- set buckets = fromjson(
+        run_query(trueup._differences_select(collection, plan, columns)).rows[0][0]
+    ) -%}
     {%- set progress = trueup._progress_bucket() -%}
     {{ return({
         'buckets': buckets | reject('eq', progress) | list,
@@ -29,7 +30,9 @@
     The select behind `_get_differences`: one row, the buckets in JSON. Rows and progress row are read
     by one statement, so that they are of one moment.
 -#}
-{% macro _differences_select(state, changelog, unique_key, columns, seq, upper) -%}
+{% macro _differences_select(collection, plan, columns) -%}
+    {%- set seq = plan.last_seq -%}
+    {%- set upper = plan.lower if seq > 0 else 'null' -%}
 with
 
 state_rows as (
@@ -37,8 +40,8 @@ state_rows as (
     select
         -- A row of another kind than its own counts for nothing.
         case when _kind <=> {{ trueup._kind_expr('_error') }} then 1 else 0 end as _diff,
-        {{ trueup._digest_expr(unique_key, columns) }} as _digest
-    from {{ state }}
+        {{ trueup._digest_expr(collection.unique_key, columns) }} as _digest
+    from {{ collection.state }}
     where not (_kind <=> 'progress')
 
     union all
@@ -46,7 +49,7 @@ state_rows as (
     select
         1 as _diff,
         {{ trueup._progress_digest_expr('_seq', '_upper') }} as _digest
-    from {{ state }}
+    from {{ collection.state }}
     where _kind = 'progress'
 
     union all
@@ -58,7 +61,7 @@ state_rows as (
 
 ),
 
-{{ trueup._wrong_buckets_ctes('state_rows', changelog, seq) }}
+{{ trueup._wrong_buckets_ctes('state_rows', collection.changelog, seq) }}
 
 select buckets from wrong_buckets
 {%- endmacro %}

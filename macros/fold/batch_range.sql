@@ -1,17 +1,20 @@
 {#-
     The range of the keys of a batch before it is staged, where a look at them can be had and pays; else
-    none. `input` and `waiting` are its commands and its corrections, as selects, or none; `columns` the
-    shard's.
+    none. `input` and `waiting` are its commands and its corrections, as selects, or none; `columns` those
+    of the changelog.
 -#}
-{% macro _get_batch_range(shard, input, waiting, columns, changes, options) -%}
+{% macro _get_batch_range(collection, plan, columns, input, waiting) -%}
+    {%- set changes = plan.commands_ahead + plan.correction_count -%}
     {%- if not (
-        trueup._are_keys_known(shard, options)
-        and trueup._is_lookup_worthwhile(changes, shard.frontier.records_indexed)
+        trueup._are_keys_known(collection, plan)
+        and trueup._is_lookup_worthwhile(changes, plan.records_indexed)
     ) -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set keys = trueup._first_key_selects([input, waiting], shard.unique_key, shard.extras) -%}
-    {{ return(trueup._get_key_range(keys, shard.unique_key, columns)) }}
+    {%- set keys = trueup._first_key_selects(
+        [input, waiting], collection.unique_key, collection.extras
+    ) -%}
+    {{ return(trueup._get_key_range(keys, collection.unique_key, columns)) }}
 {%- endmacro %}
 
 
@@ -19,8 +22,10 @@
     Whether the keys of a batch are known before it is staged. Truncates touch every key; commands still
     come to open ticks, and the corrections of a select may be replaced by those of another run.
 -#}
-{% macro _are_keys_known(shard, options) -%}
-    {{ return(not (shard.frontier.has_truncates or options.eager or shard.is_by_select)) }}
+{% macro _are_keys_known(collection, plan) -%}
+    {{ return(not (
+        plan.has_truncates or collection.options.eager or collection.is_by_select
+    )) }}
 {%- endmacro %}
 
 

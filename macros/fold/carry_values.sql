@@ -5,8 +5,8 @@
 
     `persisted` has what is persisted of each key where steps begin with the unknown, or is none.
 -#}
-{% macro _ensure_carried_values(collection, steps, shard, values, options, persisted=none) -%}
-    {%- if not trueup._has_carried_values(shard.extras) -%}
+{% macro _ensure_carried_values(collection, steps, values, persisted=none) -%}
+    {%- if not trueup._has_carried_values(collection.extras) -%}
         {{ return(steps) }}
     {%- endif -%}
     {%- do trueup._ensure_no_left_steps() -%}
@@ -15,14 +15,14 @@
     {%- do run_query(trueup._create_table_sql(
         links,
         trueup._links_select(
-            kept, shard.unique_key + ['_error_key'], trueup._sequence_terms(options)
+            kept, collection.identity, trueup._sequence_terms(collection.options)
         ),
         replace=true
     )) -%}
     {%- do trueup._ensure_resolved_links(links, values) -%}
     {%- if persisted -%}
         {%- set links = trueup._subquery(trueup._known_links_select(
-            links, kept, persisted, shard.unique_key + ['_error_key'], values
+            links, kept, persisted, collection.identity, values
         )) -%}
     {%- endif -%}
     {{ return(trueup._carried_select(kept, links, values)) }}

@@ -5,6 +5,8 @@
     With `provisional`, the updates that eager batches have written for ticks that were open then,
     the fold begins before these ticks and makes all their updates again: what is written is the
     difference. With `open_sides` the updates of open ticks are there already, by `_folded_open_ticks_ctes`.
+
+    Reads: `folded`, `open_sides`, the relation `provisional`. Ends with: `updates`.
 -#}
 {% macro _updates_ctes(identity, provisional=none, open_sides=false) -%}
     {%- set columns = trueup._column_list(identity) -%}

@@ -1,11 +1,13 @@
 {#-
     CTEs that give each command the values that it leaves unchanged: the last ones known of its key,
-    by column. They read `source`, which has `_unchanged`, and end with `filled`.
+    by column. `source` has a column `_unchanged`.
 
     A segment of a key begins with a step that owes nothing to those before it: what is persisted, a
     whole command, a delete, an error, or, where keys change, a command with an old key. Nothing
     can be kept from a delete, so what it leaves is null; nor from an error, which stays until a
     whole command comes.
+
+    Reads: the relation `source`. Ends with: `filled`.
 -#}
 {% macro _filled_ctes(source, identity, values, sequence, changes_keys) -%}
     {%- set columns = trueup._column_list(identity) -%}

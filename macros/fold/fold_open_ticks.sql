@@ -1,12 +1,14 @@
 {#-
     CTEs that fold the ticks which the batch leaves open, by the Python aggregate
-    `trueup_provisional`. They read `ranked` and `folded`, which then has the settled ticks alone, and
-    end with `open_sides`: updates of the open ticks, of which some cancel out.
+    `trueup_provisional`: `folded` has the settled ticks alone, `open_sides` has the updates of the open
+    ticks, of which some cancel out.
 
     The aggregate orders the commands of each key and tick, and says what the winner changes of the
     finalized value: what it retracts and what it adds. To it a provisional value counts at its own
     tick alone. In a changelog an update counts from its tick on, so it is taken back at the next tick
     of its key, where the aggregate begins with the finalized value again.
+
+    Reads: `folded`, `ranked`. Ends with: `open_sides`.
 -#}
 {% macro _folded_open_ticks_ctes(identity, upper) -%}
     {%- set columns = trueup._column_list(identity) -%}

@@ -7,6 +7,8 @@
     Every window partitions by the key first and sorts alike, so one shuffle and one sort serve all.
 
     With `open_from` the ticks from there on are left to `_folded_open_ticks_ctes`: of them `folded` has none.
+
+    Reads: `steps`. Ends with: `folded`.
 -#}
 {% macro _folded_ticks_ctes(identity, sequence, open_from=none) -%}
     {%- set columns = trueup._column_list(identity) -%}

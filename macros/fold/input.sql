@@ -1,21 +1,21 @@
 {#-
     A select of the commands of the ticks `[lower, upper)` in the form that the fold reads. Here,
-    where the columns of the shard are known by name, everything is done that needs their names:
-    values are brought into the shard's order, the value of an error is null, -0.0 becomes 0.0, and
+    where the columns of the changelog are known by name, everything is done that needs their names:
+    values are brought into the changelog's order, the value of an error is null, -0.0 becomes 0.0, and
     the content gets a hash.
 
     A truncate has no key: it is a step of an identity of its own, which has no value. What makes it
     one is `_is_truncate`, and not this identity, which an error key of the log might have, too.
 
-    `columns` are the shard's key and value columns, `command_columns` those of the commands, each
-    with `name` and `type`: what the commands do not have any more is null. `extras` are the columns
-    of the commands that only some logs have. `partitions`, if there are any, says up to where each
+    `columns` are the key and value columns of the changelog, each with `name` and `type`: what the
+    commands do not have any more is null. `partitions`, if there are any, says up to where each
     one is taken. Unless the log `may_truncate`, a truncate raises: the steps would not know of it.
 -#}
 {% macro _input_select(
-    commands, lower, upper, unique_key, columns, command_columns, extras, options,
-    partitions=none, may_truncate=true
+    collection, columns, lower, upper, partitions=none, may_truncate=true
 ) -%}
+    {%- set unique_key, extras = collection.unique_key, collection.extras -%}
+    {%- set command_columns, ties = collection.command_columns, collection.options.ties -%}
     {%- set types = {} -%}
     {%- for column in command_columns -%}
         {%- do types.update({column.name | lower: column.type}) -%}
@@ -35,12 +35,12 @@ bounded as (
         * except (_error_key),
         case when _op = 'truncate' then 'truncate' else _error_key end as _error_key,
         _op = 'upsert' and _error is null and _error_key is null as _is_row
-    from {{ commands }}
+    from {{ collection.commands }}
     where
         _ts >= {{ lower }}
         and _ts < {{ upper }}
         {%- if partitions %}
-        -- Not what has come since the frontier was read: the progress row would not know of it.
+        -- Not what has come since the run was planned: the progress row would not know of it.
         and _offset < try_element_at({{ trueup._next_offsets_expr(partitions) }}, _partition)
         {%- endif %}
 
@@ -109,8 +109,8 @@ select
     {% for name in marks -%}
     {{ name }},
     {% endfor -%}
-    {% if options.ties in ['prefer_delete', 'prefer_upsert'] -%}
-    _op = '{{ options.ties[7:] }}' as _is_preferred,
+    {% if ties in ['prefer_delete', 'prefer_upsert'] -%}
+    _op = '{{ ties[7:] }}' as _is_preferred,
     {% endif -%}
     _op = 'truncate' as _is_truncate,
     case when _op = 'upsert' then named_struct(

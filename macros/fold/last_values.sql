@@ -1,7 +1,7 @@
 {#- The value that the steps of each key, a select, end with, as a select. -#}
-{% macro _last_values_select(steps, unique_key, options) -%}
-    {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
-    {%- set position = ['_ts'] + trueup._sequence_terms(options)[:-1] -%}
+{% macro _last_values_select(collection, steps) -%}
+    {%- set identity = trueup._column_list(collection.identity) -%}
+    {%- set position = ['_ts'] + trueup._sequence_terms(collection.options)[:-1] -%}
 select
     {{ identity }},
     max(_ts) as _ts,

@@ -165,6 +165,8 @@ where _is_asking or _next_id._ts is null
     Links that are resolved in one select, as CTEs that end with `links`: for a view, which cannot go on
     until none has a next one, and in which Spark cannot plan many rounds. It takes a round for each
     link of the longest chain that is ahead of what is settled.
+
+    Reads: the relation `steps`. Ends with: `links`.
 -#}
 {% macro _resolved_links_ctes(steps, identity, sequence, values) -%}
 open_links as (

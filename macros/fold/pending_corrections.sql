@@ -2,19 +2,20 @@
     The corrections that were found after the batch that is now the last one. A timestamp of them was
     a date, if the column was widened since.
 -#}
-{% macro _pending_corrections_select(corrections, frontier, unique_key, columns) -%}
+{% macro _pending_corrections_select(collection, columns) -%}
+    {%- set plan = trueup._session_name(collection.name, 'plan') -%}
 select
-    {% for column in columns | selectattr('name', 'in', unique_key) -%}
+    {% for column in columns | selectattr('name', 'in', collection.unique_key) -%}
     {%- set name = trueup._quoted(column.name) -%}
     -- A table of corrections that was made before a rebase may have another type.
     cast({{ name }} as {{ trueup._sql_type(column.type) }}) as {{ name }},
     {% endfor -%}
     _error_key,
     -- Of the comparison that the upper is of, or in the tick that is open.
-    least(_ts, greatest({{ frontier }}.lower, {{ frontier }}.upper - 1)) as _ts,
+    least(_ts, greatest({{ plan }}.lower, {{ plan }}.upper - 1)) as _ts,
     _cause,
     case when _desired is not null then named_struct(
-        {%- for column in columns | rejectattr('name', 'in', unique_key) %}
+        {%- for column in columns | rejectattr('name', 'in', collection.unique_key) %}
         {%- set desired = '_desired.' ~ trueup._quoted(column.name) %}
         {{ trueup._literal(column.name) }}, {{
             trueup._utc_timestamp_expr(desired) if column.type == 'timestamp' else desired
@@ -22,6 +23,6 @@ select
         {%- endfor %}
         '_error', _desired._error
     ) end as _value
-from {{ corrections }}
-where _after_batch_id <=> {{ frontier }}.last_batch_id and not (_cause <=> 'external_edit')
+from {{ collection.corrections }}
+where _after_batch_id <=> {{ plan }}.last_batch_id and not (_cause <=> 'external_edit')
 {%- endmacro %}

@@ -5,12 +5,12 @@
     The state also holds what an eager batch has written for ticks that are still open. It is taken
     away here: all later updates of the changelog, but corrections, which are final.
 -#}
-{% macro _persisted_select(state, changelog, unique_key, values, lower, options) -%}
-    {%- set columns = trueup._column_list(unique_key + ['_error_key']) -%}
+{% macro _persisted_select(collection, values, lower) -%}
+    {%- set columns = trueup._column_list(collection.identity) -%}
     {%- set value = 'struct(' ~ trueup._column_list(values + ['_error']) ~ ')' -%}
-    {%- if not options.eager -%}
+    {%- if not collection.options.eager -%}
 select {{ columns }}, _ts, {{ value }} as _value
-from {{ state }}
+from {{ collection.state }}
 where _kind <> 'progress'
     {%- else -%}
 with
@@ -18,14 +18,14 @@ with
 entries as (
 
     select {{ columns }}, _ts, {{ value }} as _value, 1 as _diff
-    from {{ state }}
+    from {{ collection.state }}
     where _kind <> 'progress'
     union all
     select {{ columns }}, _ts, {{ value }} as _value, -_diff
-    from {{ changelog }}
+    from {{ collection.changelog }}
     where
         {{ trueup._is_provisional_expr(lower) }}
-        and _seq <= (select max(_seq) from {{ state }} where _kind = 'progress')
+        and _seq <= (select max(_seq) from {{ collection.state }} where _kind = 'progress')
 
 )
 

@@ -9,18 +9,19 @@
     Relations are given by name, or as selects in parentheses. `input` has the commands, as
     `_input_select` brings them into form, or is none, and `persisted` the values that the collection
     had before them; with none the fold is one from nothing. `corrections` has step 1, or is none.
-    `values` are the names of the value columns, `extras` the columns of the commands that only some
-    logs have. Truncates touch every key: `has_truncates`. With `broadcasts` the keys of the batch go to
-    where the state is read; of that, only the keys in `key_range` are, if there is one. Of commands
-    that are the remainder of a log, `is_remainder`, what is persisted is not older than they are.
+    `values` are the names of the value columns. Truncates touch every key: `has_truncates`.
+
+    `prior` says how what is persisted is read: with `broadcasts` the keys of the batch go to where the
+    state is read; of that, only the keys in `key_range` are, if there is one. Of commands that are the
+    remainder of a log, `is_remainder`, what is persisted is not older than they are.
 -#}
 {% macro _steps_select(
-    input, persisted, corrections, unique_key, values, extras, has_truncates, options,
-    broadcasts=false, key_range=none, is_remainder=false
+    collection, input, persisted, values, has_truncates, corrections=none, prior={}
 ) -%}
-    {%- set identity = unique_key + ['_error_key'] -%}
-    {%- set sequence = trueup._sequence_terms(options) -%}
+    {%- set identity, extras = collection.identity, collection.extras -%}
+    {%- set sequence = trueup._sequence_terms(collection.options) -%}
     {%- set changes_keys = trueup._has_carried_values(extras) -%}
+    {%- set is_remainder = prior.get('is_remainder', false) -%}
     {%- set marks = ['_unchanged'] if '_unchanged' in extras else [] -%}
     {%- set marks = marks + (['_old_key'] if changes_keys else []) -%}
     {%- set marks = marks + (['_is_truncate'] if has_truncates else []) -%}
@@ -33,13 +34,10 @@ with
 ,
     {%- if is_remainder and changes_keys %}
 
-{{ trueup._unknown_ctes(persisted, identity, values, sequence, marks, has_truncates) }}
+{{ trueup._unknown_ctes(collection, persisted, values, marks, has_truncates) }}
     {%- else %}
 
-{{ trueup._prior_ctes(
-    persisted, identity, sequence, marks, changes_keys, every_key=has_truncates, broadcasts=broadcasts,
-    key_range=key_range
-) }}
+{{ trueup._prior_ctes(collection, persisted, marks, every_key=has_truncates, prior=prior) }}
     {%- endif %}
 {%- endif %}
 {%- if has_truncates -%}
@@ -79,7 +77,11 @@ from {{ source }}
 {%- endmacro %}
 
 
-{#- The CTE `given`: the commands and the corrections. -#}
+{#-
+    The CTE `given`: the commands and the corrections.
+
+    Reads: the relation `input`, the relation `corrections`. Ends with: `given`.
+-#}
 {% macro _given_ctes(input, corrections, identity, sequence, marks) -%}
     {%- set columns = trueup._column_list(identity) -%}
 given as (
@@ -118,10 +120,15 @@ given as (
 {%- endmacro %}
 
 
-{#- CTEs that put what is persisted before what is given; they end with `prior_and_given`. -#}
-{% macro _prior_ctes(
-    persisted, identity, sequence, marks, changes_keys, every_key, broadcasts, key_range
-) -%}
+{#-
+    CTEs that put what is persisted before what is given.
+
+    Reads: `given`, the relation `persisted`. Ends with: `prior_and_given`.
+-#}
+{% macro _prior_ctes(collection, persisted, marks, every_key, prior) -%}
+    {%- set identity, sequence = collection.identity, trueup._sequence_terms(collection.options) -%}
+    {%- set changes_keys = trueup._has_carried_values(collection.extras) -%}
+    {%- set key_range = prior.get('key_range') -%}
     {%- set columns = trueup._column_list(identity) -%}
 {% if not every_key -%}
 -- Whose value before the batch has to be known; of a key that changes, the old one's.
@@ -143,7 +150,7 @@ touched as (
 {% endif -%}
 prior as (
 
-    select {%- if broadcasts and not every_key %} /*+ broadcast(touched) */{% endif %}
+    select {%- if prior.get('broadcasts') and not every_key %} /*+ broadcast(touched) */{% endif %}
         {{ columns }},
         0 as _step,
         cast(null as bigint) as _ts,

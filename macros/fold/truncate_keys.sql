@@ -5,6 +5,8 @@
 
     What is persisted may be of any time where the log is a remainder, `is_remainder`: the last
     truncate can find it, too.
+
+    Reads: `given`, the relation `source`. Ends with: `steps_and_truncations`.
 -#}
 {% macro _truncations_ctes(source, identity, sequence, marks, is_remainder=false) -%}
     {%- set columns = trueup._column_list(identity) -%}

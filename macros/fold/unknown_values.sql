@@ -6,8 +6,13 @@
     the key that it would have come from.
 -#}
 
-{#- CTEs that put that step before the commands; they end with `prior_and_given`. -#}
-{% macro _unknown_ctes(persisted, identity, values, sequence, marks, every_key) -%}
+{#-
+    CTEs that put that step before the commands.
+
+    Reads: `given`, the relation `persisted`. Ends with: `prior_and_given`.
+-#}
+{% macro _unknown_ctes(collection, persisted, values, marks, every_key) -%}
+    {%- set identity, sequence = collection.identity, trueup._sequence_terms(collection.options) -%}
     {%- set columns = trueup._column_list(identity) -%}
     {%- set names = [] -%}
     {%- for name in values -%}

@@ -1,11 +1,11 @@
 {#-
-    The comment at the start of a statement of ours that writes to a table: `udfs/conflicts.py` knows
-    by it, and by nothing else, what the statement is and what it has lost to another run.
+    The comment at the start of each statement that changes a table. The Python module recognises a
+    statement by this marker alone: what it is, and what it loses if another run commits first.
 -#}
 {% macro _step_marker(step, on_conflict=none) -%}
     {%- if step not in trueup._step_names() -%}
         {%- do trueup._raise_error(
-            trueup._argument('_mark', 'step'),
+            trueup._argument('_step_marker', 'step'),
             'one of ' ~ (trueup._step_names() | join(', ')), step
         ) -%}
     {%- endif -%}
@@ -13,9 +13,12 @@
 {%- endmacro %}
 
 
-{#- The steps that write. `create` makes or replaces a table or a view, whatever for. -#}
+{#-
+    The steps that a marker may name. `create` makes or replaces any table or view, `alter` changes the
+    columns or properties of a table, and `widen` copies the values of a column that gets a wider type.
+-#}
 {% macro _step_names() -%}
     {{ return([
-        'append', 'apply', 'compact', 'compare', 'create', 'discard', 'heal', 'rebuild', 'widen'
+        'alter', 'append', 'apply', 'compact', 'create', 'discard', 'drop', 'heal', 'rebuild', 'widen'
     ]) }}
 {%- endmacro %}

@@ -1,6 +1,6 @@
 {#-
     A rebase throws the changelog away and starts again from the log: `--full-refresh` with the var
-    `trueup_rebase`. The batch begins it (it drops the shard and mints from `as_of`), the changelog
+    `trueup_rebase`. The batch begins it (it drops changelog and state, and mints from `as_of`), the changelog
     and the state complete it; the commands are part of it because they may have changed. Of a
     collection by a select the corrections begin it. Without the var a changelog is never refreshed.
 -#}
@@ -45,6 +45,7 @@
 {%- endmacro %}
 
 
+{#- The command that starts a collection again from its log, for messages. -#}
 {% macro _rebase_command(collection) -%}
     {{ return(
         'dbt run --full-refresh -s ' ~ collection ~ '_' ~ trueup._source_role(collection)

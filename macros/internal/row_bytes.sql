@@ -119,6 +119,7 @@ cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
 {%- endmacro %}
 
 
+{#- A text in which no byte 1 or 2 is left, as an SQL expression. -#}
 {% macro _escape_expr(text) -%}
     {{ return(
         'replace(replace(' ~ text ~ ", char(1), concat(char(1), 'a')), char(2), concat(char(1), 'b'))"
@@ -126,6 +127,7 @@ cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
 {%- endmacro %}
 
 
+{#- The text that `_escape_expr` was given, as an SQL expression. -#}
 {% macro _unescape_expr(text) -%}
     {{ return(
         'replace(replace(' ~ text ~ ", concat(char(1), 'b'), char(2)), concat(char(1), 'a'), char(1))"

@@ -47,6 +47,7 @@
 {%- endmacro %}
 
 
+{#- A number as an SQL literal, which may be none. -#}
 {% macro _number_or_null(number) -%}
     {{ return('null' if number is none else number) }}
 {%- endmacro %}

@@ -5,21 +5,20 @@
     stays: another run may be about to append it.
 -#}
 {% materialization trueup_batch, adapter='spark' %}
-    {%- set collection = trueup._collection_of('batch') -%}
-    {%- set options = trueup._options(collection) -%}
-    {%- set is_by_select = trueup._is_by_select(collection) -%}
+    {%- set collection = trueup._collection('batch') -%}
+    {%- set options = collection.options -%}
     {%- set target_relation = this.incorporate(type='table') -%}
     {%- set is_rebase = should_full_refresh() and trueup._var('trueup_rebase') -%}
     {%- if is_rebase -%}
-        {%- do trueup._require_whole_rebase(collection) -%}
+        {%- do trueup._require_whole_rebase(collection.name) -%}
         {#- The corrections of a collection by a select have begun it, for the batch is theirs. -#}
-        {%- set is_rebase = not is_by_select -%}
+        {%- set is_rebase = not collection.is_by_select -%}
     {%- endif -%}
-    {%- set corrections = trueup._corrections_relation(collection, options) if not is_rebase else none -%}
+    {%- set takes_corrections = options.late == 'correct' and not is_rebase -%}
     {#- Bad settings are refused before anything is touched. -#}
     {%- do trueup._require_not_deferred(
-        collection,
-        [trueup._source_role(collection)] + (['corrections'] if corrections else [])
+        collection.name,
+        [trueup._source_role(collection.name)] + (['corrections'] if takes_corrections else [])
     ) -%}
     {%- do trueup._file_format() -%}
     {%- do trueup._given_properties() -%}
@@ -29,54 +28,54 @@
 
     {{ run_hooks(pre_hooks) }}
 
-    {%- if corrections -%}
-        {%- do trueup._require_made(collection, corrections, by='corrections') -%}
+    {%- set corrections = collection.corrections if takes_corrections else none -%}
+    {%- if takes_corrections -%}
+        {%- do trueup._require_made(collection.name, corrections, by='corrections') -%}
     {%- endif -%}
-    {%- set comparison = trueup._get_comparison(corrections) if corrections else none -%}
-    {%- set shard = trueup._ensure_plan(collection, 'batch', options, corrections, is_rebase) -%}
-    {%- set frontier = shard.frontier -%}
-    {%- if corrections and not is_by_select -%}
-        {%- do trueup._with_compared_commands(frontier, comparison) -%}
+    {%- set comparison = trueup._get_comparison(corrections) if takes_corrections else none -%}
+    {%- set collection = trueup._ensure_input(collection) -%}
+    {%- set plan = trueup._ensure_plan(collection, corrections, is_rebase) -%}
+    {%- if takes_corrections and not collection.is_by_select -%}
+        {%- set plan = trueup._with_compared_commands(plan, comparison) -%}
     {%- endif -%}
 
-    {%- set note = trueup._get_log_note(collection, shard, options) -%}
-    {%- set leftover = frontier.leftover_batch_id -%}
-    {%- if leftover is not none and trueup._get_is_approved(shard.batch, leftover) -%}
+    {%- set note = trueup._get_log_note(collection, plan) -%}
+    {%- set leftover = plan.leftover_batch_id -%}
+    {%- if leftover is not none and trueup._get_is_approved(collection.batch, leftover) -%}
         {%- do trueup._report_idle('batch ' ~ leftover ~ ' was staged before, and is approved') -%}
-    {%- elif trueup._is_idle(frontier) -%}
+    {%- elif trueup._is_idle(plan) -%}
         {#- What is left may be a plan to look at, or of the history that a rebase has dropped. -#}
-        {%- if leftover is not none and (frontier.is_leftover_read_only or is_rebase) -%}
+        {%- if leftover is not none and (plan.is_leftover_read_only or is_rebase) -%}
             {%- do run_query(trueup._unstage_sql(target_relation, leftover)) -%}
         {%- endif -%}
-        {%- do trueup._report_idle(trueup._idle_message(frontier, note)) -%}
+        {%- do trueup._report_idle(trueup._idle_message(plan, note)) -%}
     {%- else -%}
-        {%- do run_query(trueup._declare_plan_sql(collection, frontier)) -%}
+        {%- do run_query(trueup._declare_plan_sql(collection.name, plan)) -%}
         {%- set select = compiled_code -%}
-        {%- set leaves_open = frontier.open_upper > frontier.upper -%}
+        {%- set leaves_open = plan.open_upper > plan.upper -%}
         {%- set cannot_fold = leaves_open and trueup._is_folded_by_udaf(options)
             and not trueup._get_has_aggregate('trueup_provisional') -%}
         {%- if trueup._is_folded_by_udaf(options) and (cannot_fold or not leaves_open) -%}
             {#- There is nothing to fold in Python, or no Python. -#}
-            {%- do options.update({'fold': 'native'}) -%}
-            {%- set identity = shard.unique_key + ['_error_key'] -%}
-            {%- set select = trueup._batch_select(collection, identity, options) -%}
+            {%- set collection = dict(collection, options=dict(options, fold='native')) -%}
+            {%- set select = trueup._batch_select(collection) -%}
         {%- endif -%}
-        {%- do trueup._ensure_batch_views(collection, shard, corrections, options) -%}
+        {%- do trueup._ensure_batch_views(collection, plan, takes_corrections) -%}
         {%- call statement('main') -%}
             {{ trueup._create_table_sql(target_relation, select, replace=true) }}
         {%- endcall -%}
-        {%- do trueup._ensure_no_kept_steps(shard.extras) -%}
-        {%- if frontier.upper == frontier.lower
+        {%- do trueup._ensure_no_kept_steps(collection.extras) -%}
+        {%- if plan.upper == plan.lower
                 and trueup._get_staged_count(target_relation) == 0 -%}
             {%- do run_query(trueup._unstage_sql(target_relation, invocation_id)) -%}
-            {%- do trueup._report_result(trueup._idle_message(frontier, note)) -%}
-        {%- elif is_by_select and trueup._get_comparison(corrections) != comparison -%}
+            {%- do trueup._report_result(trueup._idle_message(plan, note)) -%}
+        {%- elif collection.is_by_select and trueup._get_comparison(corrections) != comparison -%}
             {#- The upper is of one comparison, the corrections may be of the other. -#}
             {%- do run_query(trueup._unstage_sql(target_relation, invocation_id)) -%}
             {%- do trueup._report_result('skipped: another run compared at the same moment') -%}
         {%- else -%}
             {%- do trueup._report_result(
-                'batch ' ~ frontier.seq ~ ' [' ~ frontier.lower ~ ', ' ~ frontier.upper ~ ')'
+                'batch ' ~ plan.seq ~ ' [' ~ plan.lower ~ ', ' ~ plan.upper ~ ')'
                 ~ ('; folded natively: the session has no Python aggregates' if cannot_fold else '')
                 ~ ('; ' ~ note if note)
             ) -%}

@@ -3,26 +3,25 @@
     begins; a batch that is there already is left alone, another one in its place is an error.
 -#}
 {% materialization trueup_changelog, adapter='spark' %}
-    {%- set collection = trueup._collection_of('changelog') -%}
-    {%- set options = trueup._options(collection) -%}
+    {%- set collection = trueup._collection('changelog') -%}
+    {%- set options, batch = collection.options, collection.batch -%}
     {%- set target_relation = this.incorporate(type='table') -%}
-    {%- set batch = trueup._sibling(collection, 'batch') -%}
-    {%- do trueup._require_not_deferred(collection, ['batch']) -%}
+    {%- do trueup._require_not_deferred(collection.name, ['batch']) -%}
     {%- if should_full_refresh() -%}
-        {%- do trueup._require_rebase(collection) -%}
+        {%- do trueup._require_rebase(collection.name) -%}
     {%- endif -%}
 
     {{ run_hooks(pre_hooks) }}
 
     {%- for relation in [batch, target_relation] -%}
-        {%- do trueup._require_made(collection, relation, by='batch') -%}
+        {%- do trueup._require_made(collection.name, relation, by='batch') -%}
     {%- endfor -%}
     {%- set staged = trueup._get_staged_batch(target_relation, batch) -%}
     {%- if staged.seq is none or staged.is_appended -%}
         {%- do trueup._report_idle('nothing to append') -%}
     {%- elif trueup._var('trueup_read_only') -%}
         {%- do trueup._report_idle('read only: batch ' ~ staged.seq ~ ' is staged, not appended') -%}
-    {%- elif trueup._get_is_of_another_run(collection, batch, staged) -%}
+    {%- elif trueup._get_is_of_another_run(collection, staged) -%}
         {%- do trueup._report_other_run(staged, options) -%}
     {%- elif staged.mismatch and options.on_conflict == 'skip' -%}
         {%- do trueup._report_idle('skipped: ' ~ staged.mismatch) -%}
@@ -30,13 +29,13 @@
         {%- do trueup._ensure_discarded(batch, staged) -%}
         {%- do exceptions.raise_compiler_error(staged.mismatch) -%}
     {%- else -%}
-        {%- do trueup._require_few_retractions(collection, batch, staged, options) -%}
+        {%- do trueup._require_few_retractions(collection, staged) -%}
         {%- set same_columns = trueup._same_columns_expr(
             batch, target_relation, trueup._update_columns(), trueup._update_columns()
         ) -%}
         {%- set checked_batch = trueup._checked_batch_select(
             compiled_code ~ '\nwhere ' ~ same_columns, staged, target_relation,
-            trueup._unique_key('changelog'), trueup._get_user_columns(target_relation)
+            collection.unique_key, trueup._get_user_columns(target_relation)
         ) -%}
         {%- call statement('main') -%}
             {#- What becomes of a lost race is said below, once its batch is thrown away. -#}

@@ -3,46 +3,40 @@
     rebuilds the state from the whole changelog. The changelog is all that is read.
 -#}
 {% materialization trueup_state, adapter='spark' %}
-    {%- set options = trueup._options() -%}
-    {%- set unique_key = trueup._unique_key('state') -%}
-    {%- set collection = trueup._collection_of('state') -%}
+    {%- set collection = trueup._collection('state') -%}
     {%- set target_relation = this.incorporate(type='table') -%}
-    {%- set changelog = trueup._sibling(collection, 'changelog') -%}
-    {%- do trueup._require_not_deferred(collection, ['changelog']) -%}
+    {%- set changelog, unique_key = collection.changelog, collection.unique_key -%}
+    {%- do trueup._require_not_deferred(collection.name, ['changelog']) -%}
 
     {{ run_hooks(pre_hooks) }}
 
-    {%- do trueup._require_made(collection, changelog, by='batch') -%}
+    {%- do trueup._require_made(collection.name, changelog, by='batch') -%}
     {%- do trueup._require_same_key(changelog, unique_key) -%}
     {%- if should_full_refresh() -%}
-        {%- do trueup._require_sound_changelog(
-            changelog, unique_key, trueup._ensure_widened(changelog)
-        ) -%}
-        {%- set rehydrated = trueup._get_rehydrated_select(changelog, unique_key) -%}
+        {%- set columns = trueup._ensure_widened(changelog) -%}
+        {%- do trueup._require_sound_changelog(changelog, unique_key, columns) -%}
+        {%- set rehydrated = trueup._get_rehydrated_select(collection, columns) -%}
         {%- call statement('main') -%}
             {{ trueup._create_table_sql(target_relation, rehydrated, replace=true) }}
         {%- endcall -%}
         {%- do trueup._report_result('rebuilt from the changelog') -%}
     {%- else -%}
-        {%- do trueup._ensure_state(changelog, target_relation, unique_key) -%}
+        {%- do trueup._ensure_state(collection) -%}
         {%- set position = trueup._get_position(changelog, target_relation) -%}
-        {%- do trueup._require_changelog_ahead(collection, position) -%}
+        {%- do trueup._require_changelog_ahead(collection.name, position) -%}
         {%- if position.applied_seq == position.last_seq -%}
             {%- do trueup._report_idle('up to date at batch ' ~ position.applied_seq) -%}
         {%- else -%}
-            {%- set net_updates = trueup._ensure_net_updates(
-                collection, changelog, unique_key, position, compiled_code
-            ) -%}
+            {%- set net_updates = trueup._ensure_net_updates(collection, position, compiled_code) -%}
             {%- do trueup._get_isolated_properties(target_relation) -%}
-            {%- set tail = trueup._get_tail_keys(collection, changelog, unique_key, position) -%}
+            {%- set tail = trueup._get_tail_keys(collection, position) -%}
             {%- call statement('main') -%}
                 {{ trueup._apply_updates_sql(
-                    target_relation, changelog, net_updates, unique_key, tail.key_range,
-                    tail.key_filter
+                    collection, net_updates, tail.key_range, tail.key_filter
                 ) }}
             {%- endcall -%}
             {%- do trueup._report_result('applied batch ' ~ position.last_seq) -%}
-            {%- do trueup._ensure_maintained_when_due(target_relation, changelog, options, position) -%}
+            {%- do trueup._ensure_maintained_when_due(target_relation, changelog, collection.options, position) -%}
         {%- endif -%}
     {%- endif -%}
 

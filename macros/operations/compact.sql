@@ -71,7 +71,7 @@ where _kind = 'progress'
     {%- set content = columns | reject('in', trueup._update_columns()) | list -%}
     {%- set row = trueup._column_list(content) -%}
 {{ trueup._step_marker('compact') }}
-merge into {{ changelog }} as shard
+merge into {{ changelog }} as changelog
 using (
     with
 
@@ -135,13 +135,13 @@ using (
     where _kind = 'progress' and _seq = {{ last_seq }}
 ) as compacted
     on compacted._match = case
-        when shard._kind = 'update' and shard._ts < {{ since }} then 'purge'
-        when shard._kind = 'progress' and shard._seq = {{ last_seq }} then 'progress'
+        when changelog._kind = 'update' and changelog._ts < {{ since }} then 'purge'
+        when changelog._kind = 'progress' and changelog._seq = {{ last_seq }} then 'progress'
     end
 when matched and compacted._match = 'progress' then update set
     _statistics.since = cast({{ since }} as bigint),
     _statistics.seal.committed = {{ trueup._committed_seal_expr(
-        'shard._statistics.seal.own', 'cast(' ~ since ~ ' as bigint)', 'shard._statistics.committed_at'
+        'changelog._statistics.seal.own', 'cast(' ~ since ~ ' as bigint)', 'changelog._statistics.committed_at'
     ) }}
 when matched then delete
 when not matched and compacted._match = 'insert' then insert ({{ trueup._column_list(columns) }})

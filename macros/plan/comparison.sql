@@ -9,12 +9,12 @@
 
 
 {#- What the table of the corrections keeps of the comparison that it was made by. -#}
-{% macro _comparison_properties(frontier) -%}
+{% macro _comparison_properties(plan) -%}
     {{ return({
-        'trueup.after_batch_id': frontier.last_batch_id or '',
-        'trueup.commands_settled': frontier.commands_settled,
+        'trueup.after_batch_id': plan.last_batch_id or '',
+        'trueup.commands_settled': plan.commands_settled,
         'trueup.compared_by': invocation_id,
-        'trueup.upper': frontier.upper,
+        'trueup.upper': plan.upper,
     }) }}
 {%- endmacro %}
 
@@ -22,12 +22,4 @@
 {#- The same where there is none yet: a replaced table keeps the properties that it had. -#}
 {% macro _no_comparison() -%}
     {{ return({'trueup.after_batch_id': 'none', 'trueup.upper': 'null'}) }}
-{%- endmacro %}
-
-
-{#- The corrections that the batch takes in, or none where the collection has none. -#}
-{% macro _corrections_relation(collection, options) -%}
-    {{ return(
-        trueup._sibling(collection, 'corrections') if options.late == 'correct' else none
-    ) }}
 {%- endmacro %}

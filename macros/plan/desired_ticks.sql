@@ -47,13 +47,14 @@ case
 
 
 {#-
-    Where a comparison writes: `frontier.tick`. With no tick since the last batch it writes into the
-    open one, and settles nothing.
+    The plan with the tick that a comparison writes at, and where its batch ends, as another dict. With no
+    tick since the last batch it writes into the open one, and settles nothing.
 -#}
-{% macro _with_tick(frontier, options) -%}
+{% macro _with_tick(plan, options) -%}
     {%- if options.refresh is not none -%}
-        {%- do trueup._scheduled_plan(frontier, trueup._schedule(options.refresh)) -%}
-    {%- elif frontier.upper > frontier.lower -%}
-        {%- do frontier.update({'tick': frontier.upper - 1}) -%}
+        {{ return(trueup._scheduled_plan(plan, trueup._schedule(options.refresh))) }}
+    {%- elif plan.upper > plan.lower -%}
+        {{ return(dict(plan, tick=plan.upper - 1)) }}
     {%- endif -%}
+    {{ return(plan) }}
 {%- endmacro %}

@@ -1,9 +1,9 @@
 {#- Whether there is neither a tick to settle, nor a correction, nor anything in open ticks. -#}
-{% macro _is_idle(frontier) -%}
+{% macro _is_idle(plan) -%}
     {{ return(
-        frontier.upper == frontier.lower
-        and frontier.correction_count == 0
-        and frontier.open_upper == frontier.lower
-        and not frontier.has_provisional
+        plan.upper == plan.lower
+        and plan.correction_count == 0
+        and plan.open_upper == plan.lower
+        and not plan.has_provisional
     ) }}
 {%- endmacro %}

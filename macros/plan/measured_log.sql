@@ -1,6 +1,25 @@
 {#-
-    The select behind `_get_frontier`: what the log holds for the next batch, and where that ends, in one
-    row. `progress` is what `_get_progress` returns. `settled` says, as an SQL expression, how far the last
+    What the log of a collection holds for the next batch, and where that ends, as a dict: a part of the
+    plan. A collection by a SELECT has no log: its upper is that of a comparison. The query is one of its
+    own: in one with `_get_progress` Spark would plan that again at each place that names it.
+-#}
+{% macro _ensure_measured_log(collection, progress, corrections) -%}
+    {%- set is_reclocked = '_offset' in collection.extras -%}
+    {%- set measured_log = trueup._measured_log_select(
+        none if collection.is_by_select else collection.commands, progress,
+        trueup._session_name(collection.name, 'settled') if is_reclocked else none,
+        collection.options,
+        trueup._get_upper_expr(corrections, collection.options) if collection.is_by_select else none
+    ) -%}
+    {{ return(
+        trueup._ensure_measured_partitions(collection.name, measured_log) if is_reclocked
+        else run_query(measured_log).rows[0].dict()
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    The select behind `_ensure_measured_log`: one row. `progress` is what `_get_progress` returns. `settled` says, as an SQL expression, how far the last
     batch goes in each partition of a log without ticks; none for a log that has them.
 -#}
 {% macro _measured_log_select(commands, progress, settled, options, input_upper=none) -%}
@@ -87,6 +106,8 @@ cross join cut
 {#-
     The CTE `log`, of one row: how far the commands go, and what is special about them. `bound` is the
     lower of the batch, or, where the log says what it is, the least tick there can be.
+
+    Reads: the relation `commands`. Ends with: `log`.
 -#}
 {% macro _log_ctes(commands, progress, bound) -%}
     {%- set begins_with_log = bound == trueup._least_tick_expr() -%}
@@ -105,7 +126,7 @@ log as (
         cast(null as bigint) as first_truncate
         {%- else -%}
         max(_ts) as last_tick,
-        -- Null past the greatest bigint: `_get_frontier` refuses that tick.
+        -- Null past the greatest bigint: `_require_bounded_ticks` refuses that tick.
         try_add(max(_ts), 1) as log_upper,
         -- Not by count_if nor filter: Spark fails on a bound beyond the type that the tick had in
         -- the log, such as an int, where it hands such a condition down to the scan.
@@ -125,6 +146,8 @@ log as (
     CTEs that cut the batch at a tick: `cut_upper` takes as many ticks as hold at most
     `max_commands` commands, at least one, and `cut_count` is how many these hold; null where all of
     them fit.
+
+    Reads: `capped`, the relation `commands`. Ends with: `cut`.
 -#}
 {% macro _cut_ctes(commands, lower, max_commands) -%}
 ticks as (

@@ -1,12 +1,10 @@
 {#-
-    Reads what the tables of a collection say of its batches. A dict: of what `_get_frontier` returns all
-    that does not come from the log; and
-
-    `settled_before`      `commands_settled` when the last batch was minted
+    Reads what the tables of a collection say of its batches, as a dict: the part of the plan that does not
+    come from the log (docs/objects.md).
 -#}
-{% macro _get_progress(changelog, batch, state, corrections, options) -%}
+{% macro _get_progress(collection, corrections) -%}
     {{ return(run_query(
-        trueup._progress_select(changelog, batch, state, corrections, options)
+        trueup._progress_select(collection, corrections)
     ).rows[0].dict()) }}
 {%- endmacro %}
 
@@ -15,7 +13,7 @@
     The select behind `_get_progress`: one row. All tables are added up at once: that is one job of Spark,
     where a query each would be many.
 -#}
-{% macro _progress_select(changelog, batch, state, corrections, options) -%}
+{% macro _progress_select(collection, corrections) -%}
 with
 
 progress_rows as (
@@ -28,7 +26,7 @@ progress_rows as (
         null as _batch_id,
         null as _statistics,
         null as _is_sealed
-    from {{ state }}
+    from {{ collection.state }}
     where _kind = 'progress'
     union all
     select
@@ -38,11 +36,11 @@ progress_rows as (
         _batch_id,
         _statistics,
         {{ trueup._is_sealed_expr() }} as _is_sealed
-    from {{ changelog }}
+    from {{ collection.changelog }}
     where _kind = 'progress'
     union all
     select 'batch' as _table, _seq, _upper, _batch_id, _statistics, null as _is_sealed
-    from {{ batch }}
+    from {{ collection.batch }}
     where _kind = 'progress'
     {%- if corrections %}
     union all
@@ -93,7 +91,7 @@ select
     last_seq,
     last_seq + 1 as seq,
     applied_seq,
-    coalesce(_last._upper, {{ options.as_of or 0 }}) as lower,
+    coalesce(_last._upper, {{ collection.options.as_of or 0 }}) as lower,
     _last._batch_id as last_batch_id,
     _last._statistics.commands_settled as settled_before,
     coalesce(_last._statistics.records_indexed, 0) as records_indexed,

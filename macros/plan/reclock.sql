@@ -8,22 +8,21 @@
 -#}
 
 {#-
-    Sets the variable `settled`, how far the last batch goes, and creates the view `reclocked`, the
-    commands with ticks. Returns its name.
+    Sets the session variable `settled`, how far the last batch goes, and makes the session view
+    `reclocked`, the commands with ticks.
 -#}
-{% macro _ensure_reclocked_view(collection, commands, changelog, progress) -%}
-    {%- set settled = trueup._session_name(collection, 'settled') -%}
-    {%- set reclocked = trueup._session_name(collection, 'reclocked') -%}
+{% macro _ensure_reclocked_view(collection, progress) -%}
+    {%- set settled = trueup._session_name(collection.name, 'settled') -%}
     {%- do run_query(
         'declare or replace variable ' ~ settled ~ ' ' ~ trueup._partitions_type()
     ) -%}
     {%- do run_query('set var ' ~ settled ~ ' = ' ~ trueup._subquery(
-        trueup._settled_partitions_select(changelog, progress.last_seq)
+        trueup._settled_partitions_select(collection.changelog, progress.last_seq)
     )) -%}
     {%- do trueup._ensure_session_view(
-        reclocked, trueup._reclocked_commands_select(commands, progress.lower, settled)
+        collection.commands,
+        trueup._reclocked_commands_select(collection.source, progress.lower, settled)
     ) -%}
-    {{ return(reclocked) }}
 {%- endmacro %}
 
 
@@ -63,8 +62,10 @@ cross join last_progress
 
 
 {#-
-    CTEs that say how far each partition goes; they end with `reclocked`, one row. `settled` says how
+    CTEs that say how far each partition goes, one row. `settled` says how
     far the last batch goes, as an SQL expression.
+
+    Reads: the relation `commands`. Ends with: `reclocked`.
 -#}
 {% macro _partitions_ctes(commands, lower, settled) -%}
 settled_partitions as (
@@ -120,7 +121,7 @@ coalesce(try_add(max(_offset), 1), raise_error(concat(
     What a measure of the log says, as a dict. Its partitions stay in the session variable `measured`,
     which `partitions` names: the batch takes the commands that were measured, whatever comes meanwhile.
 -#}
-{% macro _get_measured_partitions(collection, measured_log) -%}
+{% macro _ensure_measured_partitions(collection, measured_log) -%}
     {%- set measured = trueup._session_name(collection, 'measured') -%}
     {%- do run_query(
         'declare or replace variable ' ~ measured ~ ' struct<figures: string, partitions: '

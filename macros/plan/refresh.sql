@@ -28,23 +28,23 @@
 
 
 {#-
-    Moves the upper and the tick of a frontier to the schedule: what is compared now is written at
-    the last refresh before `upper`, and nothing changes until the next one. Where no refresh has
-    come since the lower nothing is due, and `reason` says until when. After the last refresh the
-    collection is final.
+    The plan with its upper and its tick by the schedule, as another dict: what is compared now is written
+    at the last refresh before `upper`, and nothing changes until the next one. Where no refresh has come
+    since the lower nothing is due, and `reason` says until when. After the last refresh the collection is
+    final.
 -#}
-{% macro _scheduled_plan(frontier, schedule) -%}
-    {%- set tick = trueup._last_refresh_before(schedule, frontier.upper) -%}
-    {%- set next = trueup._next_refresh(schedule, frontier.upper) -%}
+{% macro _scheduled_plan(plan, schedule) -%}
+    {%- set tick = trueup._last_refresh_before(schedule, plan.upper) -%}
+    {%- set next = trueup._next_refresh(schedule, plan.upper) -%}
     {#- Rounded down to 0 it may be none of the schedule. -#}
     {%- set is_one = tick is not none and trueup._next_refresh(schedule, tick) == tick -%}
-    {%- if not is_one or tick < frontier.lower or tick >= frontier.upper -%}
-        {%- do frontier.update({
-            'upper': frontier.lower,
-            'reason': 'final since ' ~ trueup._last_refresh(schedule) if next is none
-                else 'the next refresh is at ' ~ next,
-        }) -%}
-    {%- else -%}
-        {%- do frontier.update({'tick': tick, 'upper': tick + 1 if next is none else next}) -%}
+    {%- if not is_one or tick < plan.lower or tick >= plan.upper -%}
+        {{ return(dict(
+            plan,
+            upper=plan.lower,
+            reason='final since ' ~ trueup._last_refresh(schedule) if next is none
+                else 'the next refresh is at ' ~ next
+        )) }}
     {%- endif -%}
+    {{ return(dict(plan, tick=tick, upper=tick + 1 if next is none else next)) }}
 {%- endmacro %}

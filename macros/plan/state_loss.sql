@@ -1,4 +1,27 @@
 {#-
+    Makes the state of a changelog that has lost it, empty, so that it is healed as one that has lost all
+    its rows, and they are reported. Returns whether it was missing.
+
+    dbt knows the tables that were there when its run began. Another run may have made the state since:
+    then this one makes nothing, and the property says so.
+-#}
+{% macro _ensure_lost_state(collection) -%}
+    {%- set changelog, state = collection.changelog, collection.state -%}
+    {%- if load_relation(state) is not none or load_relation(changelog) is none -%}
+        {{ return(false) }}
+    {%- endif -%}
+    {%- set columns = trueup._ensure_widened(changelog) -%}
+    {%- do trueup._require_sound_changelog(changelog, collection.unique_key, columns) -%}
+    {%- do trueup._ensure_table(
+        state, trueup._unapplied_state_select(changelog, collection.unique_key, columns),
+        own_properties={'trueup.made_by': invocation_id}
+    ) -%}
+    {%- set made_by = run_query('show tblproperties ' ~ state ~ " ('trueup.made_by')").rows[0][1] -%}
+    {{ return(made_by == invocation_id) }}
+{%- endmacro %}
+
+
+{#-
     Whether the state is not one that a run leaves, even one that is killed: it was missing, has no
     progress row, or is more than one batch behind.
 -#}
@@ -8,16 +31,4 @@
         or position.applied_seq < position.last_seq - 1
         or (position.last_seq > 0 and not was_there)
     ) }}
-{%- endmacro %}
-
-
-{#- Raises where late commands of a log without ticks would have to be put right. -#}
-{% macro _require_no_correction_of_offsets(options) -%}
-    {%- if options.late == 'correct' -%}
-        {%- do trueup._raise_error(
-            'Option `late` of ' ~ model.name, 'drop or fail where the log has no ticks (`reclock`)',
-            options.late,
-            'A command with an offset below what was settled was seen before: leave it out.'
-        ) -%}
-    {%- endif -%}
 {%- endmacro %}

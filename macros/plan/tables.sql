@@ -4,16 +4,17 @@
 -#}
 
 {#- Makes the changelog, the staged batch and the state where they are missing. -#}
-{% macro _ensure_tables(
-    commands, changelog, batch, state, unique_key, columns, order_type
-) -%}
+{% macro _ensure_tables(collection) -%}
+    {%- set changelog, state, batch = collection.changelog, collection.state, collection.batch -%}
+    {%- set unique_key, columns = collection.unique_key, collection.command_columns -%}
     {%- if load_relation(changelog) is none -%}
         {%- do trueup._ensure_table(
             changelog,
-            trueup._empty_changelog_select(commands, unique_key, columns),
+            trueup._empty_changelog_select(collection.source, unique_key, columns),
             partition_by='_kind',
             own_properties={
-                'trueup.unique_key': trueup._column_list(unique_key), 'trueup.order': order_type
+                'trueup.unique_key': trueup._column_list(unique_key),
+                'trueup.order': collection.order_type
             }
         ) -%}
         {%- if load_relation(state) is none -%}
@@ -25,21 +26,22 @@
     {%- if load_relation(batch) is none -%}
         {%- do trueup._ensure_table(batch, 'select * from ' ~ changelog ~ ' where false') -%}
     {%- endif -%}
-    {%- do trueup._ensure_state(changelog, state, unique_key) -%}
+    {%- do trueup._ensure_state(collection) -%}
 {%- endmacro %}
 
 
 {#- Rebuilds the state from the changelog if it is missing. -#}
-{% macro _ensure_state(changelog, state, unique_key) -%}
+{% macro _ensure_state(collection) -%}
+    {%- set changelog, state = collection.changelog, collection.state -%}
     {%- if load_relation(state) is none -%}
-        {%- do trueup._require_sound_changelog(
-            changelog, unique_key, trueup._ensure_widened(changelog)
-        ) -%}
-        {%- do trueup._ensure_table(state, trueup._get_rehydrated_select(changelog, unique_key)) -%}
+        {%- set columns = trueup._ensure_widened(changelog) -%}
+        {%- do trueup._require_sound_changelog(changelog, collection.unique_key, columns) -%}
+        {%- do trueup._ensure_table(state, trueup._get_rehydrated_select(collection, columns)) -%}
     {%- endif -%}
 {%- endmacro %}
 
 
+{#- Creates a table where it is missing, with its schema, and tells dbt of it. -#}
 {% macro _ensure_table(relation, select, partition_by=none, own_properties=none) -%}
     {%- do adapter.create_schema(relation) -%}
     {%- do run_query(trueup._create_table_sql(
@@ -49,15 +51,24 @@
 {%- endmacro %}
 
 
-{% macro _ensure_dropped(changelog, state) -%}
-    {%- for relation in [state, changelog] -%}
+{#-
+    Drops changelog and state of a collection that begins again (a rebase); but raises before where its
+    input could not make them again.
+-#}
+{% macro _ensure_forgotten(collection) -%}
+    {%- if collection.is_by_select -%}
+        {%- do trueup._require_unique_keys(collection) -%}
+    {%- else -%}
+        {%- do trueup._require_ticks(collection) -%}
+    {%- endif -%}
+    {%- for relation in [collection.state, collection.changelog] -%}
         {%- do run_query(trueup._drop_table_sql(relation, trueup._file_format())) -%}
         {%- do adapter.cache_dropped(relation) -%}
     {%- endfor -%}
 {%- endmacro %}
 
 
-{#- A changelog without a batch: the shard's columns, no row. -#}
+{#- A changelog without a batch: its columns, no row. -#}
 {% macro _empty_changelog_select(commands, unique_key, columns) -%}
 select
     {{ trueup._column_list(unique_key) }},

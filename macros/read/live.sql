@@ -16,7 +16,9 @@
     The select of the view. What is settled is read from the state, with the frontier of its own
     progress row; the steps of the commands after it are those of a batch.
 -#}
-{% macro _live_select(commands, state, changelog, unique_key, columns, command_columns, extras, options) -%}
+{% macro _live_select(collection, columns) -%}
+    {%- set unique_key, extras = collection.unique_key, collection.extras -%}
+    {%- set options, state = collection.options, collection.state -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
     {%- set upper -%}
 (select coalesce(max(_upper), {{ trueup._least_tick_expr() if options.as_of is none
@@ -31,7 +33,7 @@ with
 {% if is_reclocked -%}
 commands_ahead as (
 
-{{ trueup._reclocked_ahead_select(commands, state, changelog, options) }}
+{{ trueup._reclocked_ahead_select(collection) }}
 
 ),
 
@@ -39,30 +41,26 @@ commands_ahead as (
 input as (
 
 {{ trueup._input_select(
-    'commands_ahead' if is_reclocked else commands, upper, 'cast(9223372036854775807 as bigint)', unique_key, columns, command_columns,
-    extras, options
+    dict(collection, commands='commands_ahead') if is_reclocked else collection, columns, upper,
+    'cast(9223372036854775807 as bigint)'
 ) }}
 
 ),
 
 persisted as (
 
-{{ trueup._persisted_select(
-    state, changelog, unique_key, values, upper, options
-) }}
+{{ trueup._persisted_select(collection, values, upper) }}
 
 ),
 
 filled as (
 
-{{ trueup._steps_select(
-    'input', 'persisted', none, unique_key, values, extras, true, options
-) }}
+{{ trueup._steps_select(collection, 'input', 'persisted', values, has_truncates=true) }}
 
 ),
 
 {% if trueup._has_carried_values(extras) -%}
-{{ trueup._resolved_links_ctes('filled', unique_key + ['_error_key'], sequence, values) }},
+{{ trueup._resolved_links_ctes('filled', collection.identity, sequence, values) }},
 
 steps as (
 
@@ -71,7 +69,6 @@ steps as (
 ),
 
 {% endif -%}
-
 looked_ahead as (
 
     select
@@ -95,21 +92,20 @@ where _value is not null and _value._error is null and _error_key is null
 {%- endmacro %}
 
 
-
 {#-
     The commands that no batch has settled, of a log without ticks, as a select: all of them come in the
     next tick. What is settled is read when the view is: each partition up to its next offset, which
     the progress row of the last batch in the state has.
 -#}
-{% macro _reclocked_ahead_select(commands, state, changelog, options) -%}
+{% macro _reclocked_ahead_select(collection) -%}
 with
 
 applied as (
 
     select
         max(_seq) as _seq,
-        coalesce(max(_upper), {{ options.as_of or 0 }}) as _next_ts
-    from {{ state }}
+        coalesce(max(_upper), {{ collection.options.as_of or 0 }}) as _next_ts
+    from {{ collection.state }}
     where _kind = 'progress'
 
 ),
@@ -120,7 +116,7 @@ settled as (
         applied._next_ts,
         {{ trueup._next_offsets_expr('progress._statistics.partitions') }} as _next_offsets
     from applied
-    left join {{ changelog }} as progress
+    left join {{ collection.changelog }} as progress
         on progress._kind = 'progress' and progress._seq = applied._seq
 
 )
@@ -128,7 +124,7 @@ settled as (
 select
     commands.* except (_ts),
     settled._next_ts as _ts
-from {{ commands }} as commands
+from {{ collection.source }} as commands
 cross join settled
 where
     _partition is not null

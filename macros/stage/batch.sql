@@ -3,16 +3,14 @@
     the ticks `[lower, upper)` of the log, and one progress row. See the YAML beside this file.
 
     Two objects of the Spark session carry what is known only at run time, both made by the
-    materialization `trueup_batch`: the variable `frontier` and the view `steps`.
+    materialization `trueup_batch`: the variable `plan` and the view `steps`.
 -#}
 {% macro batch(collection) -%}
     {{- config(materialized='trueup_batch') -}}
     {%- do trueup._require_role('batch', collection) -%}
-    {%- set identity = trueup._unique_key('batch') + ['_error_key'] -%}
-    {%- set options = trueup._options(collection if execute else none) -%}
 -- depends_on: {{ ref(collection ~ '_' ~ trueup._source_role(collection)) }}
 -- depends_on: {{ ref(collection ~ '_corrections') }}
-{{ trueup._batch_select(collection, identity, options) }}
+{{ trueup._batch_select(trueup._collection('batch')) }}
 {%- endmacro %}
 
 
@@ -20,11 +18,10 @@
     The select of the staged batch. The model has it as its options ask for it; the materialization
     makes it again where the session cannot do what they ask for.
 -#}
-{% macro _batch_select(collection, identity, options) -%}
-    {%- set frontier = trueup._session_name(collection, 'frontier') -%}
-    {%- set state = trueup._sibling(collection, 'state') -%}
-    {%- set changelog = trueup._sibling(collection, 'changelog') -%}
-    {%- set open_from = frontier ~ '.upper' if trueup._is_folded_by_udaf(options) else none -%}
+{% macro _batch_select(collection) -%}
+    {%- set identity, options = collection.identity, collection.options -%}
+    {%- set plan = trueup._session_name(collection.name, 'plan') -%}
+    {%- set open_from = plan ~ '.upper' if trueup._is_folded_by_udaf(options) else none -%}
 with
 
 -- The one shuffle of the batch: all that follows is by key. Spark copies a deterministic CTE to each
@@ -35,7 +32,7 @@ steps as (
     select /*+ repartition({{ trueup._column_list(identity) }}) */
         *,
         rand() as _step_token
-    from {{ trueup._session_name(collection, 'steps') }}
+    from {{ trueup._session_name(collection.name, 'steps') }}
 
 ),
 
@@ -49,15 +46,13 @@ steps as (
 {% endif -%}
 {{ trueup._updates_ctes(
     identity=identity,
-    provisional=trueup._session_name(collection, 'provisional') if options.eager,
+    provisional=trueup._session_name(collection.name, 'provisional') if options.eager,
     open_sides=open_from is not none
 ) }},
 
-{{ trueup._progress_ctes(
-    frontier=frontier, state=state, identity=identity, options=options, changelog=changelog
-) }},
+{{ trueup._progress_ctes(collection) }},
 
-{{ trueup._certificate_ctes(changelog=changelog, last_seq=frontier ~ '.seq - 1') }},
+{{ trueup._certificate_ctes(changelog=collection.changelog, last_seq=plan ~ '.seq - 1') }},
 
 staged as (
 
@@ -65,7 +60,7 @@ staged as (
     union all
     select
         * except (_statistics, _digest_marks, _certificate),
-        struct(_statistics.*, {{ trueup._staged_seal_expr(frontier) }} as seal) as _statistics,
+        struct(_statistics.*, {{ trueup._staged_seal_expr(plan) }} as seal) as _statistics,
         _certificate
     from progress
     cross join certificate
@@ -80,10 +75,10 @@ select
     _diff,
     _cause,
     _kind,
-    {{ frontier }}.seq as _seq,
-    {{ frontier }}.lower as _lower,
-    {{ frontier }}.upper as _upper,
-    {{ frontier }}.batch_id as _batch_id,
+    {{ plan }}.seq as _seq,
+    {{ plan }}.lower as _lower,
+    {{ plan }}.upper as _upper,
+    {{ plan }}.batch_id as _batch_id,
     _statistics,
     _certificate
 from staged

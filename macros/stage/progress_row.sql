@@ -1,8 +1,12 @@
 {#-
     The CTE `progress`: the one progress row of the batch, with its statistics. It checks that the
     state which the priors came from is exactly the one that the batch was minted on.
+
+    Reads: `steps_taken`, `updates`, the changelog, the state. Ends with: `progress`.
 -#}
-{% macro _progress_ctes(frontier, state, identity, options, changelog=none) -%}
+{% macro _progress_ctes(collection) -%}
+    {%- set identity, options = collection.identity, collection.options -%}
+    {%- set plan = trueup._session_name(collection.name, 'plan') -%}
 transitions as (
 
     select
@@ -18,7 +22,7 @@ transitions as (
     from steps_taken
     {%- if options.eager %}
     -- What is still open is counted when it is settled.
-    where _step = 1 or _ts < {{ frontier }}.upper
+    where _step = 1 or _ts < {{ plan }}.upper
     {%- endif %}
 
 ),
@@ -68,15 +72,15 @@ last_partitions as (
         'first_offset', cast(null as bigint),
         'next_offset', _each.next_offset
     ))) as partitions
-    from {{ changelog }}
-    where _kind = 'progress' and _seq = {{ frontier }}.seq - 1
+    from {{ collection.changelog }}
+    where _kind = 'progress' and _seq = {{ plan }}.seq - 1
 
 ),
 
 {% endif -%}
 applied as (
 
-    select max(_seq) as _seq from {{ state }} where _kind = 'progress'
+    select max(_seq) as _seq from {{ collection.state }} where _kind = 'progress'
 
 ),
 
@@ -92,9 +96,9 @@ progress as (
         cast(null as int) as _diff,
         cast(null as string) as _cause,
         case
-            when not applied._seq <=> {{ frontier }}.seq - 1 then raise_error(concat(
-                'state moved: batch ', {{ frontier }}.seq, ' was minted on a state at batch ',
-                {{ frontier }}.seq - 1, ', which is now at ',
+            when not applied._seq <=> {{ plan }}.seq - 1 then raise_error(concat(
+                'state moved: batch ', {{ plan }}.seq, ' was minted on a state at batch ',
+                {{ plan }}.seq - 1, ', which is now at ',
                 coalesce(cast(applied._seq as string), 'none'),
                 '; nothing is staged, run again'
             ))
@@ -116,7 +120,7 @@ progress as (
         end as _kind,
         named_struct(
             'messages_received', messages_received,
-            'commands_settled', {{ frontier }}.commands_settled + messages_received,
+            'commands_settled', {{ plan }}.commands_settled + messages_received,
             'updates_staged',
             {{ 'updates_staged' if options.eager else
                 'retractions + inserts + updates + error_inserts + error_retractions' }},
@@ -126,26 +130,26 @@ progress as (
             'retractions', retractions,
             'error_inserts', error_inserts,
             'error_retractions', error_retractions,
-            'late_dropped', {{ frontier }}.late_dropped,
+            'late_dropped', {{ plan }}.late_dropped,
             'ties', ties,
             'tie_samples', tie_samples,
             'order_pairs', order_pairs,
             'order_inversions', order_inversions,
             'corrections', corrections,
             'records_indexed',
-            {{ frontier }}.records_indexed + {{ 'records_staged' if options.eager else
+            {{ plan }}.records_indexed + {{ 'records_staged' if options.eager else
                 'inserts - deletes + error_inserts - error_retractions' }},
-            'open_upper', {{ frontier }}.open_upper,
-            'since', {{ frontier }}.since,
-            'definition', {{ frontier }}.definition,
+            'open_upper', {{ plan }}.open_upper,
+            'since', {{ plan }}.since,
+            'definition', {{ plan }}.definition,
             'partitions', {% if options.eager -%}
-            if({{ frontier }}.upper > {{ frontier }}.lower, {{ frontier }}.partitions,
+            if({{ plan }}.upper > {{ plan }}.lower, {{ plan }}.partitions,
                 last_partitions.partitions)
             {%- else -%}
-            {{ frontier }}.partitions
+            {{ plan }}.partitions
             {%- endif %},
             'read_only', {{ trueup._var('trueup_read_only') | lower }},
-            'minted_at', {{ frontier }}.minted_at,
+            'minted_at', {{ plan }}.minted_at,
             'committed_at', cast(null as timestamp)
         ) as _statistics
     from counts

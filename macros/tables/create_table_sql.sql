@@ -22,12 +22,15 @@ as
 {%- endmacro %}
 
 
+{#- The statement that sets properties of a table. -#}
 {% macro _set_properties_sql(relation, properties) -%}
+{{ trueup._step_marker('alter') }}
 alter table {{ relation }} set tblproperties ({{ trueup._property_list(properties) }}
 )
 {%- endmacro %}
 
 
+{#- Table properties as a list for `tblproperties (...)`. -#}
 {% macro _property_list(properties) -%}
     {%- for name, value in properties.items() %}
     {{ trueup._literal(name) }} = {{ trueup._literal(value) }}{{ ',' if not loop.last }}
@@ -35,6 +38,7 @@ alter table {{ relation }} set tblproperties ({{ trueup._property_list(propertie
 {%- endmacro %}
 
 
+{#- The table format of the model: its config `file_format`. Raises where it is not one of ours. -#}
 {% macro _file_format() -%}
     {%- set file_format = config.get('file_format') or 'iceberg' -%}
     {%- set formats = trueup._table_properties() -%}

@@ -8,11 +8,12 @@
     The key and value columns of the changelog, once it has followed those of the commands. Raises
     where it cannot follow.
 -#}
-{% macro _ensure_followed_columns(shard, options) -%}
-    {%- do trueup._require_same_key(shard.changelog, shard.unique_key) -%}
-    {%- do trueup._require_same_order(shard.changelog, shard.order_type) -%}
+{% macro _ensure_followed_columns(collection) -%}
+    {%- do trueup._require_same_key(collection.changelog, collection.unique_key) -%}
+    {%- do trueup._require_same_order(collection.changelog, collection.order_type) -%}
     {{ return(trueup._ensure_columns(
-        shard.changelog, shard.state, shard.unique_key, shard.columns, options
+        collection.changelog, collection.state, collection.unique_key, collection.command_columns,
+        collection.options
     )) }}
 {%- endmacro %}
 
@@ -22,28 +23,28 @@
     it, and returns the key and value columns that they have then. Raises before it changes them.
 -#}
 {% macro _ensure_columns(changelog, state, unique_key, columns, options) -%}
-    {%- set shard_columns = trueup._ensure_widened(changelog) -%}
-    {%- set changes = trueup._schema_changes(columns, shard_columns) -%}
+    {%- set stored_columns = trueup._ensure_widened(changelog) -%}
+    {%- set changes = trueup._schema_changes(columns, stored_columns) -%}
     {%- do trueup._require_evolvable(changelog, changes, unique_key, options) -%}
     {%- if options.on_schema_change == 'ignore' -%}
         {%- do changes.update({'added': []}) -%}
     {%- endif -%}
     {%- do trueup._ensure_table_columns(changelog, changes) -%}
     {%- if changes.added or changes.widened -%}
-        {%- set shard_columns = trueup._get_user_columns(changelog) -%}
+        {%- set stored_columns = trueup._get_user_columns(changelog) -%}
     {%- endif -%}
-    {%- if trueup._open_widenings(shard_columns) -%}
+    {%- if trueup._open_widenings(stored_columns) -%}
         {%- do exceptions.raise_compiler_error(trueup._columns_moved_message(changelog)) -%}
     {%- endif -%}
-    {%- do trueup._ensure_state_columns(state, shard_columns) -%}
-    {{ return(shard_columns) }}
+    {%- do trueup._ensure_state_columns(state, stored_columns) -%}
+    {{ return(stored_columns) }}
 {%- endmacro %}
 
 
 {#- Brings the state to the key and value columns of its changelog. -#}
-{% macro _ensure_state_columns(state, shard_columns) -%}
+{% macro _ensure_state_columns(state, stored_columns) -%}
     {%- do trueup._ensure_table_columns(
-        state, trueup._schema_changes(shard_columns, trueup._ensure_widened(state))
+        state, trueup._schema_changes(stored_columns, trueup._ensure_widened(state))
     ) -%}
 {%- endmacro %}
 
@@ -94,7 +95,7 @@
 {% macro _ensure_table_columns(table, changes) -%}
     {%- for column in changes.added -%}
         {%- do run_query(
-            'alter table ' ~ table ~ ' add column ' ~ trueup._quoted(column.name) ~ ' '
+            trueup._step_marker('alter') ~ '\nalter table ' ~ table ~ ' add column ' ~ trueup._quoted(column.name) ~ ' '
             ~ trueup._sql_type(column.type)
         ) -%}
     {%- endfor -%}

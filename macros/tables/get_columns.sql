@@ -27,7 +27,7 @@ left join (
 {%- endmacro %}
 
 
-{#- The key and value columns of a table of the shard: a list of `name` and `type`. -#}
+{#- The key and value columns of the changelog or the state: a list of `name` and `type`. -#}
 {% macro _get_user_columns(relation) -%}
     {{ return(trueup._user_columns(trueup._get_columns('select * from ' ~ relation))) }}
 {%- endmacro %}

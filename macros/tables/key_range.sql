@@ -10,7 +10,7 @@
 -#}
 
 {#-
-    A range that has all keys of `keys`, selects of the first key column; `columns` are the shard's. A
+    A range that has all keys of `keys`, selects of the first key column; `columns` are those of the changelog. A
     dict of literals, `first` and `last`, null without a key; or none where the column has
     no range.
 -#}

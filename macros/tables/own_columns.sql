@@ -1,5 +1,5 @@
 {#-
-    Names that are ours: the columns of the commands and the shard and, below, those that stand
+    Names that are ours: the columns of the commands and the changelog and, below, those that stand
     beside a user's column on the way from one to the other. A user's column may not begin with one
     of them.
 -#}
@@ -39,7 +39,7 @@
 {%- endmacro %}
 
 
-{#- Of the columns of the shard or of the commands those that are the user's. -#}
+{#- Of the columns of the changelog or of the commands those that are the user's. -#}
 {% macro _user_columns(columns) -%}
     {{ return(columns | rejectattr('name', 'in', trueup._own_columns()) | list) }}
 {%- endmacro %}

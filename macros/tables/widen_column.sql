@@ -25,7 +25,7 @@
 
 {#- The statements with which this run begins to widen a column; all, where it is widened in place. -#}
 {% macro _begin_widening_sqls(table, column) -%}
-    {%- set alter = 'alter table ' ~ table -%}
+    {%- set alter = trueup._step_marker('alter') ~ '\nalter table ' ~ table -%}
     {%- set name = trueup._quoted(column.name) -%}
     {%- if column.old_type != 'date' -%}
         {{ return([alter ~ ' alter column ' ~ name ~ ' type ' ~ column.type]) }}
@@ -64,7 +64,7 @@
 
 {#- The next statements of the widenings that a table shows, by its columns; none where it shows none. -#}
 {% macro _next_widening_sqls(table, columns) -%}
-    {%- set alter = 'alter table ' ~ table -%}
+    {%- set alter = trueup._step_marker('alter') ~ '\nalter table ' ~ table -%}
     {%- set statements = [] -%}
     {%- for name, found in trueup._open_widenings(columns).items() -%}
         {%- set source = trueup._widening_source(found) -%}
@@ -140,6 +140,7 @@
 {%- endmacro %}
 
 
+{#- How the names of the helper columns of a widening begin. -#}
 {% macro _widening_prefix() -%}
     {{ return('_widening_') }}
 {%- endmacro %}

@@ -15,7 +15,7 @@ from dbt.cli.main import dbtRunner
 from pyspark.errors import SparkRuntimeException
 
 from tests.acceptance import Column, multiset
-from tests.macros.package import in_model
+from tests.macros.package import a_collection, in_model, models
 from tests.oracle import Collection, Command, check_laws
 from tests.project import messages
 
@@ -358,10 +358,9 @@ CHANGELOG_DAMAGES = {
 def test_a_state_that_moves_before_it_is_healed_is_left_as_it_is(project: Project) -> None:
     before = state(project, "plain")
     columns = project.spark.table(f"{project.name}.plain_log").dtypes
-    sql = in_model("plain_corrections")._heal_sql(
-        "{}.plain_state",
-        "{}.plain_changelog",
-        ["k", "d"],
+    trueup = in_model("plain_corrections", unique_key=("k", "d"), graph=models("plain"))
+    sql = trueup._heal_sql(
+        a_collection(trueup, state="{}.plain_state", changelog="{}.plain_changelog"),
         [{"name": name, "type": type_} for name, type_ in columns if not name.startswith("log_")],
         len(project.progress("plain")) - 1,
         list(range(256)),

@@ -1,4 +1,4 @@
-"""One collection from the logs of several sources, as docs/options.md shows it."""
+"""One collection from the logs of several sources, as docs/special-logs.md shows it."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_each_source_is_a_partition_where_their_numbers_cannot_be_compared_in_ti
 
 
 def test_the_page_shows_what_is_tested() -> None:
-    page = " ".join((ROOT / "docs/options.md").read_text().split())
+    page = " ".join((ROOT / "docs/special-logs.md").read_text().split())
     for arguments in COMMANDS.values():
         assert arguments in page
     assert LEAST_UPPER.replace("sources.both", "sales.customer_changes") in page

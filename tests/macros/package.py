@@ -261,6 +261,32 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
     )
 
 
+def a_collection(trueup: Package, **changes: object) -> dict[str, Any]:
+    """Give the collection of a model as `_ensure_input` does, without asking the warehouse.
+
+    What `_collection` says of the model is taken from there; its input is a log with ticks that has
+    the columns `SHARD` and no extras.
+
+    Args:
+        trueup: The macros as a model of the collection sees them, with its key and its options.
+        changes: Fields that are others, by name.
+    """
+    model = trueup.context["model"].name
+    built = trueup._collection(model.rpartition("_")[2])
+    assert isinstance(built, dict)
+    commands = Relation(None, "lake", f"{built['name']}_commands")
+    asked = {
+        "source": commands,
+        "commands": commands,
+        "command_columns": SHARD,
+        "extras": [],
+        "order_type": "struct<_1:bigint>",
+    }
+    collection = built | asked
+    assert changes.keys() <= collection.keys()
+    return collection | changes
+
+
 def column(name: str, kind: str = "int") -> dict[str, str]:
     """Give a column as `get_columns` does."""
     return {"name": name, "type": kind}

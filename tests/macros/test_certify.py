@@ -7,7 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.macros.package import Package, QueriedError, RefusedError, in_model, refused
+from tests.macros.package import (
+    Package,
+    QueriedError,
+    RefusedError,
+    a_collection,
+    in_model,
+    refused,
+)
 
 COLUMNS = [{"name": "path", "type": "string"}, {"name": "size", "type": "int"}]
 STATE_COLUMNS = {"path": "string", "size": "int", "_error": "string", "_kind": "string"}
@@ -52,19 +59,12 @@ def test_a_state_is_lost_that_no_run_leaves(
 @pytest.mark.parametrize("found", ["lost", "kept"])
 def test_what_another_run_has_brought_meanwhile_is_no_edit(found: str) -> None:
     answers = {"buckets": "[7]", "last_seq": 6}
-    context = in_model("files_corrections", row=answers).context | {"fromjson": json.loads}
-    shard = SimpleNamespace(
-        frontier=SimpleNamespace(last_seq=5, lower=9),
-        is_state_lost=found == "lost",
-        state="lake.files_state",
-        changelog="lake.files_changelog",
-        unique_key=["path"],
-    )
+    trueup = in_model("files_corrections", options={"verify": "always"}, row=answers)
+    answering = Package(trueup.context | {"fromjson": json.loads})
+    plan = {"last_seq": 5, "lower": 9, "is_state_lost": found == "lost"}
 
     with pytest.raises(RefusedError, match=r"state moved: batch 6 came while .* at batch 5;"):
-        Package(context)._ensure_healed(
-            shard, COLUMNS, "lake.files_corrections", SimpleNamespace(verify="always")
-        )
+        answering._ensure_healed(a_collection(answering), plan, COLUMNS)
 
 
 def test_the_certificate_test_asks_for_the_changelog_of_a_state() -> None:
@@ -131,7 +131,7 @@ def test_a_type_without_bytes_is_refused() -> None:
 
 def test_a_heal_writes_columns_by_name() -> None:
     trueup = in_model("files_corrections")
-    sql = str(trueup._heal_sql("lake.s", "lake.c", ["path"], COLUMNS, 3, [1, 2]))
+    sql = str(trueup._heal_sql(a_collection(trueup), COLUMNS, 3, [1, 2]))
 
     assert "insert *" not in sql
     assert "insert (`path`, `size`, `_error`" in sql

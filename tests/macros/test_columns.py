@@ -207,6 +207,9 @@ MIDNIGHT = (
 )
 
 
+ALTER = "/* trueup: alter */\nalter table t"
+
+
 def midnight(name: str) -> str:
     return MIDNIGHT.replace("%s", name)
 
@@ -216,7 +219,7 @@ def test_a_date_is_widened_through_columns_that_have_the_run_in_their_name() -> 
 
     add, fill, rename = in_model("files_batch")._begin_widening_sqls("t", made)
 
-    assert add == "alter table t add column `_widening_to_1b5f_d``` timestamp"
+    assert add == f"{ALTER} add column `_widening_to_1b5f_d``` timestamp"
     moved = (
         "columns moved: another run changes the columns of t at the same moment; nothing is"
         " written, run again"
@@ -227,7 +230,7 @@ def test_a_date_is_widened_through_columns_that_have_the_run_in_their_name() -> 
         f" {midnight('d``')} else raise_error('{moved}') end"
         " where `d``` is not null or _kind = 'progress'"
     )
-    assert rename == "alter table t rename column `d``` to `_widening_from_1b5f_d```"
+    assert rename == f"{ALTER} rename column `d``` to `_widening_from_1b5f_d```"
 
 
 @pytest.mark.parametrize(("old", "new"), [("int", "bigint"), ("decimal(5,2)", "decimal(9,2)")])
@@ -235,7 +238,7 @@ def test_any_other_type_is_widened_in_place(old: str, new: str) -> None:
     made = {"name": "d`", "type": new, "old_type": old}
 
     assert in_model("files_batch")._begin_widening_sqls("t", made) == [
-        f"alter table t alter column `d``` type {new}"
+        f"{ALTER} alter column `d``` type {new}"
     ]
 
 
@@ -297,7 +300,7 @@ def test_a_widening_goes_on_from_what_the_columns_show(
     )
 
     assert [
-        one.replace("alter table t ", "").replace("column if exists ", "").replace("column ", "")
+        one.replace(f"{ALTER} ", "").replace("column if exists ", "").replace("column ", "")
         for one in found
     ] == expected
 
@@ -310,7 +313,7 @@ def test_a_column_is_added_with_its_type_in_sql() -> None:
     added = [column("a`b", "array<struct<x y:int,z:decimal(5,2)>>")]
 
     assert asked("_ensure_table_columns", "t", changes(added=added)) == (
-        "alter table t add column `a``b` array<struct<`x y`:int,`z`:decimal(5,2)>>"
+        f"{ALTER} add column `a``b` array<struct<`x y`:int,`z`:decimal(5,2)>>"
     )
 
 

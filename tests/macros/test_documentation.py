@@ -1,4 +1,4 @@
-"""Every macro is documented, with the arguments that it has."""
+"""Macros for users are documented; the others are hidden from dbt's documentation."""
 
 from __future__ import annotations
 
@@ -14,24 +14,22 @@ from tests.macros.package import ROLES, ROOT, in_model
 if TYPE_CHECKING:
     from pathlib import Path
 
-FOLDERS = sorted(path for path in (ROOT / "macros").rglob("*") if any(path.glob("*.sql")))
 MACROS = in_model("files").macros
-PUBLIC = (
+PAGES = [page for page in (ROOT / "macros").rglob("_*.yml") if page.name != "_hidden.yml"]
+HIDDEN = ROOT / "macros" / "internal" / "_hidden.yml"
+FULLY_DESCRIBED = (
     *(*ROLES, "collection", "completeness", "live"),
     *("debezium", "wal2json", "parse_json", "snapshot_commands"),
 )
 
 
-def page_of(folder: Path) -> list[dict[str, Any]]:
-    page: list[dict[str, Any]] = yaml.safe_load((folder / f"_{folder.name}.yml").read_text())[
-        "macros"
-    ]
-    return page
-
-
 @lru_cache
-def documented() -> dict[str, dict[str, Any]]:
-    return {macro["name"]: macro for folder in FOLDERS for macro in page_of(folder)}
+def documented() -> dict[str, tuple[Path, dict[str, Any]]]:
+    return {
+        macro["name"]: (page, macro)
+        for page in PAGES
+        for macro in yaml.safe_load(page.read_text())["macros"]
+    }
 
 
 def defined_in(folder: Path) -> set[str]:
@@ -41,33 +39,36 @@ def defined_in(folder: Path) -> set[str]:
     return {form[block].format(name) for block, name in blocks}
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_a_folder_documents_its_own_macros_each_once(folder: Path) -> None:
-    names = [macro["name"] for macro in page_of(folder)]
+def test_a_macro_for_users_is_documented_and_every_other_is_hidden() -> None:
+    hidden = yaml.safe_load(HIDDEN.read_text())["macros"]
 
-    assert sorted(names) == sorted(defined_in(folder))
+    assert [macro["name"] for macro in hidden] == sorted(
+        name for name in MACROS if name.startswith("_")
+    )
+    assert all(macro["docs"] == {"show": False} for macro in hidden)
+    assert documented().keys() == {name for name in MACROS if not name.startswith("_")}
 
 
-def test_every_macro_is_documented_and_nothing_else_is() -> None:
-    assert documented().keys() == MACROS.keys()
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_documents_macros_of_its_own_folder(page: Path) -> None:
+    assert {name for name, (at, _) in documented().items() if at == page} <= defined_in(page.parent)
 
 
-@pytest.mark.parametrize("name", MACROS)
+@pytest.mark.parametrize("name", [name for name in MACROS if not name.startswith("_")])
 def test_a_macro_has_a_sentence_and_its_arguments_in_order(name: str) -> None:
-    page = documented()[name]
+    _, page = documented()[name]
     arguments = page.get("arguments", [])
 
     assert page["description"].strip().endswith((".", "`."))
-    if arguments or not name.startswith("_"):
-        assert tuple(argument["name"] for argument in arguments) == MACROS[name].arguments
+    assert tuple(argument["name"] for argument in arguments) == MACROS[name].arguments
     for argument in arguments:
         assert argument["type"]
         assert argument["description"].strip().endswith(".")
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_a_public_macro_says_what_comes_back_what_holds_and_what_is_refused(name: str) -> None:
-    description = documented()[name]["description"]
+@pytest.mark.parametrize("name", FULLY_DESCRIBED)
+def test_a_macro_for_users_says_what_comes_back_what_holds_and_what_is_refused(name: str) -> None:
+    description = documented()[name][1]["description"]
 
     for part in ("**Columns that come back", "**Rules**", "**Refused"):
         assert part in description

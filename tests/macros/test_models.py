@@ -6,7 +6,16 @@ import re
 
 import pytest
 
-from tests.macros.package import VALUES, Package, QueriedError, in_model, one_line, refused
+from tests.macros.package import (
+    VALUES,
+    Package,
+    QueriedError,
+    a_collection,
+    in_model,
+    models,
+    one_line,
+    refused,
+)
 
 HOSTILE_KEY = ["path", "a`b", "two words", "\U0001f98a"]
 CALLS = {
@@ -152,9 +161,7 @@ def test_a_batch_folds_emits_and_summarizes_in_this_sequence() -> None:
     parts = (
         trueup._folded_ticks_ctes(identity, trueup._sequence_terms(options)),
         trueup._updates_ctes(identity),
-        trueup._progress_ctes(
-            trueup._session_name("files", "frontier"), "lake.files_state", identity, options
-        ),
+        trueup._progress_ctes(a_collection(trueup)),
     )
 
     assert ",\n\n".join(str(part) for part in parts) in render("files_batch", trueup)
@@ -165,7 +172,7 @@ def test_the_python_aggregate_folds_the_open_ticks_of_an_eager_batch_alone() -> 
         return one_line(render("files_batch", in_model("files_batch", options=options)))
 
     by_udaf = batch(eager=True)
-    open_from = f"_ts >= {in_model('files_batch')._session_name('files', 'frontier')}.upper"
+    open_from = f"_ts >= {in_model('files_batch')._session_name('files', 'plan')}.upper"
 
     arguments = "_step_key, _value_bytes, _ts, _command_place, _is_emitted"
     assert f"select trueup_provisional( {arguments} )" in by_udaf
@@ -248,7 +255,8 @@ def test_a_batch_depends_on_the_commands_and_reads_the_state_by_name() -> None:
 
 
 def test_a_batch_without_its_state_is_refused() -> None:
-    must, _, next_step = refused(render, "files_batch", in_model("files_batch", graph={}))
+    graph = {name: one for name, one in models().items() if name != "model.shop.files_state"}
+    must, _, next_step = refused(render, "files_batch", in_model("files_batch", graph=graph))
 
     assert "files_batch needs the model files_state" in must
     assert "{{ trueup.state('files') }}" in next_step

@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from tests.macros.package import RELATIONS, SHARD, Package, in_model, node, one_line, refused
+from tests.macros.package import (
+    RELATIONS,
+    SHARD,
+    Package,
+    a_collection,
+    in_model,
+    node,
+    one_line,
+    refused,
+)
 
 CHANGELOG, STATE = RELATIONS[1], RELATIONS[3]
 CONTENT = ["path", "size", "_error", "_error_key"]
@@ -18,8 +27,8 @@ TABLES = ("lake.files_changelog", "lake.files_state")
 OFFSETS = dict.fromkeys(("path", "size", "_ts", "_order", "_partition", "_offset"), "bigint")
 
 
-def test_a_frontier_with_open_ticks_asks_for_an_eager_collection() -> None:
-    row = {
+def test_a_plan_with_open_ticks_asks_for_an_eager_collection() -> None:
+    plan = {
         "last_seq": 1,
         "lower": 5,
         "last_batch_id": "b1",
@@ -30,12 +39,12 @@ def test_a_frontier_with_open_ticks_asks_for_an_eager_collection() -> None:
         "has_provisional": True,
     }
     for options, is_refused in ((None, True), ({"eager": True}, False)):
-        trueup = in_model("files_batch", options=options, row=row)
-        call = (RELATIONS[0], row, None, trueup._options())
+        trueup = in_model("files_batch", options=options)
+        call = (a_collection(trueup), plan)
         if not is_refused:
-            assert trueup._get_frontier(*call) == row
+            trueup._require_settleable(*call)
             continue
-        must, got, next_step = refused(trueup._get_frontier, *call)
+        must, got, next_step = refused(trueup._require_settleable, *call)
         assert must == (
             "Option `eager` of files_batch must be true as long as the changelog has updates of"
             " open ticks."
@@ -82,15 +91,14 @@ def test_a_batch_is_minted_for_ticks_corrections_and_what_is_open(
     changed: dict[str, object], *, is_idle: bool
 ) -> None:
     idle = {"lower": 5, "upper": 5, "open_upper": 5, "correction_count": 0}
-    frontier = {**idle, "has_provisional": False, **changed}
+    plan = {**idle, "has_provisional": False, **changed}
 
-    assert in_model("files_batch")._is_idle(frontier) is is_idle
+    assert in_model("files_batch")._is_idle(plan) is is_idle
 
 
 def persisted(**options: object) -> str:
     trueup = in_model("files_batch", options=options)
-    given = (STATE, CHANGELOG, ["path"], ["size"], "low", trueup._options())
-    return one_line(trueup._persisted_select(*given))
+    return one_line(trueup._persisted_select(a_collection(trueup), ["size"], "low"))
 
 
 def test_what_is_persisted_is_the_state_without_what_an_eager_batch_wrote_to_open_ticks() -> None:
@@ -108,12 +116,13 @@ def test_only_an_eager_batch_takes_away_what_was_written_before() -> None:
 
 
 def test_a_batch_takes_in_the_corrections_of_its_own_position() -> None:
-    sql = one_line(
-        in_model("files_batch")._pending_corrections_select("made", "front", ["path"], SHARD)
-    )
+    trueup = in_model("files_batch")
+    collection = a_collection(trueup, corrections="made")
+    sql = one_line(trueup._pending_corrections_select(collection, SHARD))
+    plan = trueup._session_name("files", "plan")
 
-    assert "least(_ts, greatest(front.lower, front.upper - 1)) as _ts, _cause, " in sql
-    assert "from made where _after_batch_id <=> front.last_batch_id" in sql
+    assert f"least(_ts, greatest({plan}.lower, {plan}.upper - 1)) as _ts, _cause, " in sql
+    assert f"from made where _after_batch_id <=> {plan}.last_batch_id" in sql
     assert "cast(`path` as string) as `path`, _error_key" in sql
 
 
@@ -156,7 +165,7 @@ def test_a_tail_that_takes_back_is_applied_from_the_history_of_its_keys(
 ) -> None:
     trueup = in_model("files_state", row={})
     position = {"last_seq": 5, "applied_seq": 3, "takes_back": takes_back}
-    given = ("files", CHANGELOG, ["path"], position)
+    given = (a_collection(trueup), position)
     sql = one_line(trueup._ensure_net_updates(*given, in_sequence="select 1"))
     caught_up = one_line(trueup._ensure_net_updates(*given))
 
@@ -173,11 +182,7 @@ def test_a_tail_takes_back_where_a_batch_before_its_last_left_ticks_open() -> No
 
 def look_ahead(extras: tuple[str, ...] = (), **options: object) -> str:
     trueup = in_model("files_live", options=options)
-    return one_line(
-        trueup._live_select(
-            RELATIONS[0], STATE, CHANGELOG, ["path"], SHARD, SHARD, extras, trueup._options()
-        )
-    )
+    return one_line(trueup._live_select(a_collection(trueup, extras=extras), SHARD))
 
 
 def test_looking_ahead_begins_where_the_state_ends_or_at_as_of() -> None:
@@ -200,13 +205,9 @@ def test_looking_ahead_takes_what_an_eager_batch_wrote_for_ahead() -> None:
     assert f"-_diff from {CHANGELOG}" in look_ahead(eager=True)
 
 
-def live(**given: Any) -> Package:
-    graph = {f"model.shop.{one}": node(one) for one in ("files_commands", *GRAPH)}
-    return in_model("files_live", graph=graph, **given)
-
-
 def test_there_is_nothing_to_look_ahead_of_before_a_batch() -> None:
-    must, _, next_step = refused(live(tables=()).materialization_trueup_live_spark)
+    live = in_model("files_live", tables=())
+    must, _, next_step = refused(live.materialization_trueup_live_spark)
     assert must.startswith("files_live must be run after files_batch has made")
     assert next_step == "Run: dbt run -s files_batch+"
 
@@ -277,8 +278,8 @@ def test_a_compaction_touches_what_is_below_and_the_last_progress_row() -> None:
     columns = [*CONTENT, *in_model("files_state")._update_columns()]
     sql = one_line(in_model("files_state")._compact_sql(CHANGELOG, columns, 5, 7))
 
-    assert "when shard._kind = 'update' and shard._ts < 5 then 'purge'" in sql
-    assert "when shard._kind = 'progress' and shard._seq = 7 then 'progress'" in sql
+    assert "when changelog._kind = 'update' and changelog._ts < 5 then 'purge'" in sql
+    assert "when changelog._kind = 'progress' and changelog._seq = 7 then 'progress'" in sql
     assert (
         "update set _statistics.since = cast(5 as bigint), _statistics.seal.committed = xxhash64("
         in sql

@@ -55,9 +55,10 @@ def test_updates_and_frontiers_move_to_the_refresh(case: dict[str, Any]) -> None
 
 
 def apply(lower: int, upper: int, given: dict[str, Any]) -> dict[str, Any]:
-    frontier = {"lower": lower, "upper": upper, "tick": lower}
-    TRUEUP._scheduled_plan(frontier, TRUEUP._schedule(given))
-    return frontier
+    plan = {"lower": lower, "upper": upper, "tick": lower}
+    found: dict[str, Any] = TRUEUP._scheduled_plan(plan, TRUEUP._schedule(given))
+    assert plan == {"lower": lower, "upper": upper, "tick": lower}
+    return found
 
 
 HUNDREDS = {"every": 100, "aligned_to": 500}

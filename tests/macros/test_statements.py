@@ -7,11 +7,22 @@ from typing import Any
 
 import pytest
 
-from tests.macros.package import RELATIONS, ROOT, Package, in_model, one_line, refused
+from tests.macros.package import (
+    RELATIONS,
+    ROOT,
+    Package,
+    a_collection,
+    in_model,
+    models,
+    one_line,
+    refused,
+)
 
-DECLARES = "macros/stage/declare_frontier_sql.sql"
-FRONTIER = {
+DECLARES = "macros/stage/declare_plan_sql.sql"
+PLAN = {
     "last_seq": 3,
+    "applied_seq": 3,
+    "unsealed_seq": None,
     "lower": 0,
     "last_batch_id": "b3",
     "settled_before": 9,
@@ -32,13 +43,13 @@ def properties(sql: str) -> dict[str, str]:
 
 def progress(options: dict[str, object] | None = None) -> str:
     trueup = in_model("files_batch", options=options)
-    return one_line(trueup._progress_select(*RELATIONS[1:], None, trueup._options()))
+    return one_line(trueup._progress_select(a_collection(trueup), None))
 
 
 def log(options: dict[str, object] | None = None, **variables: object) -> str:
     trueup = in_model("files_batch", options=options, variables=variables)
     return one_line(
-        trueup._measured_log_select(RELATIONS[0], FRONTIER, settled=None, options=trueup._options())
+        trueup._measured_log_select(RELATIONS[0], PLAN, settled=None, options=trueup._options())
     )
 
 
@@ -136,7 +147,7 @@ def test_the_first_batch_begins_at_as_of() -> None:
 
 def test_without_as_of_the_first_batch_begins_at_the_smallest_tick_and_not_above_0() -> None:
     begins = "least(0, min(_ts)) as lower"
-    given = {"progress": {**FRONTIER, "last_seq": 0}, "input_upper": None}
+    given = {"progress": {**PLAN, "last_seq": 0}, "input_upper": None}
 
     def first(commands: str | None, options: dict[str, object], settled: str | None = None) -> str:
         trueup = in_model("files_batch", options=options)
@@ -158,13 +169,13 @@ def test_without_as_of_the_first_batch_begins_at_the_smallest_tick_and_not_above
 
 
 def test_the_greatest_tick_is_refused_instead_of_an_upper_that_overflows() -> None:
-    must, got = refused(get_frontier, last_tick=2**63 - 1)[:2]
+    must, got = refused(get_plan, last_tick=2**63 - 1)[:2]
 
     assert must.endswith(
         " must be below 9223372036854775807, the greatest bigint: a batch ends one after it."
     )
     assert got == "Got: a command with the tick 9223372036854775807"
-    assert get_frontier(last_tick=2**63 - 2)["last_tick"] == 2**63 - 2
+    assert get_plan(last_tick=2**63 - 2)["last_tick"] == 2**63 - 2
     assert "try_add(max(_ts), 1) as log_upper" in log()
 
 
@@ -202,21 +213,25 @@ def test_a_cut_is_after_the_last_tick_that_fits_and_never_before_the_first() -> 
         assert f"case when max(command_count) > 500 then coalesce( {fits}{end}" in sql
 
 
-def get_frontier(options: dict[str, object] | None = None, **row: object) -> dict[str, Any]:
-    read = {**FRONTIER, **row}
-    trueup = in_model("files_batch", options=options, row=read)
-    found: dict[str, Any] = trueup._get_frontier(
-        RELATIONS[0], read, reclocked=None, options=trueup._options()
+def get_plan(options: dict[str, object] | None = None, **row: object) -> dict[str, Any]:
+    """Plan a run, where both queries, of the tables and of the log, are answered with one row."""
+    graph = {name: {**one, "raw_code": "select 1"} for name, one in models().items()}
+    trueup = in_model(
+        "files_batch", options=options, graph=graph, row={**PLAN, **row}, tables=RELATIONS
     )
+    found: dict[str, Any] = trueup._ensure_plan(a_collection(trueup))
     return found
 
 
-def test_a_frontier_is_the_row_that_was_read() -> None:
-    assert get_frontier(lower=5) == {**FRONTIER, "lower": 5}
+def test_a_plan_is_the_rows_that_were_read_and_what_the_run_adds() -> None:
+    plan = get_plan(lower=5)
+
+    assert re.fullmatch("[0-9a-f]{32}", plan.pop("definition"))
+    assert plan == {**PLAN, "lower": 5, "tick": 5, "is_state_lost": False}
 
 
 def test_a_null_tick_is_refused() -> None:
-    must, got = refused(get_frontier, null_ticks=3)[:2]
+    must, got = refused(get_plan, null_ticks=3)[:2]
 
     assert must == (
         "The tick (`ts`), or the partition and offset (`reclock`), of `trueup.commands` must be not"
@@ -226,7 +241,7 @@ def test_a_null_tick_is_refused() -> None:
 
 
 def test_late_commands_stop_the_run_before_it_stages_where_that_is_the_policy() -> None:
-    must, got, next_step = refused(get_frontier, {"late": "fail"}, lower=5, late_dropped=2)
+    must, got, next_step = refused(get_plan, {"late": "fail"}, lower=5, late_dropped=2)
 
     assert must == (
         "With option `late: fail` every command of lake.files_commands must be at or past the lower"
@@ -240,21 +255,21 @@ def test_late_commands_stop_the_run_before_it_stages_where_that_is_the_policy() 
     ("late", "late_dropped"), [("drop", 2), ("fail", 0), ("fail", None), ("correct", 2)]
 )
 def test_late_commands_stop_nothing_else(late: str, late_dropped: int | None) -> None:
-    assert get_frontier({"late": late}, late_dropped=late_dropped)["late_dropped"] == late_dropped
+    assert get_plan({"late": late}, late_dropped=late_dropped)["late_dropped"] == late_dropped
 
 
 def test_a_rebase_asks_for_ticks_or_for_the_places_that_stand_for_them() -> None:
-    for is_reclocked in (True, False):
-        in_model("files_batch", row={"missing": 0, "last_tick": 9})._require_ticks(
-            RELATIONS[0], is_reclocked
-        )
+    for extras in (["_partition", "_offset"], []):
+        trueup = in_model("files_batch", row={"missing": 0, "last_tick": 9})
+        trueup._require_ticks(a_collection(trueup, extras=extras))
         missing = in_model("files_batch", row={"missing": 1, "last_tick": 9})
-        assert refused(missing._require_ticks, RELATIONS[0], is_reclocked)[1].startswith("Got: 1 ")
+        collection = a_collection(missing, extras=extras)
+        assert refused(missing._require_ticks, collection)[1].startswith("Got: 1 ")
 
 
 def test_a_batch_id_is_that_of_the_invocation() -> None:
     trueup = in_model("files_batch")
-    names = re.findall(r"frontier\.(\w+)", (ROOT / DECLARES).read_text())
+    names = re.findall(r"plan\.(\w+)", (ROOT / DECLARES).read_text())
     sql = trueup._declare_plan_sql("files", dict.fromkeys(names, 1) | {"late_dropped": None})
 
     assert "'batch_id', '1b5f'" in sql
@@ -264,14 +279,13 @@ def test_a_batch_id_is_that_of_the_invocation() -> None:
 def test_an_append_is_refused_where_the_number_of_the_batch_is_taken() -> None:
     sql = in_model("files_changelog")._append_batch_sql("lake.files_changelog", "select 1")
 
-    assert "on shard._kind = 'progress'" in sql
+    assert "on changelog._kind = 'progress'" in sql
     assert re.search(r"when matched then update set\s+_batch_id = raise_error\(", sql)
 
 
 def test_an_apply_joins_every_column_of_the_identity_null_safe() -> None:
-    sql = in_model("files_state")._apply_updates_sql(
-        "lake.files_state", "lake.files_changelog", "select 1", ["a", "b"]
-    )
+    trueup = in_model("files_state", unique_key=("a", "b"))
+    sql = trueup._apply_updates_sql(a_collection(trueup), "select 1")
 
     for column in ("a", "b", "_error_key"):
         assert f"state.`{column}` <=> net.`{column}`" in sql

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.macros.package import RELATIONS, SHARD, column, in_model, one_line
+from tests.macros.package import RELATIONS, SHARD, a_collection, column, in_model, one_line
 
 OWN = in_model("files_batch")._own_columns()
 EXTRAS = ("_unchanged", "_old_key", "_partition", "_offset")
@@ -23,17 +23,13 @@ def select_input(
     came: list[dict[str, str]] | None = None,
     **options: object,
 ) -> str:
-    trueup = in_model("files_batch", options=options)
+    trueup = in_model("files_batch", options=options, unique_key=unique_key)
     return one_line(
         trueup._input_select(
-            RELATIONS[0],
+            a_collection(trueup, command_columns=came or columns, extras=extras),
+            columns,
             "low",
             "up",
-            list(unique_key),
-            columns,
-            came or columns,
-            extras,
-            trueup._options(),
             partitions="seen" if "_offset" in extras else None,
         )
     )
@@ -137,14 +133,12 @@ def select_steps(
     trueup = in_model("files_batch", options=options)
     return one_line(
         trueup._steps_select(
+            a_collection(trueup, extras=extras),
             "input",
             persisted,
-            corrections,
-            ["path"],
             ["size", "it's"],
-            extras,
             has_truncates,
-            trueup._options(),
+            corrections,
         )
     )
 
@@ -271,27 +265,21 @@ def test_a_select_in_parentheses_keeps_the_lines_of_a_columns_name() -> None:
 def test_every_name_with_an_underscore_that_the_models_write_is_one_of_ours() -> None:
     options = {"eager": True, "ties": "prefer_delete", "errors": "fail", "late": "correct"}
     batch = in_model("files_batch", options=options)
+    collection = a_collection(batch)
     changelog = RELATIONS[1]
     sql = [
         batch.batch("files"),
         select_input(extras=EXTRAS),
         select_steps(extras=EXTRAS, has_truncates=True, corrections="waiting"),
         batch._links_select("kept", KEY, ["_order", "_hash", "_value"]),
-        batch._unknown_ctes(
-            "persisted",
-            KEY,
-            ["size"],
-            ["_order", "_hash", "_value"],
-            list(EXTRAS[:2]),
-            every_key=True,
-        ),
+        batch._unknown_ctes(collection, "persisted", ["size"], list(EXTRAS[:2]), every_key=True),
         batch._known_links_select("links", "kept", "persisted", KEY, ["size"]),
         batch._doubled_links_select("links", ["size"]),
         in_model("files_corrections").corrections("files"),
         in_model("files_changelog").changelog("files"),
         in_model("files_state", options=options).state("files"),
         batch._reclocked_commands_select(RELATIONS[0], 5, "settled"),
-        batch._pending_corrections_select("corrections", "frontier", ["path"], SHARD),
+        batch._pending_corrections_select(collection, SHARD),
         batch._compact_sql(changelog, ["path", *OWN], 3, 2),
     ]
     text = " ".join(map(one_line, sql))

@@ -14,11 +14,12 @@ from dbt_trueup.conflicts import REPEATS, REWRITTEN, LostRaceError, lost_race, m
 from dbt_trueup.session import JavaMissingError, prepare, require_java, warn_of_caches
 from pyspark.sql import SparkSession
 
-from tests.macros.package import ROOT, column, in_model, refused
+from tests.macros.package import ROOT, a_collection, column, in_model, refused
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+TABLES = {"state": "s.files_state", "changelog": "s.files_changelog"}
 CONFLICT = "org.apache.iceberg.exceptions.ValidationException: Found conflicting files that ..."
 
 
@@ -133,20 +134,21 @@ def test_a_failure_that_is_no_lost_race_is_left_as_it_is() -> None:
     append = str(in_model("files_changelog")._append_batch_sql("s.files_changelog", "select 1"))
     assert lost_race(append, "[DIVIDE_BY_ZERO]") is None
     # Statements of somebody else, whatever their aliases and columns are.
-    assert lost_race("merge into s.mine as shard using _batch_id", CONFLICT) is None
+    assert lost_race("merge into s.mine as changelog using _batch_id", CONFLICT) is None
     assert lost_race("merge into s.mine as state using _error_key", CONFLICT) is None
     assert lost_race("create or replace table s.mine as select _error_key", CONFLICT) is None
 
 
 def test_each_statement_that_writes_says_what_it_is_and_so_what_it_has_lost() -> None:
     trueup = in_model("files_state")
+    collection = a_collection(trueup, **TABLES)
     columns = [column("path", "string")]
     found = {
         str(statement).split("*/")[0] + "*/": lost_race(str(statement), CONFLICT)
         for statement in (
             trueup._append_batch_sql("s.files_changelog", "select 1", "skip"),
-            trueup._apply_updates_sql("s.files_state", "s.files_changelog", "select 1", ["path"]),
-            trueup._heal_sql("s.files_state", "s.files_changelog", ["path"], columns, 1, [7]),
+            trueup._apply_updates_sql(collection, "select 1"),
+            trueup._heal_sql(collection, columns, 1, [7]),
             trueup._compact_sql("s.files_changelog", ["path"], 3, 2),
             trueup._create_table_sql("s.files_state", "select 1"),
             trueup._begin_widening_sqls(
@@ -181,11 +183,8 @@ def test_each_statement_that_writes_says_what_it_is_and_so_what_it_has_lost() ->
     ],
 )
 def test_a_table_that_was_replaced_meanwhile_is_a_lost_race(error: str) -> None:
-    apply = str(
-        in_model("files_state")._apply_updates_sql(
-            "s.files_state", "s.files_changelog", "select 1", ["path"]
-        )
-    )
+    trueup = in_model("files_state")
+    apply = str(trueup._apply_updates_sql(a_collection(trueup, **TABLES), "select 1"))
 
     assert str(lost_race(apply, error)).startswith(
         "state moved: another run wrote to s.files_state"
@@ -195,7 +194,9 @@ def test_a_table_that_was_replaced_meanwhile_is_a_lost_race(error: str) -> None:
 def test_a_step_that_nothing_names_gets_no_mark() -> None:
     must, _ = refused(in_model("files_state")._step_marker, "tidy")
 
-    assert "one of append, apply, compact, compare, create, discard, heal, rebuild, widen" in must
+    assert (
+        "one of alter, append, apply, compact, create, discard, drop, heal, rebuild, widen" in must
+    )
 
 
 def test_a_lost_append_is_skipped_where_the_collection_says_so_and_nothing_else_is() -> None:
@@ -217,11 +218,9 @@ def test_an_apply_that_has_lost_to_a_rewrite_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trueup = in_model("files_state")
-    apply = str(
-        trueup._apply_updates_sql("s.files_state", "s.files_changelog", "select 1", ["path"])
-    )
-    columns = [column("path", "string")]
-    heal = str(trueup._heal_sql("s.files_state", "s.files_changelog", ["path"], columns, 1, [7]))
+    collection = a_collection(trueup, **TABLES)
+    apply = str(trueup._apply_updates_sql(collection, "select 1"))
+    heal = str(trueup._heal_sql(collection, [column("path", "string")], 1, [7]))
     missing = f"org.apache.iceberg.exceptions.{REWRITTEN}: [a.parquet]"
     failures: list[str] = []
 

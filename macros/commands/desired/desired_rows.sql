@@ -5,12 +5,16 @@
 -#}
 
 {#- Makes the session view `desired_rows`, the rows of the select in the form of commands. -#}
-{% macro _ensure_desired_rows_view(collection, unique_key) -%}
-    {%- set desired = trueup._sibling(collection, 'desired') -%}
+{% macro _ensure_desired_rows_view(collection) -%}
+    {%- set desired = trueup._sibling(collection.name, 'desired') -%}
     {%- set columns = trueup._get_columns('select * from ' ~ desired) -%}
-    {%- do trueup._require_select_columns(collection, unique_key, columns) -%}
-    {%- set rows = trueup._session_name(collection, 'desired_rows') -%}
-    {%- do trueup._ensure_session_view(rows, trueup._desired_rows_select(desired, unique_key)) -%}
+    {%- do trueup._require_select_columns(
+        collection.name, collection.unique_key, columns
+    ) -%}
+    {%- set rows = trueup._session_name(collection.name, 'desired_rows') -%}
+    {%- do trueup._ensure_session_view(
+        rows, trueup._desired_rows_select(desired, collection.unique_key)
+    ) -%}
     {{ return(rows) }}
 {%- endmacro %}
 

@@ -137,11 +137,13 @@ changes as (
 
 ),
 
-{{ trueup._decoded_changes_select(
+{{ trueup._decoded_changes_ctes(
     key=key_columns,
     values=trueup._columns_of('debezium', schema, of_key=false),
     marks=[mark, 'base64(' ~ mark ~ ')', 'lower(hex(' ~ mark ~ '))']
 ) }}
+
+select * from decoded
 {%- endmacro %}
 
 

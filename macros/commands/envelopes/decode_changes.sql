@@ -9,8 +9,10 @@
     `key_fields` and `old_key_fields` (the key before, or null), maps of variants; `key_bytes`, which
     identifies a key that is bad, null for a missing one; `is_key_changed`, whether the old key is
     surely another one; `absent_is_unchanged`.
+
+    Reads: `changes`. Ends with: `decoded`.
 -#}
-{% macro _decoded_changes_select(key, values, marks=none) -%}
+{% macro _decoded_changes_ctes(key, values, marks=none) -%}
 parsed as (
 
     select
@@ -60,38 +62,42 @@ sides as (
 
 )
 
-select
-    {%- for name in key %}
-    case when is_old_side then old_key.{{ trueup._quoted(name) }}
-        else key.value.{{ trueup._quoted(name) }} end as {{ trueup._quoted(name) }},
-    {%- endfor %}
-    {%- for name in values %}
-    case when not is_old_side then row_read.value.{{ trueup._quoted(name) }} end
-        as {{ trueup._quoted(name) }},
-    {%- endfor %}
-    named_struct(
-        'ts', ts,
-        'sequence', sequence,
-        'op', case when is_old_side then 'delete' else op end,
-        'error', case
-            when op = 'upsert' and not is_old_side then coalesce(error, row_read.error)
-        end,
-        'error_key', case
-            when op = 'truncate' or is_old_side or is_key_good then null
-            when key_bytes is null then 'null'
-            else concat('x', lower(hex(cast(key_bytes as binary))))
-        end,
-        'unchanged', case
-            when op = 'upsert' and not is_old_side then concat(
-                {{ 'row_read.marked' if marks else 'array()' }},
-                case when absent_is_unchanged then row_read.absent else array() end
-            )
-        end,
-        'old_key', case when is_key_good and not is_old_side then old_key end
-    ) as _command,
-    log_partition as _command_partition,
-    log_offset as _command_offset
-from sides
+decoded as (
+
+    select
+        {%- for name in key %}
+        case when is_old_side then old_key.{{ trueup._quoted(name) }}
+            else key.value.{{ trueup._quoted(name) }} end as {{ trueup._quoted(name) }},
+        {%- endfor %}
+        {%- for name in values %}
+        case when not is_old_side then row_read.value.{{ trueup._quoted(name) }} end
+            as {{ trueup._quoted(name) }},
+        {%- endfor %}
+        named_struct(
+            'ts', ts,
+            'sequence', sequence,
+            'op', case when is_old_side then 'delete' else op end,
+            'error', case
+                when op = 'upsert' and not is_old_side then coalesce(error, row_read.error)
+            end,
+            'error_key', case
+                when op = 'truncate' or is_old_side or is_key_good then null
+                when key_bytes is null then 'null'
+                else concat('x', lower(hex(cast(key_bytes as binary))))
+            end,
+            'unchanged', case
+                when op = 'upsert' and not is_old_side then concat(
+                    {{ 'row_read.marked' if marks else 'array()' }},
+                    case when absent_is_unchanged then row_read.absent else array() end
+                )
+            end,
+            'old_key', case when is_key_good and not is_old_side then old_key end
+        ) as _command,
+        log_partition as _command_partition,
+        log_offset as _command_offset
+    from sides
+
+)
 {%- endmacro %}
 
 

@@ -108,9 +108,11 @@ changes as (
 
 ),
 
-{{ trueup._decoded_changes_select(
+{{ trueup._decoded_changes_ctes(
     key=key_columns, values=trueup._columns_of('wal2json', schema, of_key=false)
 ) }}
+
+select * from decoded
 {%- endmacro %}
 
 

@@ -5,8 +5,8 @@
 -#}
 
 {#- Raises where the rows of a select have a key more than once, and shows one. -#}
-{% macro _require_unique_keys(collection, rows, unique_key) -%}
-    {%- set message = trueup._get_duplicate_key_message(collection, rows, unique_key) -%}
+{% macro _require_unique_keys(collection) -%}
+    {%- set message = trueup._get_duplicate_key_message(collection) -%}
     {%- if message is not none -%}
         {%- do exceptions.raise_compiler_error(message) -%}
     {%- endif -%}
@@ -14,8 +14,10 @@
 
 
 {#- Looks for a key that the rows of a select have more than once: a message, or none. -#}
-{% macro _get_duplicate_key_message(collection, rows, unique_key) -%}
-    {%- set found = run_query(trueup._duplicate_key_select(collection, rows, unique_key)).rows -%}
+{% macro _get_duplicate_key_message(collection) -%}
+    {%- set found = run_query(trueup._duplicate_key_select(
+        collection.name, collection.source, collection.unique_key
+    )).rows -%}
     {{ return(found[0][0] if found else none) }}
 {%- endmacro %}
 

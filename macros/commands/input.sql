@@ -1,0 +1,21 @@
+{#-
+    The collection with what its input is like, as another dict: `source`, `commands`, `command_columns`,
+    `extras` and `order_type`; see docs/objects.md. The rows of a SELECT are brought into the form of
+    commands by a session view, which this macro makes.
+-#}
+{% macro _ensure_input(collection) -%}
+    {%- set source = trueup._ensure_desired_rows_view(collection) if collection.is_by_select
+        else trueup._sibling(collection.name, 'commands') -%}
+    {%- set described = trueup._get_columns('select * from ' ~ source) -%}
+    {%- set columns = trueup._user_columns(described) -%}
+    {%- set extras = trueup._extra_columns(described) -%}
+    {%- do trueup._require_free_name(collection.options.inline_errors, columns) -%}
+    {{ return(dict(
+        collection,
+        source=source,
+        commands=trueup._session_name(collection.name, 'reclocked') if '_offset' in extras else source,
+        command_columns=columns,
+        extras=extras,
+        order_type=(described | selectattr('name', 'eq', '_order') | first).type
+    )) }}
+{%- endmacro %}

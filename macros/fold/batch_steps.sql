@@ -1,0 +1,25 @@
+{#-
+    What happens to the keys of a batch, as a select: what is persisted, the corrections that wait, and the
+    commands of its ticks. It reads what `_ensure_carried_values` makes.
+-#}
+{% macro _ensure_batch_steps(collection, plan, columns, takes_corrections) -%}
+    {%- set planned = trueup._session_name(collection.name, 'plan') -%}
+    {%- set values = trueup._value_names(columns, collection.unique_key) -%}
+    {%- set input = none if collection.is_by_select else trueup._input_select(
+        collection, columns, planned ~ '.lower', planned ~ '.open_upper',
+        partitions=planned ~ '.partitions' if '_offset' in collection.extras,
+        may_truncate=plan.has_truncates
+    ) -%}
+    {%- set persisted = trueup._persisted_select(collection, values, planned ~ '.lower') -%}
+    {%- set waiting = trueup._pending_corrections_select(collection, columns)
+        if takes_corrections else none -%}
+    {%- set prior = {
+        'broadcasts': trueup._can_broadcast_keys(plan.commands_ahead + plan.correction_count),
+        'key_range': trueup._get_batch_range(collection, plan, columns, input, waiting),
+    } -%}
+    {%- set steps = trueup._steps_select(
+        collection, trueup._subquery(input) if input else none, trueup._subquery(persisted), values,
+        plan.has_truncates, trueup._subquery(waiting) if waiting else none, prior
+    ) -%}
+    {{ return(trueup._ensure_carried_values(collection, steps, values)) }}
+{%- endmacro %}

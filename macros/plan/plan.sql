@@ -1,0 +1,31 @@
+{#-
+    Brings the tables of a collection to where a batch can be minted on them, and plans the run: they are
+    made where they are missing (after a rebase has dropped them), and the state has all that the
+    changelog has; with `heals` a state that is lost is left to be healed. Returns the plan, a dict; see
+    docs/objects.md. `corrections` is the table of corrections that the batch takes in, or none.
+-#}
+{% macro _ensure_plan(collection, corrections=none, is_rebase=false, heals=false) -%}
+    {%- set is_reclocked = '_offset' in collection.extras -%}
+    {%- if is_rebase -%}
+        {%- do trueup._ensure_forgotten(collection) -%}
+    {%- endif -%}
+    {%- set is_state_missing = heals and trueup._ensure_lost_state(collection) -%}
+    {%- do trueup._ensure_tables(collection) -%}
+    {%- set progress = trueup._get_progress(collection, corrections) -%}
+    {%- do trueup._require_undamaged(collection.changelog, progress.unsealed_seq) -%}
+    {%- if is_reclocked -%}
+        {%- do trueup._require_no_correction_of_offsets(collection.options) -%}
+        {%- do trueup._ensure_reclocked_view(collection, progress) -%}
+    {%- endif -%}
+    {%- set measured = trueup._ensure_measured_log(collection, progress, corrections) -%}
+    {%- set plan = dict(
+        progress, definition=trueup._definition(collection.name, collection.options),
+        tick=measured.lower, **measured
+    ) -%}
+    {%- do trueup._require_settleable(collection, plan) -%}
+    {%- set is_state_lost = heals and trueup._is_state_lost(not is_state_missing, plan) -%}
+    {%- if not is_state_lost -%}
+        {%- do trueup._ensure_caught_up(collection, plan) -%}
+    {%- endif -%}
+    {{ return(dict(plan, is_state_lost=is_state_lost)) }}
+{%- endmacro %}

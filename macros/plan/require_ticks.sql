@@ -1,0 +1,75 @@
+{#- Raises where ticks cannot be settled: before a rebase drops what it could not make again. -#}
+{% macro _require_ticks(collection) -%}
+    {%- set commands = collection.source -%}
+    {%- set is_missing = '_partition is null or _offset is null' if '_offset' in collection.extras
+        else '_ts is null' -%}
+    {%- set row = run_query(
+        'select count_if(' ~ is_missing ~ '), max(_ts) from ' ~ commands
+    ).rows[0] -%}
+    {%- do trueup._require_no_null_ticks(commands, row[0]) -%}
+    {%- do trueup._require_bounded_ticks(commands, row[1]) -%}
+{%- endmacro %}
+
+
+{#- Raises where commands have no tick: they would never be settled, nor missed. -#}
+{% macro _require_no_null_ticks(commands, null_ticks) -%}
+    {%- if null_ticks > 0 -%}
+        {%- do trueup._raise_error(
+            'The tick (`ts`), or the partition and offset (`reclock`), of `trueup.commands`',
+            'not null for every command of ' ~ commands, null_ticks ~ ' commands without one',
+            'Give them one, or leave them out of the relation that `trueup.commands` reads.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    Raises where a tick is the greatest bigint: the upper, one more, would be none, and a sum that
+    overflows is silent where ANSI mode is off, as in the sessions of dbt-spark.
+-#}
+{% macro _require_bounded_ticks(commands, last_tick) -%}
+    {%- if last_tick == 9223372036854775807 -%}
+        {%- do trueup._raise_error(
+            'The tick (`ts`) of every command of ' ~ commands,
+            'below 9223372036854775807, the greatest bigint: a batch ends one after it',
+            'a command with the tick ' ~ last_tick,
+            'Nothing is staged. If it stands for "no tick yet", leave the command out until it has one.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Raises where a batch by this plan would settle what cannot be settled, or what the options forbid. -#}
+{% macro _require_settleable(collection, plan) -%}
+    {%- set options = collection.options -%}
+    {%- do trueup._require_no_null_ticks(collection.commands, plan.null_ticks) -%}
+    {%- do trueup._require_bounded_ticks(collection.commands, plan.last_tick) -%}
+    {%- if options.late == 'fail' and plan.late_dropped -%}
+        {%- do trueup._raise_error(
+            'With option `late: fail` every command of ' ~ collection.commands,
+            'at or past the lower ' ~ plan.lower ~ ' when it comes',
+            plan.late_dropped ~ ' commands below it, which came after their tick was settled',
+            'Nothing is staged. Take them out of the log, or set the option `late`.'
+        ) -%}
+    {%- endif -%}
+    {%- if plan.has_provisional and not options.eager -%}
+        {%- do trueup._raise_error(
+            'Option `eager` of ' ~ model.name,
+            'true as long as the changelog has updates of open ticks', 'false',
+            "Take them back first: run once with `eager: true` and --vars '{trueup_until: "
+            ~ plan.lower ~ "}'."
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Raises where late commands of a log without ticks would have to be put right. -#}
+{% macro _require_no_correction_of_offsets(options) -%}
+    {%- if options.late == 'correct' -%}
+        {%- do trueup._raise_error(
+            'Option `late` of ' ~ model.name, 'drop or fail where the log has no ticks (`reclock`)',
+            options.late,
+            'A command with an offset below what was settled was seen before: leave it out.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}

@@ -1,0 +1,27 @@
+{#- The variable `plan` of the Spark session: what the statements of a run have to know of its plan. -#}
+{% macro _declare_plan_sql(name, plan) -%}
+declare or replace variable {{ trueup._session_name(name, 'plan') }} struct<
+    seq: bigint, lower: bigint, upper: bigint, open_upper: bigint, tick: bigint, batch_id: string,
+    commands_settled: bigint,
+    late_dropped: bigint, records_indexed: bigint, minted_at: timestamp,
+    partitions: {{ trueup._partitions_type() }}, since: bigint, definition: string,
+    settled_definition: string, last_batch_id: string, last_seal: bigint
+> default named_struct(
+    'seq', cast({{ plan.seq }} as bigint),
+    'lower', cast({{ plan.lower }} as bigint),
+    'upper', cast({{ plan.upper }} as bigint),
+    'open_upper', cast({{ plan.open_upper }} as bigint),
+    'tick', cast({{ plan.tick }} as bigint),
+    'batch_id', '{{ invocation_id }}',
+    'commands_settled', cast({{ plan.commands_settled }} as bigint),
+    'late_dropped', cast({{ trueup._number_or_null(plan.late_dropped) }} as bigint),
+    'records_indexed', cast({{ plan.records_indexed }} as bigint),
+    'minted_at', current_timestamp(),
+    'partitions', {{ plan.get('partitions') or 'null' }},
+    'since', cast({{ trueup._number_or_null(plan.since) }} as bigint),
+    'definition', '{{ plan.definition }}',
+    'settled_definition', {{ trueup._literal_or_null(plan.settled_definition) }},
+    'last_batch_id', {{ trueup._literal_or_null(plan.last_batch_id) }},
+    'last_seal', cast({{ trueup._number_or_null(plan.last_seal) }} as bigint)
+)
+{%- endmacro %}

@@ -1,0 +1,204 @@
+"""How the macros hang together: which folder calls which, what they are named, what they take."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from functools import lru_cache
+from graphlib import TopologicalSorter
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from tests.macros.package import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MACROS = ROOT / "macros"
+LAYERS = (
+    *("internal", "tables", "certify", "commands", "fold", "stage", "append", "apply", "plan"),
+    *("correct", "read", "operations", "generic_tests", "materializations"),
+)
+"""The folders, from the one that calls no other to the one that may call all."""
+SHARED = ("internal", "tables", "certify")
+"""Folders that are no step of a run: all steps use them."""
+WAY = (
+    *("commands", "trueup_commands", "batch", "trueup_batch", "changelog", "trueup_changelog"),
+    *("state", "trueup_state", "collection"),
+)
+"""What dbt calls on the way of a command, from `files_commands` to `files`."""
+MOST_CHANGES = 25
+
+BLOCK = re.compile(
+    r"(?P<comment>\{#-(?:(?!#\}).)*?#\}\n)?"
+    r"\{%-? (?P<kind>macro|materialization|test) (?P<name>\w+)(?P<head>.*?)-?%\}\n"
+    r"(?P<body>.*?)\{%-? end(?P=kind)",
+    re.DOTALL,
+)
+JINJA = re.compile(r"\{#.*?#\}|\{%.*?%\}", re.DOTALL)
+SQL_COMMENT = re.compile(r"--[^\n]*\n")
+QUERY = re.compile(
+    r"\b(run_query|load_relation|noop_statement|apply_grants|persist_docs)\(|call statement"
+)
+CALL = re.compile(r"trueup\.(\w+)\s*\(")
+PARAMETER = re.compile(r"(\w+)(?:=[^,]*)?")
+
+
+class Macro(NamedTuple):
+    """A macro as it stands in its file."""
+
+    kind: str
+    folder: str
+    file: Path
+    comment: str
+    parameters: tuple[str, ...]
+    body: str
+    calls: tuple[str, ...]
+
+
+@lru_cache
+def macros() -> dict[str, Macro]:
+    """Read all files of the folder `macros`."""
+    found = {}
+    for file in sorted(MACROS.rglob("*.sql")):
+        path = file.relative_to(MACROS)
+        for block in BLOCK.finditer(file.read_text()):
+            body = re.sub(r"\{#.*?#\}", "", block["body"], flags=re.DOTALL)
+            head = (
+                re.search(r"\((.*)\)", block["head"], re.DOTALL)
+                if block["kind"] == "macro"
+                else None
+            )
+            plain = re.sub(r"\{[^}]*\}|\[[^\]]*\]", "", head[1]) if head else ""
+            name = f"test_{block['name']}" if block["kind"] == "test" else block["name"]
+            found[name] = Macro(
+                block["kind"],
+                path.parts[0],
+                path,
+                block["comment"] or "",
+                tuple(match[1] for match in PARAMETER.finditer(plain)),
+                body,
+                tuple(CALL.findall(body)),
+            )
+    return found
+
+
+def internal() -> list[str]:
+    """Name the macros that are not for users."""
+    return [name for name, macro in macros().items() if name.startswith("_")]
+
+
+def asks(name: str, seen: frozenset[str] = frozenset()) -> bool:
+    """Say whether a macro asks the warehouse, or changes it, itself or by what it calls."""
+    macro = macros().get(name)
+    if macro is None or name in seen:
+        return False
+    return bool(QUERY.search(macro.body)) or any(asks(one, seen | {name}) for one in macro.calls)
+
+
+def test_every_folder_has_its_layer() -> None:
+    assert {macro.folder for macro in macros().values()} == set(LAYERS)
+
+
+def test_no_folder_calls_back() -> None:
+    graph: dict[str, set[str]] = defaultdict(set)
+    for macro in macros().values():
+        graph[macro.folder] |= {macros()[one].folder for one in macro.calls} - {macro.folder}
+
+    assert list(TopologicalSorter(graph).static_order())
+    for folder, called in graph.items():
+        assert max(map(LAYERS.index, called), default=-1) < LAYERS.index(folder), folder
+
+
+def test_every_call_is_of_a_macro_that_is_there() -> None:
+    for name, macro in macros().items():
+        assert not set(macro.calls) - macros().keys(), name
+
+
+def test_a_command_changes_folder_at_most_25_times_on_its_way() -> None:
+    files: list[Path] = []
+
+    def follow(name: str) -> None:
+        macro = unread.pop(name, None)
+        if macro is None:
+            return
+        if macro.folder not in SHARED and macro.file not in files:
+            files.append(macro.file)
+        for called in macro.calls:
+            follow(called)
+
+    unread = dict(macros())
+    for name in WAY:
+        follow(name)
+    folders = [file.parts[0] for file in files]
+    changes = sum(one != next_one for one, next_one in pairwise(folders))
+
+    assert len(files) > 50
+    assert changes <= MOST_CHANGES, folders
+
+
+@pytest.mark.parametrize("name", internal())
+def test_a_macro_that_asks_the_warehouse_says_so_in_its_name(name: str) -> None:
+    if name.startswith(("_require_", "_report_")):
+        return
+    assert asks(name) == name.startswith(("_get_", "_ensure_"))
+
+
+@pytest.mark.parametrize("name", [one for one in internal() if one.startswith("_get_")])
+def test_a_macro_that_asks_changes_nothing(name: str) -> None:
+    assert not re.search(r"_sql\(|_ensure_|declare or replace|set var", macros()[name].body)
+
+
+def text_of(name: str) -> str:
+    """What a macro writes, without Jinja's statements and comments."""
+    body = re.sub(
+        r"\{%- set \w+ -?%\}.*?\{%- endset -?%\}", "", macros()[name].body, flags=re.DOTALL
+    )
+    return SQL_COMMENT.sub("", JINJA.sub("", body)).strip()
+
+
+def written(ending: str) -> list[str]:
+    """Name the macros with an ending that write SQL themselves, not by a value that they return."""
+    return [
+        one
+        for one in internal()
+        if one.endswith(ending) and not text_of(one).startswith("{{ return(")
+    ]
+
+
+@pytest.mark.parametrize("name", written("_select"))
+def test_a_select_begins_with_select_or_with(name: str) -> None:
+    assert re.match(r"(select|with|describe)\b", text_of(name))
+
+
+@pytest.mark.parametrize("name", written("_ctes"))
+def test_ctes_have_names_and_no_with(name: str) -> None:
+    assert re.match(r"(\w+ as \(|\{\{ (trueup\._\w+_ctes\(|encoded \}\},))", text_of(name))
+    assert not re.match(r"with\b", text_of(name))
+
+
+@pytest.mark.parametrize("name", [one for one in internal() if one.endswith("_ctes")])
+def test_ctes_say_what_they_read_and_what_they_end_with(name: str) -> None:
+    comment = macros()[name].comment
+
+    assert "Reads:" in comment
+    assert "Ends with:" in comment
+
+
+@pytest.mark.parametrize("name", written("_sql"))
+def test_a_statement_begins_with_its_marker_or_changes_no_table(name: str) -> None:
+    statement = r"\{\{ trueup\._step_marker\(|declare or replace variable"
+    assert re.match(statement, text_of(name))
+
+
+@pytest.mark.parametrize("name", internal())
+def test_an_internal_macro_has_a_comment_that_says_what_it_is_for(name: str) -> None:
+    assert re.search(r"[.:;`)]\s*-#\}\n$|\.\s", macros()[name].comment), "no comment above it"
+
+
+@pytest.mark.parametrize("name", internal())
+def test_an_internal_macro_takes_few_arguments(name: str) -> None:
+    most = 7 if name == "_steps_select" else 6
+    assert len(macros()[name].parameters) <= most

@@ -1,0 +1,66 @@
+"""Each fact about a collection and a run has one source, and the pages agree with it."""
+
+from __future__ import annotations
+
+import re
+
+from tests.macros.package import ROOT, in_model
+
+PAGE = (ROOT / "docs" / "objects.md").read_text()
+HOLDERS = "plan|progress(?!\\.enabled|\\._)|position"
+"""What macros name a plan, a part of it, or what `_get_position` returns."""
+NOT_FIELDS = {"sql", "updates_ahead"}
+"""What else stands after these words: the ending of a file, a field of the position."""
+
+
+def fields(heading: str, until: str) -> list[str]:
+    """Read the first column of the tables between two headings of the page."""
+    part = PAGE.partition(heading)[2].partition(until)[0]
+    return re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE)
+
+
+def source(path: str) -> str:
+    """Read a file of the folder `macros`."""
+    return (ROOT / "macros" / path).read_text()
+
+
+def test_the_page_lists_the_fields_of_a_collection() -> None:
+    built = list(in_model("files_batch")._collection("batch"))
+    added = re.findall(r"^        (\w+)=", source("commands/input.sql"), re.MULTILINE)
+
+    assert fields("## `collection`", "`_ensure_input") == built
+    assert fields("`_ensure_input", "## `plan`") == added
+
+
+def test_the_page_lists_the_fields_of_a_plan_and_no_others() -> None:
+    listed = fields("The tables of the collection say", "no further heading")
+    read = {
+        field
+        for file in (ROOT / "macros").rglob("*.sql")
+        if file.parent.name != "certify"  # whose CTEs have such names
+        for field in re.findall(rf"\b(?:{HOLDERS})\.(?:get\('(?=\w))?(\w+)", file.read_text())
+    }
+
+    assert len(listed) == len(set(listed))
+    assert set(listed) == read - NOT_FIELDS
+
+
+def test_the_progress_row_has_the_fields_that_the_type_of_statistics_has() -> None:
+    names = [field["name"] for field in in_model("files_batch")._statistics_fields()]
+    row = (
+        source("stage/progress_row.sql")
+        .partition("named_struct(")[2]
+        .partition(") as _statistics")[0]
+    )
+    written = re.findall(r"^            '(\w+)',", row, re.MULTILINE)
+
+    assert [*written, "seal"] == names
+
+
+def test_the_view_of_batches_reads_fields_that_there_are() -> None:
+    names = {field["name"] for field in in_model("files_batch")._statistics_fields()}
+    view = (ROOT / "models" / "operations" / "trueup_batches.sql").read_text()
+    read = set(re.findall(r"_statistics\.(\w+)", view))
+
+    assert read
+    assert read <= names
