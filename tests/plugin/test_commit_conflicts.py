@@ -82,7 +82,10 @@ def test_a_table_that_was_replaced_meanwhile_is_a_lost_race(error: str) -> None:
 def test_an_unknown_step_gets_no_mark() -> None:
     must, _ = refused(in_model("files_state")._step_marker, "tidy")
 
-    assert "one of alter, append, apply, compact, compare, create, discard, drop, heal, rebuild, widen" in must
+    assert (
+        "one of alter, append, apply, compact, compare, create, discard, drop, heal, rebuild, widen"
+        in must
+    )
 
 
 def test_a_lost_append_is_skipped_if_its_mark_allows_it_and_nothing_else_is() -> None:
@@ -104,9 +107,7 @@ def test_an_apply_that_lost_to_a_rewrite_is_repeated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trueup = in_model("files_state")
-    apply = str(
-        trueup._apply_updates_sql(a_collection(trueup, **TABLES), "select 1")
-    )
+    apply = str(trueup._apply_updates_sql(a_collection(trueup, **TABLES), "select 1"))
     columns = [column("path", "string")]
     heal = str(trueup._heal_sql(a_collection(trueup, **TABLES), columns, 1, [7]))
     missing = f"org.apache.iceberg.exceptions.{REWRITTEN}: [a.parquet]"
