@@ -8,6 +8,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+import yaml
+from dbt.cli.main import dbtRunner
 
 from tests.macros.package import in_model
 
@@ -17,6 +19,8 @@ INDEX = DOCS / "README.md"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 FENCE = re.compile(r"^( *)(`{3,}).*?^\1\2", re.DOTALL | re.MULTILINE)
 TRUEUP = in_model("files")
+LABELLED = re.compile(r"^```\w+\n(?:#|--) ([\w/.]+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+"""A file that a page writes out: a comment with its path, and its text."""
 
 
 def name_of(page: Path) -> str:
@@ -102,3 +106,28 @@ def test_every_reserved_name_is_on_the_page_of_columns() -> None:
     text = prose_of(DOCS / "columns.md").partition("## Reserved names")[2]
 
     assert re.findall(r"`(_\w+)`", text) == list(TRUEUP._own_columns())
+
+
+def test_every_public_macro_and_data_test_is_on_the_page_of_macros() -> None:
+    text = (DOCS / "macros.md").read_text()
+    public = [macro for macro in TRUEUP.macros if not macro.startswith(("_", "materialization_"))]
+    names = [f"trueup.{macro.removeprefix('test_')}" for macro in public]
+
+    assert [each for each in names if not re.search(rf"{re.escape(each)}\b", text)] == []
+
+
+def test_the_project_of_start_has_seven_models_and_parses(home: Path, tmp_path: Path) -> None:
+    files: dict[str, str] = {"packages.yml": ""}
+    for path, text in LABELLED.findall((DOCS / "start.md").read_text()):
+        files[path] = files.get(path, "") + text
+    files["packages.yml"] = yaml.safe_dump({"packages": [{"local": str(ROOT)}]})
+    assert sum(path.endswith(".sql") for path in files) == 7
+
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    # Without the seed that its configs are for, which is written out as a text.
+    quiet = ["--quiet", "--project-dir", str(tmp_path), "--profiles-dir", str(home)]
+    for command in (["deps"], ["parse", "--no-partial-parse"]):
+        invoked = dbtRunner().invoke([*command, *quiet])
+        assert invoked.success, invoked.exception
