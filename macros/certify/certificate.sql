@@ -48,7 +48,7 @@ certificate_entries as (
     select 0L as _digest_mark, *
     from (
         {{ trueup._stored_certificate_select(changelog, last_seq) | indent(8) }}
-    )
+    ) as certified_before
     union all
     {{ trueup._certificate_entries_select(
         'updates', also=trueup._update_mark_expr() ~ ' as _digest_mark'

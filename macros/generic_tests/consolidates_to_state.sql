@@ -34,7 +34,8 @@ both_sides as (
 
     select * from consolidated
     union all
-    select *, -1 as _diff from shape natural right join persisted
+    select *, -1 as _diff
+    from shape natural right join persisted -- noqa: CV08
 
 ),
 

@@ -45,16 +45,35 @@ final as (
     from batches
     where not coalesce(_lower <= _upper, false)
     union all
-    select 'not_next', _seq, _lower, _upper, _previous_upper, null
+    select
+        'not_next' as _finding,
+        _seq,
+        _lower,
+        _upper,
+        _previous_upper,
+        null as _first_ts
     from batches
     where
         not (_seq <=> _previous_seq + 1)
         or _previous_seq > 0 and not (_lower <=> _previous_upper)
     union all
-    select 'in_the_past', _seq, _lower, _upper, null, _first_ts from settled
+    select
+        'in_the_past' as _finding,
+        _seq,
+        _lower,
+        _upper,
+        null as _previous_upper,
+        _first_ts
+    from settled
     {%- if state %}
     union all
-    select 'not_as_applied', batches._seq, batches._lower, batches._upper, applied._upper, null
+    select
+        'not_as_applied' as _finding,
+        batches._seq,
+        batches._lower,
+        batches._upper,
+        applied._upper as _previous_upper,
+        null as _first_ts
     from batches
     inner join {{ state }} as applied on applied._kind = 'progress' and batches._seq = applied._seq
     where not (batches._upper <=> applied._upper)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 from dbt.cli.main import dbtRunner
+from sqlfluff.core import FluffConfig, Linter
 
 from tests.conftest import ROOT
 
@@ -64,3 +66,39 @@ def test_a_second_run_is_a_no_op_that_says_so(consumer: Path) -> None:
     assert said["orders_batch"] == "up to date at 7"
     assert said["orders_changelog"] == "nothing to append"
     assert said["orders_state"] == "up to date at batch 1"
+
+
+OURS = re.compile(r"trueup_\w+\.sql|[^/]+/models/(?!.*\.yml/).*\.sql")
+"""Of what dbt compiles: models, and data tests of ours; dbt writes the text of its own."""
+UNKNOWN_TO_SQLFLUFF = (
+    "section: 'group by all",
+    "section: \"case when _kind = 'progress' then struct",
+)
+"""Its grammar of Spark has neither `group by all` nor `struct(column.* except (field))`."""
+
+
+@pytest.mark.parametrize("project", ["consumer", "demo"])
+def test_the_sql_that_dbt_compiles_follows_the_rules_for_generated_sql(
+    project: str, consumer: Path, tmp_path: Path
+) -> None:
+    folder = consumer if project == "consumer" else ROOT
+    dbt(folder, "compile", "--target-path", str(tmp_path / "target"))
+    files = [
+        file
+        for file in (tmp_path / "target" / "compiled").rglob("*.sql")
+        if OURS.search(str(file.relative_to(tmp_path / "target" / "compiled")))
+    ]
+    linter = Linter(
+        FluffConfig.from_root(
+            extra_config_path=str(ROOT / "tests" / "compiled.sqlfluff"), ignore_local_config=True
+        )
+    )
+    found = {
+        f"{file.name}:{one.line_no}: {one.rule_code()} {one.desc()}"
+        for file in files
+        for one in linter.lint_string(file.read_text()).violations
+        if not any(text in one.desc() for text in UNKNOWN_TO_SQLFLUFF)
+    }
+
+    assert len(files) > 15
+    assert found == set()
