@@ -119,7 +119,12 @@ def make(spark: SparkSession, size: int) -> list[dict[str, str]]:
 with digested as (select 1 as _diff, {digest} as _digest from {TABLES["state"]}),
 entries as ({TRUEUP._certificate_entries_select("digested")}),
 certificate as ({TRUEUP._summed_certificate_select("entries")})
-select 'progress' as _kind, 1L as _seq, collect_list(struct(*)) as _certificate from certificate"""  # noqa: S608
+select
+    *,
+    named_struct('seal', named_struct('certificate', xxhash64(_certificate))) as _statistics
+from (
+    select 'progress' as _kind, 1L as _seq, collect_list(struct(*)) as _certificate from certificate
+)"""  # noqa: S608
     write(spark, TABLES["log"], certificate)
     numbers = ("seq", "lower", "upper", "open_upper", "tick", "commands_settled", "late_dropped")
     plan: dict[str, object] = dict.fromkeys(numbers, 1)
