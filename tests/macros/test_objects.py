@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Any
+
+import pytest
+import yaml
 
 from tests.macros.package import ROOT, in_model
 
@@ -64,3 +68,25 @@ def test_the_view_of_batches_reads_fields_that_there_are() -> None:
 
     assert read
     assert read <= names
+
+
+def columns_of(model: str) -> dict[str, Any]:
+    """Read the columns of a model of the demo from its YAML: types by name."""
+    page = yaml.safe_load((ROOT / "models" / "demo" / "files" / f"{model}.yml").read_text())
+    return {column["name"]: column["data_type"] for column in page["models"][0]["columns"]}
+
+
+@pytest.mark.parametrize("model", ["files_batch", "files_changelog", "files_state"])
+def test_the_yaml_of_the_demo_lists_the_columns_of_the_tables(model: str) -> None:
+    trueup = in_model("files_batch")
+    own = trueup._state_columns() if model == "files_state" else trueup._update_columns()
+
+    assert list(columns_of(model)) == ["path", "mode", "blob", "_error", "_error_key", *own]
+
+
+@pytest.mark.parametrize("model", ["files_batch", "files_changelog"])
+def test_the_yaml_of_the_demo_has_the_types_of_the_progress_row(model: str) -> None:
+    trueup, types = in_model("files_batch"), columns_of(model)
+
+    assert types["_statistics"] == trueup._statistics_type()
+    assert types["_certificate"] == trueup._certificate_type()
