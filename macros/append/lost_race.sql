@@ -22,7 +22,7 @@
         ~ ' after this run began; nothing is appended' -%}
     {%- if not staged.is_from_now -%}
         {%- do trueup._report_idle(
-            'nothing to append: another run staged batch ' ~ staged.seq ~ ', and this one nothing'
+            'nothing to append: another run staged batch ' ~ staged.seq ~ ', and this run staged nothing'
         ) -%}
     {%- elif options.on_conflict == 'fail' -%}
         {%- do exceptions.raise_compiler_error(message ~ '; run again') -%}

@@ -16,7 +16,7 @@
     {%- if taken.retractions > allowed -%}
         {%- do trueup._raise_error(
             'Batch ' ~ staged.seq ~ ' of ' ~ collection.name,
-            'one that takes away at most ' ~ limit ~ (' of the rows' if limit is float else ' rows')
+            'one that retracts at most ' ~ limit ~ (' of the rows' if limit is float else ' rows')
             ~ ' (option `max_retractions`)',
             taken.retractions ~ ' of ' ~ staged.records_indexed ~ ' rows, such as ' ~ taken.samples,
             'Nothing is appended; the plan is the table ' ~ batch ~ '. To approve it: dbt run -s '

@@ -1,5 +1,5 @@
 {#-
-    The state made anew from the whole changelog: what `--full-refresh` replaces it with, and what a
+    The state rebuilt from the whole changelog: what `--full-refresh` replaces it with, and what a
     state that is missing is made of, in one commit.
 
     The updates are consolidated: what they leave of a key is one value or none, else the statement

@@ -62,7 +62,7 @@ truth as (
     {%- set all = unique_key + values + ['_error', '_error_key'] + trueup._state_columns() -%}
     {%- set moved -%}
 raise_error(
-        'state moved: it was verified at batch {{ seq }}, which it is not at any more; nothing is healed,'
+        'state moved: it was verified at batch {{ seq }}, but is no longer at this batch; nothing is healed,'
         ' run again'
     )
     {%- endset -%}

@@ -36,7 +36,7 @@
             trueup._step_marker('rebuild') ~ '\ninsert overwrite ' ~ collection.state ~ ' by name\n'
             ~ trueup._get_rehydrated_select(collection, columns)
         ) -%}
-        {{ return('the state was made anew, its progress row was not that of batch '
+        {{ return('the state was rebuilt, because its progress row was not that of batch '
             ~ plan.last_seq) }}
     {%- endif -%}
     {%- do run_query(trueup._heal_sql(collection, columns, plan.last_seq, found.buckets)) -%}

@@ -19,7 +19,7 @@ xxhash64(
         {%- else -%}
         -- A column that every fold reads; Spark would move a condition.
         case when _op = 'truncate' then raise_error(
-            'truncate moved: one came to the log while this run looked at it; nothing is written,'
+            'truncate moved: a truncate arrived in the log while this run was planning; nothing is written,'
             ' run again'
         ) else _op end,
         {%- endif %}

@@ -28,7 +28,7 @@ persisted as (
 
 ),
 
--- A column that came later stands elsewhere in a state that was made anew; this join, which matches
+-- A column that came later stands elsewhere in a state that was rebuilt; this join, which matches
 -- nothing, has the columns in the changelog's order.
 both_sides as (
 

@@ -15,7 +15,7 @@
     {%- if lost_tick is none -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set next_step = 'If the log was made anew, give its commands ticks from ' ~ plan.lower
+    {%- set next_step = 'If the log was recreated, give its commands ticks from ' ~ plan.lower
         ~ ' on, or start again from it: ' ~ trueup._rebase_command(collection.name)
         ~ ' If it loses its newest commands on purpose, set the option `log: partial`.' -%}
     {%- if collection.options.late == 'fail' -%}

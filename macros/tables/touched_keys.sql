@@ -27,7 +27,7 @@
 case
             when {{ conditions | join(' and ') }} then {{ expression }}
             else raise_error(
-                'keys moved: more came to the log or the changelog while this run looked at its keys;'
+                'keys moved: new keys arrived in the log or the changelog while this run was planning;'
                 ' nothing is written, run again'
             )
         end

@@ -161,7 +161,7 @@ class Damage:
     says: str = "buckets of the state were healed"
 
 
-WAS_RESTORED = "the state was made anew"
+WAS_RESTORED = "the state was rebuilt"
 EVERYTHING: list[tuple[str | None, str | None, str | None]] = [
     (None, None, None),
     (None, None, None),

@@ -313,7 +313,7 @@ def test_a_mass_change_is_stopped_until_it_is_approved(project: Project) -> None
     project.append("items", [put(500, f"t{ts}", "all the same") for ts in (120, 151, 180, 301)])
     project.run("models/items", *shard("guarded"), fails=True)
     said = "\n".join(project.messages)
-    assert "must be one that takes away at most 0.5 of the rows (option `max_retractions`)." in said
+    assert "must be one that retracts at most 0.5 of the rows (option `max_retractions`)." in said
     assert 'such as {"v":"' in said
     assert multiset(project.rows("guarded")) == before
     plan, batch_id = plan_of(said), staged_batch(project)
@@ -382,7 +382,7 @@ def test_nulls_in_a_key_are_values_and_columns_follow_the_select(project: Projec
     project.run(*shard("wide"), fails=True)
     said = "\n".join(project.messages)
     assert "Got: 0 of" not in said
-    assert "must be one that takes away at most 0 rows" in said
+    assert "must be one that retracts at most 0 rows" in said
     project.run("wide_changelog+", approve=project.sql("select _batch_id from {}.wide_batch")[0][0])
     assert multiset(project.rows("wide")) == multiset(
         [(None, 1, "a", 1.5), ("b", None, "b", 1.5), ("c", 3, "c", 2.0)]

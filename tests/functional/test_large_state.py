@@ -276,7 +276,7 @@ def test_a_truncate_that_came_after_the_look_is_refused(project: Project, collec
     )
     with edited:
         project.run(f"{collection}_batch", fails=True)
-    assert "truncate moved: one came" in "\n".join(project.messages)
+    assert "truncate moved: a truncate arrived" in "\n".join(project.messages)
     assert len(project.progress(collection)) == tick - 1
     project.run()
     assert project.sql(f"select * from large.{collection}_state where _kind = 'row'") == []
