@@ -222,7 +222,7 @@ def test_keys_that_came_after_the_look_are_refused(
     applied = project.sql(f"select max(_seq) from large.{collection}_state")
     with edit(project, file, looked_at, missing):
         project.run(model, fails=True)
-    assert "keys moved: more came" in "\n".join(project.messages)
+    assert "keys moved: new keys arrived" in "\n".join(project.messages)
     assert project.sql(f"select count(*) from large.{collection}_changelog") == before
     assert project.sql(f"select max(_seq) from large.{collection}_state") == applied
     project.run()
