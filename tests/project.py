@@ -39,6 +39,10 @@ EXTRA_COLUMNS = {
 """Arguments of `trueup.commands` that a log has a column for where it is asked to."""
 
 
+QUIET = ("--quiet", "--no-use-colors", "--no-write-json", "--log-level-file", "none")
+"""Flags of dbt: a manifest and a log of debugging messages cost more than dbt's own work."""
+
+
 class Project:
     """A project with collections, each read from a log table that the test appends to."""
 
@@ -201,7 +205,7 @@ class Project:
         The project is parsed once, and after each change. Raises dbt's messages where the run
         fails, or, with `fails`, where it does not; with None either will do.
         """
-        arguments = ["--project-dir", str(self.folder), "--quiet", "--no-use-colors"]
+        arguments = ["--project-dir", str(self.folder), *QUIET]
         if self._manifest is None:
             parsed = dbtRunner().invoke(["parse", *arguments, "--no-partial-parse"])
             if not parsed.success:
