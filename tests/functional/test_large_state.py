@@ -9,7 +9,6 @@ import json
 import re
 import shutil
 from contextlib import contextmanager
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +20,10 @@ from tests.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-ROOT = Path(__file__).parents[2]
 ROWS = 2_000
 LIMITS = {
     "rows >= 1000000": "rows >= 1000",
@@ -58,14 +57,15 @@ SHARD = ("batch", "changelog", "state")
 
 
 @pytest.fixture(scope="module")
-def project(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Project:
+def project(
+    spark: SparkSession, package: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Project:
     """The collections, each of many rows and an error."""
-    package = tmp_path_factory.mktemp("package")
-    shutil.copytree(ROOT / "macros", package / "macros")
-    shutil.copy(ROOT / "dbt_project.yml", package)
+    copied = tmp_path_factory.mktemp("copied") / "package"
+    shutil.copytree(package, copied)
     for limit, lower in LIMITS.items():
-        replace(package / "macros" / "keys" / "limits.sql", limit, lower)
-    project = Project(tmp_path_factory.mktemp("large"), "large", spark, package)
+        replace(copied / "macros" / "keys" / "limits.sql", limit, lower)
+    project = Project(tmp_path_factory.mktemp("large"), "large", spark, copied)
     for collection, key in KEYS.items():
         extra = EXTRA.get(collection, [])
         project.add_collection(
