@@ -39,6 +39,10 @@ EXTRA_COLUMNS = {
 """Optional arguments of `trueup.commands`, each with the column of the log that it reads."""
 
 
+QUIET = ("--quiet", "--no-use-colors", "--no-write-json", "--log-level-file", "none")
+"""Flags of dbt: a manifest and a log of debugging messages cost more than dbt's own work."""
+
+
 class Project:
     """A project with collections. Each reads a log table, and the test appends to the log."""
 
@@ -207,7 +211,7 @@ class Project:
                 another one, this raises with the messages of dbt.
             variables: The vars of trueup, without their prefix.
         """
-        arguments = ["--project-dir", str(self.folder), "--quiet", "--no-use-colors"]
+        arguments = ["--project-dir", str(self.folder), *QUIET]
         if self._manifest is None:
             parsed = dbtRunner().invoke(["parse", *arguments, "--no-partial-parse"])
             if not parsed.success:

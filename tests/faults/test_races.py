@@ -8,9 +8,11 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.acceptance import Column, multiset
 from tests.conftest import ROOT
-from tests.faults.racer import PROCESSES
+from tests.faults.racer import PROCESSES, Race
 from tests.oracle import Collection, Command, check_laws, consolidate
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 ROUNDS = int(os.environ.get("TRUEUP_RACES", "20"))
 SELECT_ROUNDS = max(4, ROUNDS // 4)
 KEYS = 5
+TABLE = "races.counted_input"
+COUNTED = f"select n % 3 as k, count(*) as c, max(n) as last from {TABLE} group by n % 3"
 
 LOST = ("upper mismatch: ", "batch moved: ", "state moved: ", "another run made ")
 """How the loser of a race is told so, whatever it lost."""
@@ -43,12 +47,18 @@ def log() -> list[Command]:
     ]
 
 
-def race(project: Project, rounds: int, *arguments: str) -> list[dict[str, Any]]:
-    """Let two processes run a project, and give what came of each run of each."""
-    command = [sys.executable, "-m", "tests.faults.racer", str(project.folder), str(rounds)]
+def race(project: Project, *races: Race) -> dict[str, list[dict[str, Any]]]:
+    """Let two processes run collections, and give what came of each run of each, by collection."""
+    command = [sys.executable, "-m", "tests.faults.racer", str(project.folder)]
+    # They end before Java's second compiler has paid for itself.
+    environment = os.environ | {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
     racers = [
         subprocess.Popen(
-            [*command, str(number), *arguments], stdout=subprocess.PIPE, text=True, cwd=ROOT
+            [*command, str(number), json.dumps(races)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env=environment,
         )
         for number in range(PROCESSES)
     ]
@@ -56,22 +66,37 @@ def race(project: Project, rounds: int, *arguments: str) -> list[dict[str, Any]]
     runs = [
         json.loads(line) for output in outputs for line in output.splitlines() if line[0] == "{"
     ]
-    assert len(runs) == rounds * PROCESSES
-    return runs
+    found = {one.name: [run for run in runs if run["name"] == one.name] for one in races}
+    assert [len(found[one.name]) for one in races] == [one.rounds * PROCESSES for one in races]
+    return found
 
 
-def test_two_runs_at_once_never_write_a_batch_twice_and_lose_nothing(
-    new_project: Callable[[str], Project],
-) -> None:
-    project = new_project("race")
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    """A collection of commands, none of them settled, and one by a select, which has run."""
+    project = new_project("races")
     extra = ("unchanged", "old_key")
     project.add_collection("race", [Column("k", "string")], [Column("v", "string")], extra=extra)
     project.append("race", log())
-    project.run(until=0)
+    project.sql(f"create table {TABLE} using iceberg as select 0 as n")
+    project.add_select("counted", COUNTED, ["k"])
+    project.run("models/race", until=0)
+    project.run("models/counted")
+    return project
 
-    rounds = race(project, ROUNDS)
-    project.run()
 
+@pytest.fixture(scope="module")
+def raced(project: Project) -> dict[str, list[dict[str, Any]]]:
+    """What came of each run of each process, by collection."""
+    return race(project, Race("race", ROUNDS), Race("counted", SELECT_ROUNDS, TABLE))
+
+
+def test_two_runs_at_once_never_write_a_batch_twice_and_lose_nothing(
+    project: Project, raced: dict[str, list[dict[str, Any]]]
+) -> None:
+    project.run("models/race")
+
+    rounds = raced["race"]
     losers = [one for one in rounds if not one["success"]]
     for loser in losers:
         assert any(text in said for said in loser["said"] for text in LOST), loser["said"]
@@ -93,30 +118,23 @@ def test_two_runs_at_once_never_write_a_batch_twice_and_lose_nothing(
 
 
 def test_two_runs_of_a_select_at_once_never_write_a_difference_twice(
-    new_project: Callable[[str], Project],
+    project: Project, raced: dict[str, list[dict[str, Any]]]
 ) -> None:
-    project = new_project("select_race")
-    table = "select_race.race_input"
-    project.sql(f"create table {table} using iceberg as select 0 as n")
-    counted = f"select n % 3 as k, count(*) as c, max(n) as last from {table} group by n % 3"
-    project.add_select("race", counted, ["k"])
-    project.run()
+    project.run("models/counted")
 
-    rounds = race(project, SELECT_ROUNDS, table)
-    project.run()
-
+    rounds = raced["counted"]
     for one in rounds:
         said = " ".join(one["said"])
         assert one["success"] or any(text in said for text in (*LOST, "another run")), said
         assert "\tat org." not in said, "a page of Java"
     lost = [one for one in rounds if not one["success"] or "skipped: " in " ".join(one["said"])]
     assert lost, "nobody lost: the processes did not race"
-    rows = [tuple(row) for row in project.sql(counted)]
-    assert len(project.sql(f"select * from {table}")) == SELECT_ROUNDS
-    assert multiset(project.rows("race")) == multiset(rows)
-    updates = project.updates("race")
+    rows = [tuple(row) for row in project.sql(COUNTED)]
+    assert len(project.sql(f"select * from {TABLE}")) == SELECT_ROUNDS
+    assert multiset(project.rows("counted")) == multiset(rows)
+    updates = project.updates("counted")
     check_laws(updates)
-    progress = project.progress("race")
+    progress = project.progress("counted")
     assert [row["_seq"] for row in progress] == list(range(1, len(progress) + 1))
     # Each row of the input makes one difference: a retraction and an addition, or the first row.
     assert len(updates) == len(rows) + 2 * (SELECT_ROUNDS - len(rows))

@@ -28,17 +28,24 @@ def made(new_project: Callable[[str], Project]) -> Project:
     return project
 
 
+@pytest.fixture(scope="module")
+def first(made: Project) -> list[Any]:
+    """What the collection has after its only run."""
+    return contents(made)
+
+
+def contents(project: Project) -> list[Any]:
+    return [multiset(project.rows("c")), multiset(project.sql("select * from {}.c_changelog"))]
+
+
 @pytest.fixture
-def project(made: Project) -> Iterator[Project]:
+def project(made: Project, first: list[Any]) -> Iterator[Project]:
     """The same collection; whatever a test configured or wrote is put right again after it."""
-    before = multiset(made.rows("c"))
-    changelog = multiset(made.sql("select * from {}.c_changelog"))
     commands = (made.folder / "models/c/c_commands.sql").read_text()
     yield made
     made.configure(c={"+unique_key": ["k"]})
     made.write("models/c/c_commands.sql", commands)
-    assert multiset(made.rows("c")) == before, "a refused run must change nothing"
-    assert multiset(made.sql("select * from {}.c_changelog")) == changelog
+    assert contents(made) == first, "a refused run must change nothing"
 
 
 def refused(project: Project, *fragments: str, **variables: Any) -> None:

@@ -41,7 +41,7 @@ class Schemas:
         """Run models in a schema, and give what dbt said."""
         self.project.write("macros/generate_schema_name.sql", SCHEMA.replace("NAME", schema))
         defers = (f"--state={self.project.folder / 'state'}", "--defer") if schema != "prod" else ()
-        self.project.run(*defers, *select, fails=fails)
+        self.project.run("--write-json", *defers, *select, fails=fails)
         return "\n".join(self.project.messages)
 
     def append(self, ts: int, value: str) -> None:

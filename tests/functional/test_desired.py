@@ -200,35 +200,36 @@ def test_a_key_that_is_there_twice_is_refused_by_name(project: Project) -> None:
     assert len(project.progress("counts")) == before
 
 
-@pytest.mark.parametrize(
-    ("rows", "key", "change"),
-    [
-        ("('a', 1)", "a", "of the input"),
-        ("('a', 1)", "a", "of the code, too"),
-        ("('a', 7)", "a", "of the input"),
-        ("('c', 3), ('c', 3)", "c", "of the input"),
-        ("('c', 3), ('c', 4)", "c", "of the code, too"),
-    ],
-)
-def test_a_key_that_is_there_twice_is_found_whatever_is_persisted(
-    project: Project, rows: str, key: str, change: str
-) -> None:
-    listed = "select v, n from desired.listed_input"
-    project.sql("create or replace table {}.listed_input as select 'a' as v, 1 as n")
-    project.add_select("listed", listed, ["v"])
-    project.run("models/listed")
-    assert multiset(project.rows("listed")) == multiset([("a", 1)])
-    before = len(project.progress("listed"))
-    project.sql(f"insert into {{}}.listed_input values {rows}")
-    if change == "of the code, too":
-        query_of(project, "listed", f"{listed} -- once more")
-    project.run("models/listed", fails=True)
+TWICE = {
+    "same": ("('a', 1)", "a", False),
+    "same_of_new_code": ("('a', 1)", "a", True),
+    "changed": ("('a', 7)", "a", False),
+    "new": ("('c', 3), ('c', 3)", "c", False),
+    "new_of_new_code": ("('c', 3), ('c', 4)", "c", True),
+}
+"""Rows that come to an input, the key that is then there twice, and whether the code changes."""
+
+
+def test_a_key_that_is_there_twice_is_found_whatever_is_persisted(project: Project) -> None:
+    for name in TWICE:
+        project.sql(f"create table {{}}.{name}_input as select 'a' as v, 1 as n")
+        project.add_select(name, f"select v, n from desired.{name}_input", ["v"])
+    models = [f"models/{name}" for name in TWICE]
+    project.run(*models)
+    for name, (rows, _, has_new_code) in TWICE.items():
+        assert multiset(project.rows(name)) == multiset([("a", 1)])
+        project.sql(f"insert into {{}}.{name}_input values {rows}")
+        if has_new_code:
+            query_of(project, name, f"select v, n from desired.{name}_input -- once more")
+    before = {name: len(project.progress(name)) for name in TWICE}
+    project.run(*models, fails=True)
     said = "\n".join(project.messages)
-    assert f'duplicate key: listed_desired has 2 rows of the key {{"v":"{key}"}}' in said
-    assert project.sql("select * from {}.listed_corrections") == []
+    for name, (_, key, _) in TWICE.items():
+        assert f'duplicate key: {name}_desired has 2 rows of the key {{"v":"{key}"}}' in said
+        assert project.sql(f"select * from {{}}.{name}_corrections") == []
     # Nothing is left that a batch could take in.
-    project.run("listed_batch", "listed_changelog", "listed_state")
-    assert len(project.progress("listed")) == before
+    project.run(*(f"{name}_{role}" for name in TWICE for role in ROLES[1:]))
+    assert {name: len(project.progress(name)) for name in TWICE} == before
 
 
 def test_a_lost_race_is_no_error(project: Project) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timezone
 from decimal import Decimal
+from itertools import chain
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from dbt_trueup.udfs import aggregates
 
 from tests import acceptance, strategies
 from tests.acceptance import Column, multiset
-from tests.functional.test_eager import ahead_of, put
+from tests.functional.test_eager import ahead_of
 from tests.functional.test_random_options import own_keys
 from tests.oracle import Collection, Command, Value, check_laws, consolidate
 from tests.strategies import Kinds
@@ -148,7 +149,7 @@ def cases(is_of: Callable[[acceptance.Case], bool]) -> list[list[Command]]:
                 replace(
                     command,
                     order=(number, *command.order),
-                    key=wide_key(command.key) if len(case.key) > 1 else command.key,
+                    key=wide_key(command.key) if case.key[0].type == "string" else command.key,
                     value=fit(command.value, (str, int)),
                 )
                 for command in one.commands
@@ -178,17 +179,17 @@ def vectors() -> tuple[list[list[Command]], dict[str, str | None]]:
     return arrivals, shown
 
 
-def start(arrivals: list[Command], key: str, state: dict[str, Any] | None) -> None:
+def start(arrivals: list[Command], name: str, state: dict[str, Any] | None) -> None:
     """The commands that a state of the vectors came of."""
     if state and state["finalized"] is not None:
-        arrivals.append(put(1, 1, key, state["finalized"]))
+        arrivals.append(put_command(name, {"ts": 1, "order": 1, "value": state["finalized"]}))
     if state and state["provisional"]:
-        arrivals.append(put_command(key, state["provisional"]))
+        arrivals.append(put_command(name, state["provisional"]))
 
 
-def put_command(key: str, command: dict[str, Any]) -> Command:
+def put_command(name: str, command: dict[str, Any]) -> Command:
     content = None if command["value"] is None else (command["value"], None)
-    return Command(command["ts"], (command["order"],), (key,), content)
+    return Command(command["ts"], (command["order"],), wide_key((name,)), content)
 
 
 def at_random(kinds: Kinds) -> list[list[Command]]:
@@ -206,36 +207,29 @@ def at_random(kinds: Kinds) -> list[list[Command]]:
 def test_both_folds_come_to_the_same_on_every_vector_with_orders_of_any_type(
     project: Project,
 ) -> None:
-    text, number = Column("k", "string"), Column("k", "bigint")
+    texts = [Column("k", "string"), Column("k2", "string")]
+    number = Column("k", "bigint")
     values = [Column("f1", "string"), Column("f2", "bigint")]
     provisional_vectors, shown = vectors()
-    widths = {case.name: len(case.key) for case in CASES}
-    types = {case.name: case.key[0].type for case in CASES}
+    is_of_numbers = {case.name: [each.type for each in case.key] == ["bigint"] for case in CASES}
+    of_texts = cases(lambda case: not is_of_numbers[case.name])
     given: dict[str, tuple[Pair, list[list[Command]]]] = {
-        "texts": (
-            Pair(project, "texts", ([text], values), sequence_by=SEQUENCES["text"]),
-            cases(lambda case: (widths[case.name], types[case.name]) == (1, "string")),
-        ),
         "numbers": (
             Pair(
                 *(project, "numbers", ([number], values)),
                 sequence_by=SEQUENCES["times"],
                 late="correct",
             ),
-            cases(lambda case: (widths[case.name], types[case.name]) == (1, "bigint")),
+            cases(lambda case: is_of_numbers[case.name]),
         ),
-        "wide": (
-            Pair(
-                *(project, "wide", ([text, Column("k2", "string")], values)),
-                sequence_by=SEQUENCES["parts"],
-            ),
-            cases(lambda case: widths[case.name] > 1),
+        "texts": (
+            Pair(project, "texts", (texts, values), sequence_by=SEQUENCES["parts"]),
+            [[*both] for both in map(chain, of_texts, provisional_vectors)],
         ),
-        "vectors": (Pair(project, "vectors", ([text], values)), provisional_vectors),
         "random": (
             Pair(
                 *(project, "random", (KEY, VALUE), "unchanged"),
-                sequence_by=SEQUENCES["parts"],
+                sequence_by=SEQUENCES["text"],
                 late="correct",
             ),
             at_random(Kinds(partial=True, null_orders=True)),
@@ -247,7 +241,7 @@ def test_both_folds_come_to_the_same_on_every_vector_with_orders_of_any_type(
             pair.append(arrivals[run_no])
         run(project, pairs, upper, is_first=run_no == 0)
         if run_no == 1:
-            rows = {row[0]: row[1] for row in project.rows("vectors_udaf")}
+            rows = {row[0]: row[2] for row in project.rows("texts_udaf")}
             assert {name: rows.get(name) for name in shown} == shown
 
 

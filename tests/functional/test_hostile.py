@@ -85,7 +85,7 @@ def test_hostile_values_are_stored_as_they_are_and_no_log_has_them(
     oracle = Collection()
     for commands in (known, changed):
         project.append("texts", commands)
-        project.run("models/texts")
+        project.run("models/texts", "--log-level-file=debug")
     oracle.run(torture.read([*known, *changed], options))
     assert multiset(project.rows("texts")) == multiset(oracle.inlined(1, 2))
     assert multiset(project.errors("texts")) == multiset(oracle.errors)
@@ -101,7 +101,7 @@ def test_the_partitions_and_orders_of_a_log_are_kept_as_they_are_and_no_log_has_
     topic = Topic(project, "topics", sequence_by="concat(`partition`, `offset`)")
     for offset in range(2):
         topic.land(*(Message(name, offset, name, f"{name} {offset}") for name in partitions))
-        project.run("models/topics")
+        project.run("models/topics", "--log-level-file=debug")
         topic.settle()
         topic.check()
         assert topic.partitions() == dict.fromkeys(partitions, (offset, offset + 1))

@@ -92,9 +92,16 @@ class Evolving:
 
     def append(self, ts: int, key: str, **value: Any) -> None:
         """Append a command, a delete without a value."""
-        values = tuple(value.get(name) for name in self.columns)
-        self.log.append(Command(ts, (1,), (key,), values if value else None))
-        self.project.append(self.name, self.log[-1:])
+        self.append_all((ts, key, value))
+
+    def append_all(self, *given: tuple[int, str, dict[str, Any]]) -> None:
+        """Append commands at once: each that is appended alone is one more file to read."""
+        commands = [
+            Command(*(ts, (1,), (key,)), tuple(map(value.get, self.columns)) if value else None)
+            for ts, key, value in given
+        ]
+        self.log += commands
+        self.project.append(self.name, commands)
 
     def select(self, relation: str, condition: str) -> Iterator[tuple[Any, ...]]:
         """Tick, diff, key and values of the rows of a table, null for what it does not have."""

@@ -110,11 +110,13 @@ def append(c: Evolving, rng: Random, step: int) -> None:
     """Append commands of ticks of this step and of those before, one a key and tick."""
     keys = TIMES if c.name == "by_time" else "abcdefgh"
     met = {(command.ts, command.key) for command in c.log}
+    given = []
     for _ in range(12):
         ts, key = rng.randint(max(1, step * 4 - 6), step * 4 + 4), rng.choice(keys)
         if (ts, (key,)) not in met:
             met.add((ts, (key,)))
-            c.append(ts, key, **({} if rng.random() < 0.2 else value_of(rng)))
+            given.append((ts, key, {} if rng.random() < 0.2 else value_of(rng)))
+    c.append_all(*given)
 
 
 def data_tests_of(name: str) -> list[dict[str, Any]]:

@@ -47,8 +47,7 @@ class Widened(Evolving):
         super().__init__(project, "c", dict.fromkeys(COLUMNS, "string"), OPTIONS)
         self.rounds = 0
         self.show(dict.fromkeys(COLUMNS, "date"))
-        for key in "abc":
-            self.append(1, key, **dict.fromkeys(COLUMNS, DAY))
+        self.append_all(*((1, key, dict.fromkeys(COLUMNS, DAY)) for key in "abc"))
         project.run("models/c")
         self.run_oracle()
 
@@ -57,8 +56,8 @@ class Widened(Evolving):
         name = COLUMNS[self.rounds]
         self.rounds += 1
         self.show({**self.types, name: "timestamp"})
-        self.append(self.rounds + 1, "a", **self.value())
-        self.append(self.rounds + 1, f"new {self.rounds}", **self.value())
+        tick, value = self.rounds + 1, self.value()
+        self.append_all((tick, "a", value), (tick, f"new {self.rounds}", value))
         self.project.run("c_commands")
         return name
 
