@@ -1,7 +1,9 @@
 {#-
-    The range of the keys of a batch before it is staged, where a look at them can be had and pays; else
-    none. `input` and `waiting` are its commands and its corrections, as selects, or none; `columns` those
-    of the changelog.
+    The range of the keys of a batch, read before the batch is staged. None if the keys are not
+    known yet, or if reading them costs more than it saves.
+
+    `input` has the commands of the batch and `waiting` has its corrections. Both are selects, and
+    either may be none. `columns` are the columns of the changelog.
 -#}
 {% macro _get_batch_range(collection, plan, columns, input, waiting) -%}
     {%- set changes = plan.commands_ahead + plan.correction_count -%}
@@ -19,8 +21,8 @@
 
 
 {#-
-    Whether the keys of a batch are known before it is staged. Truncates touch every key; commands still
-    come to open ticks, and the corrections of a select may be replaced by those of another run.
+    Whether the keys of a batch are known before it is staged. Truncates touch every key. Open ticks
+    still get commands. Another run may replace the corrections of a select.
 -#}
 {% macro _are_keys_known(collection, plan) -%}
     {{ return(not (
@@ -30,8 +32,9 @@
 
 
 {#-
-    Selects of the first key column of what a batch is made of: commands, corrections, either of which
-    may be none. Of a key that changes, the old one's value is read, too.
+    Selects of the first key column of the sources of a batch. The sources are its commands and its
+    corrections; either may be none. A change of key also reads the value of the old key, so old
+    keys are included.
 -#}
 {% macro _first_key_selects(sources, unique_key, extras) -%}
     {%- set column = trueup._quoted(unique_key[0]) -%}

@@ -1,6 +1,6 @@
 {#-
-    What happens to the keys of a batch, as a select: what is persisted, the corrections that wait, and the
-    commands of its ticks. It reads what `_ensure_carried_values` makes.
+    All steps of the keys of a batch, as a select: the persisted rows, the pending corrections, and
+    the commands of its ticks. The select reads the tables that `_ensure_carried_values` makes.
 -#}
 {% macro _ensure_batch_steps(collection, plan, columns, takes_corrections) -%}
     {%- set planned = trueup._session_name(collection.name, 'plan') -%}

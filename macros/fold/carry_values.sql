@@ -1,9 +1,12 @@
 {#-
-    The steps with what they carry from key to key, as a select. Where they may carry anything they are
-    read many times in one statement: they are written to a table, and so are the changes of key, whose
-    chains are resolved in rounds. `_ensure_no_kept_steps` drops both.
+    The steps with the values that they carry from key to key, as a select.
 
-    `persisted` has what is persisted of each key where steps begin with the unknown, or is none.
+    If steps may carry values, one statement reads them many times. So this macro writes them to a
+    table. It also writes the changes of key to a table, because their chains are resolved in
+    rounds. `_ensure_no_kept_steps` drops both tables.
+
+    If steps begin with the unknown, `persisted` has the persisted value of each key. Otherwise it
+    is none.
 -#}
 {% macro _ensure_carried_values(collection, steps, values, persisted=none) -%}
     {%- if not trueup._has_carried_values(collection.extras) -%}
@@ -29,13 +32,13 @@
 {%- endmacro %}
 
 
-{#- Whether values that are left unchanged may come from another key. -#}
+{#- Whether unchanged values may come from another key. -#}
 {% macro _has_carried_values(extras) -%}
     {{ return('_old_key' in extras and '_unchanged' in extras) }}
 {%- endmacro %}
 
 
-{#- The steps with the values that a change of key has left unchanged, as a select. -#}
+{#- The steps, as a select. Values that a change of key left unchanged are filled in. -#}
 {% macro _carried_select(steps, links, values) -%}
 select
     steps.* except (_value, _carrier, _missing, _old_key),
@@ -49,8 +52,11 @@ left join {{ links }} as links on steps._carrier = links._id
 
 
 {#-
-    A value whose missing columns are those of a base; an error where the base is one. The lambda
-    keeps the base, which may be such an expression itself, from being written once per column.
+    A value whose missing columns come from a base. If the base is an error, the result is that
+    error.
+
+    The base may itself be a merged expression. The lambda binds it once, so that it is not repeated
+    for each column.
 -#}
 {% macro _merged_expr(values, value, missing, base) -%}
 transform(array({{ base }}), _base_value -> case

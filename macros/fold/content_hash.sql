@@ -1,11 +1,14 @@
 {#-
-    The hash of what a command says: it tells commands of one key, tick and order apart, and decides
-    between them. It hashes columns as the digest does, by name and without nulls, so that a tie keeps
-    its winner when columns are added, moved or widened.
+    The hash of the content of a command. It tells apart commands of one key, tick and order, and it
+    breaks the tie between them. Like the digest, it hashes columns by name and skips nulls. So a
+    tie keeps its winner when columns are added, moved or widened.
 
-    Where commands leave columns unchanged the hash is a struct: which ones they are comes second, as
-    a digit for each column. In digits a column more changes nothing of what is greater, in a hash it
-    would. Unless the log `may_truncate`, a truncate raises: the steps would not know of it.
+    If commands may leave columns unchanged, the hash is a struct. Its second field says which
+    columns are unchanged, with one digit for each column. A new column keeps the sequence of such
+    digits, but it would change the sequence of hashes.
+
+    If the log cannot truncate (`may_truncate` is false), a truncate raises, because the steps would
+    miss it.
 -#}
 {% macro _content_hash_expr(keys, values, marks, may_truncate) -%}
     {%- set terms = trueup._hash_terms(values + [{'name': '_error', 'type': 'string'}], '').hashed -%}
@@ -17,7 +20,7 @@ xxhash64(
         {% if may_truncate -%}
         _op,
         {%- else -%}
-        -- A column that every fold reads; Spark would move a condition.
+        -- The check is in a column that every fold reads. Spark could move a condition elsewhere.
         case when _op = 'truncate' then raise_error(
             'truncate moved: a truncate arrived in the log while this run was planning; nothing is written,'
             ' run again'

@@ -1,10 +1,12 @@
 {#-
-    CTEs that turn the folded ticks into updates: a retraction of the value before, where there
-    was one, and an addition of the value after, where there is one.
+    CTEs that turn the folded ticks into updates. If there was a value before, it is retracted. If
+    there is a value after, it is added.
 
-    With `provisional`, the updates that eager batches have written for ticks that were open then,
-    the fold begins before these ticks and makes all their updates again: what is written is the
-    difference. With `open_sides` the updates of open ticks are there already, by `_folded_open_ticks_ctes`.
+    `provisional` has the updates that eager batches wrote for ticks that were open then. With it,
+    the fold begins before these ticks and makes all their updates again. The batch writes only the
+    difference.
+
+    With `open_sides`, `_folded_open_ticks_ctes` has already made the updates of open ticks.
 
     Reads: `folded`, `open_sides`, the relation `provisional`. Ends with: `updates`.
 -#}
@@ -16,7 +18,7 @@ steps_taken as (
 
 ),
 
--- Rule: a value equal to the one before emits nothing; deleting an absent key emits nothing.
+-- Rule: a value equal to the one before emits nothing. Deleting an absent key emits nothing.
 changes as (
 
     select * from steps_taken where not (_value <=> _prior)
@@ -65,7 +67,7 @@ net as (
 
 ),
 
--- An update is one row: twice in one tick, where a value moves by two ticks at once.
+-- One row adds or retracts once. A value that moves by two ticks at once needs two rows in a tick.
 net_sides as (
 
     select

@@ -1,18 +1,20 @@
 {#-
-    CTEs that give each command the values that it leaves unchanged: the last ones known of its key,
-    by column. `source` has a column `_unchanged`.
+    CTEs that fill the unchanged values of each command. Each column gets the last known value of
+    the key. `source` has a column `_unchanged`.
 
-    A segment of a key begins with a step that owes nothing to those before it: what is persisted, a
-    whole command, a delete, an error, or, where keys change, a command with an old key. Nothing
-    can be kept from a delete, so what it leaves is null; nor from an error, which stays until a
-    whole command comes.
+    Each key is cut into segments. A segment begins with a step that does not depend on earlier
+    steps: the persisted value, a whole command, a delete, or an error. If keys change, a command
+    with an old key also begins a segment.
+
+    A delete leaves no values, so unchanged columns after it are null. An error has no values
+    either, and it stays until a whole command comes.
 
     Reads: the relation `source`. Ends with: `filled`.
 -#}
 {% macro _filled_ctes(source, identity, values, sequence, changes_keys) -%}
     {%- set columns = trueup._column_list(identity) -%}
     {%- set in_sequence = '_step, _ts, ' ~ (sequence | join(', ')) -%}
-    {#- No WINDOW clause: Spark does not find one that is inside a CTE of a view. -#}
+    {#- No WINDOW clause: Spark cannot find one inside a CTE of a view. -#}
     {%- set segment -%}
 partition by {{ columns }}, _segment order by {{ in_sequence }} rows unbounded preceding
     {%- endset %}
@@ -92,7 +94,7 @@ filled as (
 {%- endmacro %}
 
 
-{#- What tells one step from all others but its duplicates. -#}
+{#- Identifies a step. Only duplicates of a step share its id. -#}
 {% macro _step_id_expr(identity) -%}
     {{ return('struct(' ~ trueup._column_list(identity) ~ ', _ts, _order, _hash)') }}
 {%- endmacro %}

@@ -1,12 +1,14 @@
 {#-
-    CTEs that fold the ticks which the batch leaves open, by the Python aggregate
-    `trueup_provisional`: `folded` has the settled ticks alone, `open_sides` has the updates of the open
-    ticks, of which some cancel out.
+    CTEs that fold the open ticks of the batch with the Python aggregate `trueup_provisional`.
+    `folded` has only the settled ticks. `open_sides` has the updates of the open ticks; some of
+    them cancel out.
 
-    The aggregate orders the commands of each key and tick, and says what the winner changes of the
-    finalized value: what it retracts and what it adds. To it a provisional value counts at its own
-    tick alone. In a changelog an update counts from its tick on, so it is taken back at the next tick
-    of its key, where the aggregate begins with the finalized value again.
+    The aggregate puts the commands of each key and tick in sequence. It returns how the winner
+    changes the finalized value: what it retracts and what it adds.
+
+    For the aggregate, a provisional value counts only at its own tick. In a changelog, an update
+    counts from its tick on. So it is undone at the next tick of its key, where the aggregate begins
+    with the finalized value again.
 
     Reads: `folded`, `ranked`. Ends with: `open_sides`.
 -#}
@@ -24,7 +26,7 @@ open_rows as (
     from folded
     where _is_last and _is_open_key
     union all
-    -- To the aggregate the greatest number wins; an order may be of any type.
+    -- In the aggregate the greatest number wins. Use the rank, because an order can have any type.
     select
         _step_key,
         _value_bytes,
@@ -85,7 +87,7 @@ open_changes as (
 
 ),
 
--- The rows that the bytes were made of: a value is written as it came.
+-- Turns the bytes back into the original rows, so that values are written exactly as they came.
 open_values as (
 
     select
@@ -100,7 +102,7 @@ open_values as (
 
 ),
 
--- With a random number, so that Python is called once and not at each place that reads this.
+-- The random number keeps Spark from copying this CTE. So Python is called once, not once per reader.
 open_sides as (
 
     select
@@ -118,19 +120,22 @@ open_sides as (
 {%- endmacro %}
 
 
-{#- Whether the Python aggregate folds the open ticks: a batch that is not eager has none. -#}
+{#- Whether the Python aggregate folds the open ticks. A batch that is not eager has no open ticks. -#}
 {% macro _is_folded_by_udaf(options) -%}
     {{ return(options.eager and options.fold == 'udaf') }}
 {%- endmacro %}
 
 
-{#- How many groups of keys the aggregate takes the open ticks in, each at once. -#}
+{#- The number of groups of keys. Each call of the aggregate folds the open ticks of one group. -#}
 {% macro _fold_bucket_count() -%}
     {{ return(64) }}
 {%- endmacro %}
 
 
-{#- The steps, a select, with keys and values as bytes, as the aggregate takes them, as a select. -#}
+{#-
+    A select of the steps, with keys and values as bytes for the aggregate. `steps` is a select,
+    too.
+-#}
 {% macro _encoded_steps_select(steps, unique_key, columns) -%}
     {%- set error = [{'name': '_error', 'type': 'string'}] -%}
     {%- set values = columns | rejectattr('name', 'in', unique_key) | list + error -%}

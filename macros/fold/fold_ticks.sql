@@ -1,12 +1,13 @@
 {#-
-    CTEs that find the winner of each key and tick and set it against the value before:
-    `folded`, one row per key and tick, with `_value`, `_prior`, `_command_count`, `_is_tie`,
+    CTEs that find the winner of each key and tick and compare it with the value before. `folded`
+    has one row per key and tick, with `_value`, `_prior`, `_command_count`, `_is_tie`,
     `_previous_order`.
 
-    The sequence is total: its last term, the content, tells all commands apart but duplicates.
-    Every window partitions by the key first and sorts alike, so one shuffle and one sort serve all.
+    The sequence is total. Its last term is the content, so only duplicates are equal in it. All
+    windows partition by the key first and sort alike, so Spark shuffles once and sorts once.
 
-    With `open_from` the ticks from there on are left to `_folded_open_ticks_ctes`: of them `folded` has none.
+    With `open_from`, `folded` leaves out the ticks from `open_from` on. `_folded_open_ticks_ctes`
+    folds them.
 
     Reads: `steps`. Ends with: `folded`.
 -#}
@@ -33,7 +34,7 @@ ranked as (
 
 ),
 
--- Rule: rank before dropping deletes; the winner of a tick may be one.
+-- Rule: rank before dropping deletes. The winner of a tick may be a delete.
 winners as (
 
     select * from ranked

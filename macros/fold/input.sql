@@ -1,15 +1,16 @@
 {#-
-    A select of the commands of the ticks `[lower, upper)` in the form that the fold reads. Here,
-    where the columns of the changelog are known by name, everything is done that needs their names:
-    values are brought into the changelog's order, the value of an error is null, -0.0 becomes 0.0, and
-    the content gets a hash.
+    A select of the commands of the ticks `[lower, upper)`, in the form that the fold reads. The
+    columns of the changelog are known by name here. So all work that needs their names is done
+    here: values get the sequence of columns of the changelog, the value of an error becomes null,
+    -0.0 becomes 0.0, and the content gets a hash.
 
-    A truncate has no key: it is a step of an identity of its own, which has no value. What makes it
-    one is `_is_truncate`, and not this identity, which an error key of the log might have, too.
+    A truncate has no key. It becomes a step of an identity of its own, which has no value. An error
+    key of the log may have the same identity, so `_is_truncate` marks the truncates.
 
-    `columns` are the key and value columns of the changelog, each with `name` and `type`: what the
-    commands do not have any more is null. `partitions`, if there are any, says up to where each
-    one is taken. Unless the log `may_truncate`, a truncate raises: the steps would not know of it.
+    `columns` are the key and value columns of the changelog, each with `name` and `type`. A column
+    that the commands no longer have is null. `partitions`, if given, holds the end of each
+    partition for this batch. If the log cannot truncate (`may_truncate` is false), a truncate
+    raises, because the steps would miss it.
 -#}
 {% macro _input_select(
     collection, columns, lower, upper, partitions=none, may_truncate=true
@@ -40,14 +41,14 @@ bounded as (
         _ts >= {{ lower }}
         and _ts < {{ upper }}
         {%- if partitions %}
-        -- Not what has come since the run was planned: the progress row would not know of it.
+        -- Leave out commands that came after the plan. The progress row does not count them.
         and _offset < try_element_at({{ trueup._next_offsets_expr(partitions) }}, _partition)
         {%- endif %}
 
 ),
 
 {% if is_partial -%}
--- What a command leaves unchanged is no part of its content; the old key is, where it counts.
+-- Unchanged values are not part of the content. The old key is part of it if it has an effect.
 marked as (
 
     select
@@ -89,7 +90,7 @@ contents as (
         _unchanged,
         {% endif -%}
         {% if '_old_key' in marks -%}
-        -- A key that is changed to itself is not changed.
+        -- An old key that equals the new key is no change of key.
         case when size(_unchanged) > 0 and not (_old_key <=> struct({{ trueup._column_list(unique_key) }}))
             then _old_key end as _old_key,
         {% endif -%}
@@ -125,8 +126,8 @@ from contents
 
 
 {#-
-    A column with one form for each value: Spark calls 0.0 and -0.0 equal, and so do we. Of a narrower
-    type, `given_type`, it is widened to that of the column.
+    A column with one form for each value. Spark treats 0.0 and -0.0 as equal, and trueup does the
+    same. If `given_type` is narrower, the value is widened to the type of the column.
 -#}
 {% macro _one_form_expr(column, given_type=none) -%}
     {%- set name = trueup._quoted(column.name) -%}
@@ -139,8 +140,8 @@ from contents
 
 
 {#-
-    What an error says. The text of a value error is its payload; that of a key error is always the
-    same, so that a second message with the same bytes, or without a key, is no change.
+    The text of an error. The text of a value error is its payload. A key error always has the same
+    text. So a second message with the same bytes, or without a key, changes nothing.
 -#}
 {% macro _error_text_expr() -%}
 case
@@ -151,7 +152,7 @@ case
 {%- endmacro %}
 
 
-{#- The columns that a command leaves as they are, in lower case; a name of no column raises. -#}
+{#- The columns that a command leaves unchanged, in lower case. An unknown name raises. -#}
 {% macro _known_names_expr(values) -%}
     {%- set names = [] -%}
     {%- for column in values -%}
@@ -167,7 +168,7 @@ transform(coalesce(_unchanged, array()), name -> case
 {%- endmacro %}
 
 
-{#- The texts and bytes that are the marker of the source, by column in lower case. -#}
+{#- The columns whose text or bytes equal the marker of the source, in lower case. -#}
 {% macro _marked_names_expr(values, known) -%}
     {%- set markers = {
         'string': '_unchanged_value', 'binary': 'cast(_unchanged_value as binary)'

@@ -1,4 +1,4 @@
-{#- Drops the tables that `_ensure_carried_values` has written, if it did. -#}
+{#- Drops the tables that `_ensure_carried_values` wrote, if any. -#}
 {% macro _ensure_no_kept_steps(extras) -%}
     {%- if trueup._has_carried_values(extras) -%}
         {%- for ending in ['', '_links'] -%}
@@ -11,8 +11,9 @@
 
 
 {#-
-    Drops the tables of steps that runs which failed or were killed have left, a day after they began:
-    no statement takes so long. `made` is the table that they made them for, the model's own with none.
+    Drops the step tables of failed or killed runs, one day after those runs began. No statement
+    takes that long. `made` is the table that those runs were making. With none, it is the model's
+    own table.
 -#}
 {% macro _ensure_no_left_steps(made=none, file_format=none) -%}
     {%- set made = made or this -%}
@@ -35,8 +36,8 @@
 
 
 {#-
-    The table of steps that a run keeps while it makes this model. Each run has its own: what another
-    one keeps at the same moment may be of other ticks.
+    The table of steps that a run keeps while it makes this model. Each run has its own table,
+    because another run may keep steps of other ticks at the same time.
 -#}
 {% macro _kept_steps(ending='') -%}
     {{ return(api.Relation.create(

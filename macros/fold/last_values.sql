@@ -1,4 +1,4 @@
-{#- The value that the steps of each key, a select, end with, as a select. -#}
+{#- A select of the last value of each key. `steps` is a select of the steps. -#}
 {% macro _last_values_select(collection, steps) -%}
     {%- set identity = trueup._column_list(collection.identity) -%}
     {%- set position = ['_ts'] + trueup._sequence_terms(collection.options)[:-1] -%}

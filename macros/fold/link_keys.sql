@@ -1,16 +1,18 @@
 {#-
-    Changes of key as links. What the old key held may itself be carried, by another change of key: a
-    chain, as long as a key is renamed in a batch. It is resolved in rounds, each of which makes every
-    link reach twice as far: as many rounds as the length of the longest chain has binary digits.
+    Changes of key as links. The value of an old key may itself come from another change of key. A key
+    that is renamed several times in a batch makes a chain of links. Chains are resolved in rounds. Each
+    round makes every link reach twice as far, so the number of rounds is the number of binary digits in
+    the length of the longest chain.
 -#}
 
 {#-
-    For each change of key that leaves values unchanged, what its old key held, as a select: `_id` of
-    the step; `_value`; the columns `_missing` in it, and of which link they are, `_next_id`.
+    A select of links. There is one link for each change of key that leaves values unchanged. It has
+    the value that the old key held: `_id` of the step, `_value`, the columns `_missing` in it, and
+    `_next_id`, the link that they come from.
 
-    Rule: it is the last value before the order of the command. Deletes in the tick of the command are
-    passed over, for a source that sends a change of key as two commands deletes the old key first.
-    Before the tick, and by a truncate, a delete is the end of a value.
+    Rule: the value is the last one before the order of the command. Deletes in the tick of the
+    command are skipped, because some sources send a change of key as two commands, with the delete
+    of the old key first. A delete in an earlier tick, or by a truncate, ends a value.
 
     `steps` are the steps that `_steps_select` makes, filled within each key.
 -#}
@@ -19,8 +21,8 @@
     {%- set in_tick = (['_order', '_step_place'] + sequence[1:-1]) | join(', ') -%}
 with
 
--- In the sequence of its steps the old key is asked before all steps of the same order but a
--- truncate: the delete that it makes has no hash.
+-- The old key is read before all its steps of the same order, except the delete that a truncate makes.
+-- That delete has no hash, so it comes first.
 asked as (
 
     select
@@ -52,7 +54,7 @@ asked as (
 
 ),
 
--- All windows partition by the key first and sort alike, so one shuffle and one sort serve all.
+-- All windows partition by the key first and sort alike, so Spark shuffles once and sorts once.
 held as (
 
     select
@@ -94,9 +96,9 @@ where _id is not null
 
 
 {#-
-    One round, as a select of the same links: of a link that has a next one, what is missing comes
-    from that, and the next one is the next of that. A next one without a tick is no link: it is the
-    unknown that the steps of a key begin with.
+    One round, as a select of the same links. If a link has a next link, its missing columns come
+    from that link, and it takes over the next link of that link. A next id without a tick is not a
+    link. It is the unknown that the steps of a key begin with.
 -#}
 {% macro _doubled_links_select(links, values) -%}
 with
@@ -147,7 +149,7 @@ where _is_asking or _next_id._ts is null
 {%- endmacro %}
 
 
-{#- Doubles the links in a table until none has a next one. -#}
+{#- Doubles the links in a table until no link has a next link. -#}
 {% macro _ensure_resolved_links(links, values) -%}
     {%- set open_count = run_query(
         'select count(*) from ' ~ links ~ ' where _next_id._ts is not null'
@@ -162,9 +164,9 @@ where _is_asking or _next_id._ts is null
 
 
 {#-
-    Links that are resolved in one select, as CTEs that end with `links`: for a view, which cannot go on
-    until none has a next one, and in which Spark cannot plan many rounds. It takes a round for each
-    link of the longest chain that is ahead of what is settled.
+    CTEs that resolve the links in one select and end with `links`. They are for a view: a view
+    cannot loop, and Spark cannot plan many rounds in one. The recursion takes one round for each
+    link of the longest chain above the settled ticks.
 
     Reads: the relation `steps`. Ends with: `links`.
 -#}

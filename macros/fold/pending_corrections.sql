@@ -1,17 +1,17 @@
 {#-
-    The corrections that were found after the batch that is now the last one. A timestamp of them was
-    a date, if the column was widened since.
+    The corrections that were found after the last batch. If a column was widened from date to
+    timestamp since then, its values are converted.
 -#}
 {% macro _pending_corrections_select(collection, columns) -%}
     {%- set plan = trueup._session_name(collection.name, 'plan') -%}
 select
     {% for column in columns | selectattr('name', 'in', collection.unique_key) -%}
     {%- set name = trueup._quoted(column.name) -%}
-    -- A table of corrections that was made before a rebase may have another type.
+    -- If the table of corrections is older than a rebase, its key may have another type.
     cast({{ name }} as {{ trueup._sql_type(column.type) }}) as {{ name }},
     {% endfor -%}
     _error_key,
-    -- Of the comparison that the upper is of, or in the tick that is open.
+    -- Use the tick of the comparison, but none after this batch. If it settles no tick, use its lower.
     least(_ts, greatest({{ plan }}.lower, {{ plan }}.upper - 1)) as _ts,
     _cause,
     case when _desired is not null then named_struct(

@@ -1,9 +1,9 @@
 {#-
-    What the collection holds before the ticks from `lower` on, as a select: identity, `_value`, a
-    struct of the value columns and `_error`, and `_ts`, the tick of its last change.
+    The rows that the collection holds before the ticks from `lower` on, as a select: identity,
+    `_value`, a struct of the value columns and `_error`, and `_ts`, the tick of the last change.
 
-    The state also holds what an eager batch has written for ticks that are still open. It is taken
-    away here: all later updates of the changelog, but corrections, which are final.
+    The state also holds the provisional updates of eager batches. This select removes them: it
+    undoes all later updates of the changelog, except corrections, which are final.
 -#}
 {% macro _persisted_select(collection, values, lower) -%}
     {%- set columns = trueup._column_list(collection.identity) -%}
@@ -40,7 +40,7 @@ having sum(_diff) > 0
 {%- endmacro %}
 
 
-{#- Whether a row of the changelog is an update of a tick that was open when it was written. -#}
+{#- Whether a row of the changelog is an update of a tick that was open when the row was written. -#}
 {% macro _is_provisional_expr(lower) -%}
 _kind = 'update' and _cause is null and _ts >= {{ lower }}
 {%- endmacro %}

@@ -1,4 +1,4 @@
-{#- The updates that eager batches have written for ticks that are still open. -#}
+{#- The updates that eager batches wrote for ticks that are still open. -#}
 {% macro _provisional_select(collection, columns, lower) -%}
     {%- set unique_key = collection.unique_key -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}

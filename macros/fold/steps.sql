@@ -1,19 +1,20 @@
 {#-
-    A select of all that happens to the keys of the batch, in one row form: identity, `_step`, `_ts`,
-    the terms of the sequence, `_cause`, `_value`. `_value` is a struct of the value columns and
-    `_error`, or null for no value.
+    A select of all steps of the keys of the batch. All rows have one form: identity, `_step`,
+    `_ts`, the terms of the sequence, `_cause`, `_value`. `_value` is a struct of the value columns
+    and `_error`, or null for no value.
 
-    Steps of a key, in sequence: 0 what is persisted (no `_ts`), 1 a correction at the lower,
-    2 the commands.
+    Steps of a key, in sequence: 0 the persisted value (no `_ts`), 1 a correction at the lower, 2
+    the commands.
 
-    Relations are given by name, or as selects in parentheses. `input` has the commands, as
-    `_input_select` brings them into form, or is none, and `persisted` the values that the collection
-    had before them; with none the fold is one from nothing. `corrections` has step 1, or is none.
-    `values` are the names of the value columns. Truncates touch every key: `has_truncates`.
+    Relations are given by name, or as selects in parentheses. `input` has the commands in the form
+    of `_input_select`, or is none. `persisted` has the values that the collection had before them;
+    with none, the fold starts from nothing. `corrections` has step 1, or is none. `values` are the
+    names of the value columns. `has_truncates` means that every key is touched.
 
-    `prior` says how what is persisted is read: with `broadcasts` the keys of the batch go to where the
-    state is read; of that, only the keys in `key_range` are, if there is one. Of commands that are the
-    remainder of a log, `is_remainder`, what is persisted is not older than they are.
+    `prior` says how the persisted values are read. With `broadcasts`, Spark broadcasts the keys of
+    the batch to the state. With `key_range`, only the keys in that range are read. `is_remainder`
+    means that the commands are the remainder of a log; then the persisted values are not older than
+    the commands.
 -#}
 {% macro _steps_select(
     collection, input, persisted, values, has_truncates, corrections=none, prior={}
@@ -62,8 +63,9 @@ from {{ source }}
 
 
 {#-
-    What puts the commands of one key and one tick in sequence, the last one wins: the order; where
-    the option `ties` prefers deletes or upserts, that; the hash of the content; the content.
+    The terms that put the commands of one key and one tick in sequence; the last command wins. The
+    terms are: the order; the preference for deletes or upserts, if the option `ties` has one; the
+    hash of the content; the content.
 -#}
 {% macro _sequence_terms(options) -%}
     {%- set prefers = options.ties in ['prefer_delete', 'prefer_upsert'] -%}
@@ -71,7 +73,7 @@ from {{ source }}
 {%- endmacro %}
 
 
-{#- The columns of a step beside its identity. -#}
+{#- The columns of a step without its identity. -#}
 {% macro _step_columns(sequence) -%}
     {{ return(['_step', '_ts', '_cause'] + sequence) }}
 {%- endmacro %}
@@ -121,7 +123,7 @@ given as (
 
 
 {#-
-    CTEs that put what is persisted before what is given.
+    CTEs that put the persisted values before the `given` steps.
 
     Reads: `given`, the relation `persisted`. Ends with: `prior_and_given`.
 -#}
@@ -131,7 +133,7 @@ given as (
     {%- set key_range = prior.get('key_range') -%}
     {%- set columns = trueup._column_list(identity) -%}
 {% if not every_key -%}
--- Whose value before the batch has to be known; of a key that changes, the old one's.
+-- The keys whose prior value is needed. A change of key needs the prior value of the old key.
 touched as (
 
     select {{ columns }} from given
@@ -143,10 +145,10 @@ touched as (
 ),
 
 {% endif -%}
--- Rule: the prior value is what is persisted, never what a run believes that it wrote.
+-- Rule: the prior value is read from the persisted rows, never from the memory of a run.
 {% if not every_key -%}
--- One number is looked up sooner than a key. A key that has the hash of another comes along, but
--- nothing is done to it, so that it leaves no trace.
+-- Join on the hash: one number compares faster than a key. If another key has the same hash, it is
+-- read too, but it has no commands, so it emits no updates.
 {% endif -%}
 prior as (
 

@@ -1,10 +1,11 @@
 {#-
-    CTEs that make of each truncate a delete of every key that has a value by then; they end with
-    `steps_and_truncations`. Only the first truncate after a step can find its value, and of several
-    in one tick the last does all. It is older than a command of the same order, which stays.
+    CTEs that turn each truncate into deletes: one for every key that has a value at that point.
+    They end with `steps_and_truncations`. Only the first truncate after a step can remove the value
+    of that step. If a tick has several truncates, only the last one counts. A command with the same
+    order as the truncate comes after it and stays.
 
-    What is persisted may be of any time where the log is a remainder, `is_remainder`: the last
-    truncate can find it, too.
+    If the log is a remainder (`is_remainder`), a persisted value may be from any time. So the last
+    truncate can remove it, too.
 
     Reads: `given`, the relation `source`. Ends with: `steps_and_truncations`.
 -#}

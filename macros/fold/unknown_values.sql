@@ -1,13 +1,15 @@
 {#-
-    Keys of which the log has lost the beginning (`log: partial`), where values go from key to key. What
-    is persisted is not what an old key held at the time: it may be gone by now, or another. So every
-    key begins with the unknown: a step that leaves all columns unchanged. What is still unknown in the
-    end is what is persisted: of the key itself, which had it when all commands were there; else of
-    the key that it would have come from.
+    Keys whose first commands are lost (`log: partial`), in a log where values move from key to key.
+
+    The persisted value of an old key may differ from the value that it had at the time, or may be gone.
+    So every key begins with the unknown: a step that leaves all columns unchanged. Columns that are
+    still unknown at the end get the persisted value of the key itself. That value was made when all
+    commands were there. If the key has none, they get the persisted value of the key that they come
+    from.
 -#}
 
 {#-
-    CTEs that put that step before the commands.
+    CTEs that put the unknown step before the commands.
 
     Reads: `given`, the relation `persisted`. Ends with: `prior_and_given`.
 -#}
@@ -59,7 +61,7 @@ prior_and_given as (
 {%- endmacro %}
 
 
-{#- The links, resolved, and those of the unknown, with what is persisted, as a select. -#}
+{#- A select of the resolved links and the links of the unknown, completed with persisted values. -#}
 {% macro _known_links_select(links, steps, persisted, identity, values) -%}
 with
 
