@@ -1,10 +1,13 @@
-{#- The names of the sums; `value_xor`, which is none, comes last. -#}
+{#- The names of the sums of a certificate. `value_xor` is not a sum, so callers add it last. -#}
 {% macro _certificate_sums() -%}
     {{ return(['diff_sum', 'len_sum', 'checksum_low_sum', 'checksum_high_sum']) }}
 {%- endmacro %}
 
 
-{#- A select of entries that add up to a certificate: each row of `source` has `_digest`, `_diff`. -#}
+{#-
+    A select of entries that add up to a certificate. Each row of `source` has `_digest` and
+    `_diff`.
+-#}
 {% macro _certificate_entries_select(source, also=none) -%}
 select
     {% if also %}{{ also }},
@@ -19,7 +22,7 @@ from {{ source }}
 {%- endmacro %}
 
 
-{#- A select of the certificate, by bucket, that entries add up to; no row for an empty bucket. -#}
+{#- A select of the certificate that the entries add up to, by bucket. An empty bucket has no row. -#}
 {% macro _summed_certificate_select(entries) -%}
     {%- set zeros = [] -%}
 select
@@ -36,8 +39,8 @@ having {{ zeros | join(' or ') }} or bit_xor(value_xor) <> 0
 
 
 {#-
-    CTEs of the certificate after the batch: that of the batch before, and the updates. They read
-    `updates`, one row, which has the mark of all updates, too.
+    CTEs of the certificate after the batch. It is the certificate of the batch before, plus the
+    updates. `certificate` is one row. It also has the mark of all updates.
 
     Reads: `updates`, the changelog. Ends with: `certificate`.
 -#}
@@ -84,8 +87,8 @@ certificate as (
 
 
 {#-
-    The certificate of the batch `seq`, as a select of its entries. An edited one is refused, for each
-    later certificate would add to it.
+    A select of the entries of the certificate of the batch `seq`. It raises if that certificate was
+    edited, because each later certificate would add to the wrong sums.
 -#}
 {% macro _stored_certificate_select(changelog, seq) -%}
 select inline(case
@@ -100,7 +103,7 @@ where _kind = 'progress' and _seq = {{ seq }}
 {%- endmacro %}
 
 
-{#- The sums of a whole certificate, all buckets together, as select items. -#}
+{#- The sums of a whole certificate, over all buckets, as select items. -#}
 {% macro _total_list(certificate) -%}
     {%- set items = [] -%}
     {%- for name in trueup._certificate_sums() -%}
@@ -115,7 +118,7 @@ where _kind = 'progress' and _seq = {{ seq }}
 {%- endmacro %}
 
 
-{#- Whether two aliases have the same sums, as a condition; null where one of them is not there. -#}
+{#- Whether two aliases have the same sums, as a condition. It is null if one of them is missing. -#}
 {% macro _same_sums_expr(left, right) -%}
     {%- set terms = [] -%}
     {%- for name in trueup._certificate_sums() + ['value_xor'] -%}

@@ -1,22 +1,22 @@
 {#-
-    The digest of a row: what a certificate adds up. It hashes the columns by name and in the
-    sequence of their names, without those that are null: so the digest stays the same when a column
-    is added, moved or widened. Equal rows (`<=>`) have equal digests on every engine and with every
-    setting of a session. See docs/decisions/0009.
+    The digest of a row. A certificate is a sum of digests. A digest hashes the columns by name, in the
+    sequence of their names, and skips nulls. So it stays the same when a column is added, moved or
+    widened. Equal rows (`<=>`) have equal digests on every engine and with every setting of a session.
+    See docs/decisions/0009.
 -#}
 
-{#- How many buckets the keys of a collection are in. -#}
+{#- The number of buckets of keys. -#}
 {% macro _bucket_count() -%}
     {{ return(256) }}
 {%- endmacro %}
 
 
 {#-
-    The digest of a row, as an SQL expression: a struct of the bucket of its key, its length and two
-    hashes.
+    The digest of a row, as an SQL expression. It is a struct of the bucket of the key, the length
+    of the row and two hashes.
 
-    `columns` are the key and value columns, each with `name` and `type`. They are columns of
-    `alias`, if one is given; with `in_value` the values are fields of a struct `_value` there.
+    `columns` are the key and value columns, each with `name` and `type`. If `alias` is given, they
+    are columns of that alias. With `in_value`, the values are fields of its struct `_value`.
 -#}
 {% macro _digest_expr(unique_key, columns, alias=none, in_value=false) -%}
     {%- set prefix = alias ~ '.' if alias else '' -%}
@@ -37,7 +37,10 @@ named_struct(
 {%- endmacro %}
 
 
-{#- The bucket of a key, as an SQL expression; the key columns are columns of `alias`. -#}
+{#-
+    The bucket of a key, as an SQL expression. If `alias` is given, the key columns are columns of
+    it.
+-#}
 {% macro _bucket_expr(unique_key, columns, alias=none) -%}
     {%- set terms = trueup._hash_terms(
         trueup._identity_columns(unique_key, columns), alias ~ '.' if alias else ''
@@ -46,7 +49,7 @@ cast(pmod(xxhash64({{ terms | join(', ') }}), {{ trueup._bucket_count() }}) as i
 {%- endmacro %}
 
 
-{#- Whether a key is in one of some buckets, as a condition. -#}
+{#- Whether a key is in one of the `buckets`, as a condition. -#}
 {% macro _in_buckets_expr(unique_key, columns, buckets) -%}
     {{ return(
         trueup._bucket_expr(unique_key, columns) ~ ' in (' ~ (buckets | join(', ')) ~ ')'
@@ -64,9 +67,9 @@ cast(pmod(xxhash64({{ terms | join(', ') }}), {{ trueup._bucket_count() }}) as i
 
 
 {#-
-    What is hashed of columns, and their lengths in bytes: lists of SQL expressions. A hash passes
-    over nulls, so each value that is there comes after a number for the name of its column, which
-    Spark works out once a query.
+    The terms to hash for the columns, and their lengths in bytes. Both are lists of SQL
+    expressions. A hash skips nulls, so a number for the name of its column comes before each value.
+    Spark computes that number once per query.
 -#}
 {% macro _hash_terms(columns, prefix) -%}
     {%- set terms = {'hashed': [], 'lengths': []} -%}
@@ -86,9 +89,9 @@ cast(pmod(xxhash64({{ terms | join(', ') }}), {{ trueup._bucket_count() }}) as i
 
 
 {#-
-    A value in the form that it has in the widest column: an integer as a bigint, a date as the
-    microseconds of its midnight in UTC, null as null. What has parts is
-    written as text, because a hash passes over nulls within it, too.
+    A value in the form of the widest column: an integer as a bigint, a date as the microseconds of
+    its midnight in UTC, null as null. A nested value becomes text, because a hash also skips the
+    nulls inside it.
 -#}
 {% macro _widest_form(value, type) -%}
     {%- set name = trueup._parsed_type(type).name -%}

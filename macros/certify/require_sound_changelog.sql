@@ -1,6 +1,6 @@
 {#-
-    Raises where the updates of the changelog do not add up to its certificates, and names the first
-    batch of which they do not.
+    Raises if the updates of the changelog do not add up to its certificates. The error names the
+    first damaged batch.
 -#}
 {% macro _require_sound_changelog(changelog, unique_key, columns) -%}
     {%- set query -%}
@@ -13,7 +13,7 @@ from (
 {%- endmacro %}
 
 
-{#- Raises unless `seq`, the first batch of a changelog that is damaged, is none. -#}
+{#- Raises unless `seq` is none. `seq` is the first damaged batch of a changelog. -#}
 {% macro _require_undamaged(changelog, seq) -%}
     {%- if seq is not none -%}
         {%- do trueup._raise_error(
@@ -28,10 +28,16 @@ from (
 
 
 {#-
-    A select of the batches that are not what was appended: their progress row is not there once, or is
-    not sealed, or their updates are not the difference between its certificate and that of the batch
-    before, or not those of its seal. Where the past was compacted, all updates up to the batch that was
-    the last one then are taken for its own, and only their certificate is compared.
+    A select of the damaged batches of a changelog. A batch is damaged in each of these cases:
+
+    - its progress row is missing, or there is more than one
+    - its progress row is not sealed
+    - its updates are not the difference between its certificate and the certificate of the batch
+      before
+    - its updates are not the updates of its seal.
+
+    After a compaction, all updates up to the batch that was the last one then count as updates of
+    that batch. Only their certificate is compared.
 -#}
 {% macro _damaged_batches_select(changelog, unique_key, columns) -%}
     {%- set sums = trueup._certificate_sums() + ['value_xor'] -%}

@@ -1,4 +1,4 @@
-{#- What an update adds to `updates`. Its source has `_digest`, the digest of the row. -#}
+{#- The part of one update in `updates`. The source has `_digest`, the digest of the row. -#}
 {% macro _update_mark_expr() -%}
 xxhash64(_digest.checksum, _ts, _diff, _cause)
 {%- endmacro %}
@@ -11,11 +11,11 @@ xxhash64(_certificate)
 
 
 {#-
-    The hash `own`. `fields` maps `_seq`, `_lower`, `_upper`, `_batch_id`, and `updates`, `certificate`
-    and `previous` to expressions; `statistics` is the struct that holds all other fields.
+    The hash `own`. `fields` maps `_seq`, `_lower`, `_upper`, `_batch_id`, `updates`, `certificate`
+    and `previous` to expressions. `statistics` is the struct that holds all other fields.
 
-    A hash passes over nulls, so each value comes after the hash of its name: a field that is null, or
-    that a later version adds, changes nothing.
+    A hash skips nulls, so each value comes after the hash of its name. A field that is null, or
+    that a later version adds, does not change the hash.
 -#}
 {% macro _own_seal_expr(fields, statistics) -%}
     {%- set values = [] -%}
@@ -48,7 +48,7 @@ xxhash64({{ own }}, {{ since }} is null, {{ since }}, unix_micros({{ committed_a
 {%- endmacro %}
 
 
-{#- The seal of a staged progress row, whose batch is not committed yet; the source has its fields. -#}
+{#- The seal of a staged progress row. Its batch is not appended yet. The source has its fields. -#}
 {% macro _staged_seal_expr(plan) -%}
     {%- set fields = {
         '_seq': plan ~ '.seq', '_lower': plan ~ '.lower', '_upper': plan ~ '.upper',
@@ -65,7 +65,7 @@ named_struct(
 {%- endmacro %}
 
 
-{#- Whether `own` is the hash of the progress row that holds it. -#}
+{#- Whether `own` is the hash of its own progress row. -#}
 {% macro _is_own_seal_expr() -%}
     {%- set seal = '_statistics.seal.' -%}
     {%- set fields = {
@@ -77,7 +77,10 @@ named_struct(
 {%- endmacro %}
 
 
-{#- Whether a progress row of a changelog is as it was appended, its certificate apart. -#}
+{#-
+    Whether a progress row of a changelog is unchanged since it was appended. The certificate is not
+    checked.
+-#}
 {% macro _is_sealed_expr() -%}
 ({{ trueup._is_own_seal_expr() }}
             and _statistics.seal.committed <=> {{ trueup._committed_seal_expr(
@@ -99,9 +102,11 @@ case
 
 
 {#-
-    The first batch whose progress row is lost, doubled or edited, of all progress rows of a changelog
-    as `_seals`: a list of structs of `_seq`, `_own`, `_previous` and `_is_sealed`, in their order, because
-    a lambda that sorts would sort again for each element. Null if there is none.
+    The first batch whose progress row is missing, doubled or edited; null if there is none.
+
+    It reads `_seals`, the seals of all progress rows of a changelog: a list of structs of `_seq`,
+    `_own`, `_previous` and `_is_sealed`. The list must be sorted already. A lambda that sorts it
+    would sort again for each element.
 -#}
 {% macro _first_unsealed_expr() -%}
 array_min(transform(

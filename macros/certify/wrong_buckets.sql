@@ -1,9 +1,10 @@
 {#-
     CTEs that compare rows with the certificate of the batch `seq`, bucket by bucket. `rows` is a
-    relation with `_digest` and `_diff`. `wrong_buckets` is one row: `buckets` is the
-    list of those that differ, in JSON, `surplus` how many rows there are more than certified.
+    relation with `_digest` and `_diff`. `wrong_buckets` is one row. Its column `buckets` lists the
+    buckets that differ, in JSON. Its column `surplus` counts the rows above the certified number.
 
-    Certificates are linear: the rows less what they should add up to leave nothing where all is well.
+    Certificates are linear. So the rows minus the certificate leave nothing if all buckets are
+    right.
 
     Reads: the relation `rows`, the changelog. Ends with: `wrong_buckets`.
 -#}

@@ -1,8 +1,8 @@
 {#-
-    The commands of a log, as a select: the body of the model `<collection>_commands`. See the YAML
+    A select of the commands of a log: the body of the model `<collection>_commands`. See the YAML
     beside this file.
 
-    The arguments after `reclock` are the names that AUTO CDC has for those before.
+    The arguments after `reclock` are the AUTO CDC names of the arguments before it.
 -#}
 {% macro commands(
     relation, ts=none, sequence_by=none, delete_when=none, truncate_when=none,

@@ -1,7 +1,7 @@
 {#-
-    A select of the commands of a log, one row each. `given` are the arguments of `trueup.commands`,
-    checked, each under its first name, with what `_ignored_nulls` (as `ignored_nulls`) and
-    `_tick_and_order` return.
+    A select of the commands of a log, one row each. `given` has the checked arguments of
+    `trueup.commands`, each under its first name. It also has the results of `_ignored_nulls` (as
+    `ignored_nulls`) and `_tick_and_order`.
 -#}
 {% macro _commands_select(given, key) -%}
     {%- set options = trueup._options() -%}
@@ -54,15 +54,15 @@ from log
 
 
 {#-
-    A line of the select: what stands before it reads the log, nothing else. The materialization
-    cuts here to ask for the log's columns, because a relation cannot be handed to it.
+    A marker line in the select. The lines before it only read the log. The materialization cuts
+    here to ask for the columns of the log, because it cannot get the relation as an argument.
 -#}
 {% macro _log_boundary() -%}
     {{ return('-- the commands of the log') }}
 {%- endmacro %}
 
 
-{#- The value columns but for some of them, as a list of select items. -#}
+{#- The value columns except those in `but`, as a list of select items. -#}
 {% macro _values_list(given, key, but=[]) -%}
     {%- if given.columns -%}
         {{ return(trueup._column_list(trueup._names_but(given.columns, key + but))) }}
@@ -85,8 +85,8 @@ from log
 
 
 {#-
-    An offset as a bigint. Any type but an integer is refused when the query runs: commands that a
-    cast gives the same offset would be taken for one that was seen.
+    An offset as a bigint. Any type but an integer raises at run time. A cast could give two
+    commands the same offset, and the second one would look like a command that was already seen.
 -#}
 {% macro _offset_expr(name) -%}
     {%- set column = trueup._quoted(name) -%}
@@ -103,10 +103,10 @@ case
 
 
 {#-
-    The names of the value columns that a command leaves as they are: those that the source names
-    (`unchanged`), and those with a null where nulls are ignored. Those with its marker
-    (`unchanged_value`) are found where types are known, in the batch. None where no command leaves
-    any.
+    The names of the value columns that a command leaves unchanged. They are the names that the
+    source gives (`unchanged`), and the columns that are null where nulls are ignored. Columns with
+    the marker of the source (`unchanged_value`) are found later, in the batch, where types are
+    known. None if no command leaves columns unchanged.
 -#}
 {% macro _unchanged_expr(given, key) -%}
     {%- set lists = [] -%}
@@ -129,8 +129,8 @@ case
 
 
 {#-
-    The names of the columns, of a list of select items, whose value meets a condition. One pass
-    over the values as JSON texts, so that no column has to be known by name.
+    The names of the `columns`, a list of select items, whose value meets a condition. One pass over
+    the values as JSON texts does it, so no column has to be known by name.
 -#}
 {% macro _names_where_expr(columns, condition) -%}
 map_keys(map_filter(

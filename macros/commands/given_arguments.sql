@@ -1,8 +1,8 @@
 {#-
-    What the arguments of `trueup.commands` say that can be said in more than one way.
+    The arguments of `trueup.commands` that can be given in more than one way.
 -#}
 
-{#- The value of an argument that has two names, of which at most one may be used. -#}
+{#- The value of an argument that has two names. At most one of the names may be used. -#}
 {% macro _given_value(name, value, other_name, other_value) -%}
     {%- if value is not none and other_value is not none -%}
         {%- do trueup._raise_error(
@@ -15,10 +15,11 @@
 
 
 {#-
-    The tick and the order, as a dict of `ts`, `ts_subject` and `sequence_by`:
+    The tick and the order, as a dict of `ts`, `ts_subject` and `sequence_by`.
 
-    - a sequence alone: its first expression is the tick, all of them are the order
-    - `reclock`, a partition and an offset, instead of a tick: the batch gives the tick, and the
+    - If only a sequence is given, its first expression is the tick, and all its expressions are the
+      order.
+    - With `reclock`, a partition and an offset replace the tick. The batch gives the tick. The
       order is the offset, unless there is a sequence.
 -#}
 {% macro _tick_and_order(ts, sequence_by, reclock) -%}
@@ -41,7 +42,7 @@
 {%- endmacro %}
 
 
-{#- Raises unless `reclock` is a pair of columns, which stands for the tick. -#}
+{#- Raises unless `reclock` is a pair of columns and no tick is given beside it. -#}
 {% macro _require_reclock(reclock, ts) -%}
     {%- set subject = trueup._argument('commands', 'reclock') -%}
     {%- do trueup._require_list(subject, reclock) -%}
@@ -56,8 +57,8 @@
 
 
 {#-
-    Where a null means 'unchanged': none for nowhere, else a dict of `names` and `is_except`: in
-    these columns, or in all but these.
+    The columns in which a null means 'unchanged'. None if there are none. Otherwise a dict of
+    `names` and `is_except`: these columns, or all but these.
 -#}
 {% macro _ignored_nulls(ignored, column_list, except_column_list) -%}
     {%- set subject = trueup._argument('commands', 'ignore_null_updates') -%}

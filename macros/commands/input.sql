@@ -1,7 +1,7 @@
 {#-
-    The collection with what its input is like, as another dict: `source`, `commands`, `command_columns`,
-    `extras` and `order_type`; see docs/objects.md. The rows of a SELECT are brought into the form of
-    commands by a session view, which this macro makes.
+    The collection with a description of its input, as another dict: `source`, `commands`,
+    `command_columns`, `extras` and `order_type`. See docs/objects.md. If a SELECT defines the
+    collection, this macro makes a session view that brings its rows into the form of commands.
 -#}
 {% macro _ensure_input(collection) -%}
     {%- set source = trueup._ensure_desired_rows_view(collection) if collection.is_by_select

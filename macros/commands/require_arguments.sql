@@ -1,4 +1,4 @@
-{#- Raises unless the arguments of `trueup.commands` are of the forms that they must have. -#}
+{#- Raises unless the arguments of `trueup.commands` have valid forms. -#}
 {% macro _require_arguments(given, key) -%}
     {%- set relation = given.relation -%}
     {%- if relation is none or not (relation | string).strip() -%}
@@ -24,7 +24,7 @@
 {%- endmacro %}
 
 
-{#- Raises unless at most one of the two lists is given, and leaves a column beside the key. -#}
+{#- Raises if both lists are given, or if the list leaves no column beside the key. -#}
 {% macro _require_value_columns(columns, except_columns, key) -%}
     {%- set columns_subject = trueup._argument('commands', 'columns') -%}
     {%- set except_subject = trueup._argument('commands', 'except_columns') -%}
@@ -46,7 +46,7 @@
 {%- endmacro %}
 
 
-{#- Raises for a column of `ignore_null_updates` that is none of the value columns. -#}
+{#- Raises if a column of `ignore_null_updates` is not a value column. -#}
 {% macro _require_value_names(names, columns) -%}
     {%- for name in trueup._names_but(names, columns) -%}
         {%- do trueup._raise_error(
@@ -57,7 +57,7 @@
 {%- endmacro %}
 
 
-{#- The names that another list does not have, whatever their case. -#}
+{#- The names that are not in the other list. Upper and lower case do not matter. -#}
 {% macro _names_but(names, others) -%}
     {%- set others = others | map('lower') | list -%}
     {%- set found = [] -%}

@@ -1,4 +1,4 @@
-{#- Raises unless the log that the select reads has the key columns, and what a macro adds to it once. -#}
+{#- Raises unless the log has the key columns, and has each column that a macro adds only once. -#}
 {% macro _require_log_columns(commands, unique_key) -%}
     {%- set log = commands.split(trueup._log_boundary())[0] ~ ' select * from log' -%}
     {%- set found = trueup._get_columns(log) | map(attribute='name') | list -%}
@@ -9,7 +9,7 @@
             'a column of the log (' ~ (found | join(', ')) ~ ')', name
         ) -%}
     {%- endfor -%}
-    {#- Nothing else can tell: the macro adds them to columns that it does not know. -#}
+    {#- Only this check can find it: the macro adds its columns without knowing those of the log. -#}
     {%- for name in ['snapshot_ts', 'is_absent'] if lower_case.count(name) > 1 -%}
         {%- do trueup._raise_error(
             trueup._argument('snapshot_commands', 'relation') ~ ' in ' ~ model.name,

@@ -1,4 +1,4 @@
-{#- Whether the var `trueup_approve` names what a staged batch does, or the batch itself. -#}
+{#- Whether the var `trueup_approve` names the plan of a staged batch, or the batch itself. -#}
 {% macro _get_is_approved(batch, batch_id) -%}
     {%- set approved = trueup._var('trueup_approve') -%}
     {{ return(
@@ -9,10 +9,10 @@
 
 
 {#-
-    A name for what a staged batch does: a digest of its number and its certificate, which is what the
-    collection adds up to after it. What came before is fixed by the number, so the digest stands for
-    the net change, whatever run stages it, at whatever tick. None where the batch is not staged any
-    more.
+    A name for the effect of a staged batch. It is a digest of the batch number and of its
+    certificate, which sums up the collection after the batch. The number fixes the rows before the
+    batch, so the name stands for the net change. It does not depend on the run that stages the
+    batch, or on the tick. None if the batch is no longer staged.
 -#}
 {% macro _get_plan_name(batch, batch_id) -%}
     {%- set query -%}

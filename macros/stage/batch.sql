@@ -1,9 +1,9 @@
 {#-
-    The staged batch of a collection, as a select: the updates that take the persisted state over
-    the ticks `[lower, upper)` of the log, and one progress row. See the YAML beside this file.
+    The staged batch of a collection, as a select: the updates for the ticks `[lower, upper)` of the
+    log, and one progress row. See the YAML beside this file.
 
-    Two objects of the Spark session carry what is known only at run time, both made by the
-    materialization `trueup_batch`: the variable `plan` and the view `steps`.
+    Some facts are known only at run time. Two objects of the Spark session carry them: the variable
+    `plan` and the view `steps`. The materialization `trueup_batch` makes both.
 -#}
 {% macro batch(collection) -%}
     {{- config(materialized='trueup_batch') -}}
@@ -15,8 +15,8 @@
 
 
 {#-
-    The select of the staged batch. The model has it as its options ask for it; the materialization
-    makes it again where the session cannot do what they ask for.
+    The select of the staged batch. The model makes it for the options as they are set. If the
+    session cannot do what the options ask for, the materialization makes it again.
 -#}
 {% macro _batch_select(collection) -%}
     {%- set identity, options = collection.identity, collection.options -%}
@@ -24,9 +24,10 @@
     {%- set open_from = plan ~ '.upper' if trueup._is_folded_by_udaf(options) else none -%}
 with
 
--- The one shuffle of the batch: all that follows is by key. Spark copies a deterministic CTE to each
--- place that uses it, and would read the state for updates, progress and certificate each. With a
--- random number, which nobody reads, it is not deterministic, and is worked out once.
+-- The only shuffle of the batch: everything after it is by key. Spark copies a deterministic CTE to each
+-- place that uses it. It would then read the state three times: for the updates, the progress row and
+-- the certificate. The random number, which nobody reads, makes the CTE nondeterministic, so Spark
+-- computes it once.
 steps as (
 
     select /*+ repartition({{ trueup._column_list(identity) }}) */

@@ -1,6 +1,6 @@
 {#-
-    The session views that the staged batch reads: `steps` has all that happens to its keys; `provisional`
-    is for eager collections. `corrections` is whether the batch takes in corrections.
+    The session views that the staged batch reads. `steps` has all steps of its keys. `provisional`
+    is for eager collections. `takes_corrections` says whether the batch includes corrections.
 -#}
 {% macro _ensure_batch_views(collection, plan, takes_corrections) -%}
     {%- do trueup._require_single_read() -%}
@@ -22,7 +22,7 @@
 {%- endmacro %}
 
 
-{#- The steps, a select, with the digest of each value, as a select. -#}
+{#- A select of the steps with the digest of each value. `steps` is a select. -#}
 {% macro _digested_steps_select(steps, unique_key, columns) -%}
 select
     *,
@@ -35,9 +35,9 @@ from {{ trueup._subquery(steps) }}
 
 
 {#-
-    Raises where Spark writes a CTE out at each place that names it, in statements that write. The
-    batch relies on one CTE that is worked out once: else its updates and its certificate would each
-    read the log for themselves, maybe at different moments.
+    Raises if Spark copies a CTE to each place that uses it, in statements that write. The batch
+    needs one CTE that is computed once. With copies, the updates and the certificate would each
+    read the log, perhaps at different moments.
 -#}
 {% macro _require_single_read() -%}
     {%- set setting = 'spark.sql.legacy.inlineCTEInCommands' -%}

@@ -1,4 +1,7 @@
-{#- The variable `plan` of the Spark session: what the statements of a run have to know of its plan. -#}
+{#-
+    The variable `plan` of the Spark session. It gives the plan of a run to the statements of that
+    run.
+-#}
 {% macro _declare_plan_sql(name, plan) -%}
 declare or replace variable {{ trueup._session_name(name, 'plan') }} struct<
     seq: bigint, lower: bigint, upper: bigint, open_upper: bigint, tick: bigint, batch_id: string,

@@ -1,6 +1,6 @@
 {#-
     The CTE `progress`: the one progress row of the batch, with its statistics. It checks that the
-    state which the priors came from is exactly the one that the batch was minted on.
+    priors came from exactly the state that the batch was planned on.
 
     Reads: `steps_taken`, `updates`, the changelog, the state. Ends with: `progress`.
 -#}
@@ -21,7 +21,7 @@ transitions as (
         end as _tie
     from steps_taken
     {%- if options.eager %}
-    -- What is still open is counted when it is settled.
+    -- Commands of open ticks are counted when they are settled.
     where _step = 1 or _ts < {{ plan }}.upper
     {%- endif %}
 
@@ -64,7 +64,7 @@ staged_updates as (
 
 ),
 
--- Rule: a batch that settles no tick settles no offset, whatever it writes of open ones.
+-- Rule: a batch that settles no tick settles no offset, even if it writes open ticks.
 last_partitions as (
 
     select any_value(transform(_statistics.partitions, _each -> named_struct(
@@ -163,7 +163,7 @@ progress as (
 {%- endmacro %}
 
 
-{#- A key and its tick for a message: at most 200 characters, however long the key is. -#}
+{#- A key and its tick for a message, cut to 200 characters. -#}
 {% macro _sample_expr(identity) -%}
     {{ return('left(to_json(struct(' ~ trueup._column_list(identity) ~ ', _ts)), 200)') }}
 {%- endmacro %}

@@ -1,11 +1,14 @@
-{#- The statement that removes one staged batch; a batch that another run has staged since stays. -#}
+{#-
+    The statement that removes one staged batch. If another run has staged a batch since, that batch
+    stays.
+-#}
 {% macro _unstage_sql(batch, batch_id) -%}
 {{ trueup._step_marker('discard') }}
 delete from {{ batch }} where _batch_id = {{ trueup._literal(batch_id) }}
 {%- endmacro %}
 
 
-{#- How many updates the staged batch has. -#}
+{#- The number of updates in the staged batch. -#}
 {% macro _get_staged_count(batch) -%}
     {{ return(run_query('select count(*) from ' ~ batch ~ " where _kind = 'update'").rows[0][0]) }}
 {%- endmacro %}

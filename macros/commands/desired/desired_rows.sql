@@ -1,10 +1,10 @@
 {#-
-    A collection by a select: its model `<collection>_desired` says what the rows are now, and the
-    batch is the difference to what is persisted. From here on its rows go the way of commands of
-    one tick that was never settled.
+    A collection that a SELECT defines. Its model `<collection>_desired` has the rows that the collection
+    should have now. The batch is the difference between these rows and the persisted rows. After this
+    file, the desired rows are treated like commands of one tick that was never settled.
 -#}
 
-{#- Makes the session view `desired_rows`, the rows of the select in the form of commands. -#}
+{#- Makes the session view `desired_rows`: the rows of the select in the form of commands. -#}
 {% macro _ensure_desired_rows_view(collection) -%}
     {%- set desired = trueup._sibling(collection.name, 'desired') -%}
     {%- set columns = trueup._get_columns('select * from ' ~ desired) -%}
@@ -19,7 +19,7 @@
 {%- endmacro %}
 
 
-{#- The key is named as the config does, which Spark does not tell by its case. -#}
+{#- The key columns get the names of the config, because Spark ignores upper and lower case. -#}
 {% macro _desired_rows_select(desired, unique_key) -%}
 select
     {{ trueup._column_list(unique_key) }},
@@ -33,7 +33,7 @@ from {{ desired }}
 {%- endmacro %}
 
 
-{#- Raises where the select lacks a column of the key, or has one that trueup cannot take. -#}
+{#- Raises if the select lacks a key column, or has a column that trueup does not support. -#}
 {% macro _require_select_columns(collection, unique_key, columns) -%}
     {%- set found = columns | map(attribute='name') | list -%}
     {%- for name in unique_key if name | lower not in found | map('lower') -%}

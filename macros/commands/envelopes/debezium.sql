@@ -1,6 +1,6 @@
 {#-
     The commands of a log of Debezium's messages in JSON: the body of the model
-    `<collection>_commands`, in the place of `trueup.commands`. See the YAML beside this file.
+    `<collection>_commands`, instead of `trueup.commands`. See the YAML beside this file.
 -#}
 {% macro debezium(
     relation, schema, value='value', key='key', ts=none, sequence_by=none, reclock=none,
@@ -18,7 +18,7 @@
 {%- endmacro %}
 
 
-{#- The messages decoded, as a select: the key, the values, and the struct `_command`. -#}
+{#- A select of the decoded messages: the key, the values, and the struct `_command`. -#}
 {% macro decode_debezium(
     relation, schema, value='value', key='key', ts=none, sequence_by=none, reclock=none,
     old_key=none, unchanged_value='__debezium_unavailable_value'
@@ -33,7 +33,7 @@
         ) -%}
     {%- endif -%}
     {%- set key_columns = trueup._columns_of('debezium', schema, of_key=true) -%}
-    {#- Only where tick and order are the log's own: a tombstone has neither. -#}
+    {#- A tombstone has no tick and no order, so both must come from columns of the log. -#}
     {%- set has_tombstones = key and (sequence_by and (ts or reclock) or reclock and not old_key) -%}
     {%- set mark = trueup._literal(unchanged_value) -%}
 with messages as (
@@ -52,7 +52,7 @@ with messages as (
 
 ),
 
--- A converter may write a message as `payload`, with its `schema` beside it.
+-- A converter may write the message as `payload`, next to its `schema`.
 parcels as (
 
     select
@@ -81,7 +81,7 @@ envelopes as (
 
 ),
 
--- Rule: a null `after` is a delete, any other is the row; `op` and `before` are not asked.
+-- Rule: a null `after` is a delete. Any other `after` is the row. `op` and `before` are not read for this.
 opened as (
 
     select
@@ -117,7 +117,7 @@ changes as (
         {{ 'log_sequence' if sequence_by
             else trueup._sequence_expr(trueup._debezium_positions()) }} as sequence,
         case
-            -- A logical message is of no row. A tombstone says what the delete before it said.
+            -- A logical message has no row. A tombstone repeats the delete before it.
             when envelope.op = 'm'{{ ' or is_tombstone' if not has_tombstones }} then null
             when envelope.op = 't' then 'truncate'
             when is_delete{{ ' and key_bytes is not null' if not key }} then 'delete'
@@ -147,7 +147,7 @@ select * from decoded
 {%- endmacro %}
 
 
-{#- The fields of a message's key; a converter may have written them as `payload`, too. -#}
+{#- The fields of the key of a message. A converter may have written the key as `payload`, too. -#}
 {% macro _debezium_key_expr(text) -%}
 transform(
             array({{ trueup._json_object_expr('cast(' ~ text ~ ' as string)') }}),
@@ -160,7 +160,7 @@ transform(
 {%- endmacro %}
 
 
-{#- The envelope, for `from_json`, which leaves out what it does not name. -#}
+{#- The schema of the envelope for `from_json`, which drops all fields that are not listed. -#}
 {% macro _debezium_ddl() -%}
     {{ return(
         'op string, before variant, after variant, ts_ms bigint, source struct<ts_ms bigint,'
@@ -170,7 +170,10 @@ transform(
 {%- endmacro %}
 
 
-{#- Where a message stands in its source: of PostgreSQL, of MySQL and MariaDB, of SQL Server. -#}
+{#-
+    The position of a message in its source, for PostgreSQL, for MySQL and MariaDB, and for SQL
+    Server.
+-#}
 {% macro _debezium_positions() -%}
     {{ return([
         'envelope.source.lsn',

@@ -1,14 +1,14 @@
 {#-
-    CTEs that turn `changes`, what the messages of an envelope told of rows, into the decoded log:
-    key columns, value columns, and one struct `_command` with the rest of what `trueup.commands`
-    asks for, but the two columns of `reclock`, which are columns. One row a change, and two where a
-    change moved a row to another key.
+    CTEs that turn `changes`, the row changes in the messages of an envelope, into the decoded log.
+    The decoded log has key columns, value columns and one struct `_command`. The struct has the
+    other inputs of `trueup.commands`, except the two columns of `reclock`, which stay columns. Each
+    change is one row. A change that moves a row to another key is two rows.
 
     `changes` has: `ts`; `log_partition` and `log_offset`, null without `reclock`; `sequence`, a
     struct; `op` (`upsert`, `delete`, `truncate`, or null for no command); `error`; `row_fields`,
-    `key_fields` and `old_key_fields` (the key before, or null), maps of variants; `key_bytes`, which
-    identifies a key that is bad, null for a missing one; `is_key_changed`, whether the old key is
-    surely another one; `absent_is_unchanged`.
+    `key_fields` and `old_key_fields` (the key before, or null), maps of variants; `key_bytes`,
+    which identifies a bad key and is null for a missing key; `is_key_changed`, true if the old key
+    is certainly another key; `absent_is_unchanged`.
 
     Reads: `changes`. Ends with: `decoded`.
 -#}
@@ -101,7 +101,10 @@ decoded as (
 {%- endmacro %}
 
 
-{#- Whether one of the key's columns before the change is not null: else it is no key. -#}
+{#-
+    Whether one of the key columns before the change is not null. If all are null, there is no old
+    key.
+-#}
 {% macro _any_known_expr(key) -%}
     {%- set terms = ['false'] -%}
     {%- for name in key -%}
@@ -111,7 +114,7 @@ decoded as (
 {%- endmacro %}
 
 
-{#- `trueup.commands` over a decoded log. Without an order, that is the offset of `reclock`. -#}
+{#- `trueup.commands` over a decoded log. Without an order, the order is the offset of `reclock`. -#}
 {% macro _decoded_commands_select(decoded, values, is_ordered, reclock) -%}
     {{ return(trueup.commands(
         relation='(\n' ~ decoded ~ '\n)',
@@ -136,7 +139,7 @@ decoded as (
 {%- endmacro %}
 
 
-{#- Expressions as a struct, which is their order. -#}
+{#- The expressions as a struct, which sorts like the expressions one after the other. -#}
 {% macro _sequence_expr(expressions) -%}
     {%- set fields = [] -%}
     {%- for expression in expressions -%}
@@ -146,7 +149,7 @@ decoded as (
 {%- endmacro %}
 
 
-{#- The key's columns of a map of variants, as JSON: null where it has none of them. -#}
+{#- The key columns in a map of variants, as JSON. Null if the map has none of them. -#}
 {% macro _key_json_expr(fields, key) -%}
     {%- set names = [] -%}
     {%- for name in key -%}

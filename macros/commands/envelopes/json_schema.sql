@@ -1,6 +1,6 @@
 {#-
-    The types that a column of JSON may have, each with the form of the JSON that fits it, a regular
-    expression. `from_json` alone would turn a number into a text and round a decimal.
+    The types that a column of JSON may have, each with a regular expression for the JSON that fits
+    it. `from_json` alone would turn a number into a text and round a decimal.
 -#}
 {% macro _json_forms() -%}
     {%- set integer = '^-?[0-9]+$' -%}
@@ -15,7 +15,7 @@
 {%- endmacro %}
 
 
-{#- The form of the JSON that fits a type: of a decimal, no more decimals than it has. -#}
+{#- The form of the JSON that fits a type. A decimal must not have more decimals than its type. -#}
 {% macro _json_form(type) -%}
     {%- set decimal = modules.re.match('decimal *[(] *[0-9]+ *, *([0-9]+) *[)]$', type) -%}
     {%- if decimal and decimal.group(1) != '0' -%}

@@ -1,8 +1,9 @@
 {#-
-    An SQL expression that reads a JSON object: a struct of `value`, `error` and `absent`. Types are
-    strict, and nothing in the text makes the query fail. See the YAML beside this file.
+    An SQL expression that reads a JSON object. It returns a struct of `value`, `error` and
+    `absent`. Types are strict, and no text makes the query fail. See the YAML beside this file.
 
-    SQL has no `let`: here and below, a `transform` over an array of one binds its lambda's variable.
+    SQL has no `let`. Here and below, a `transform` over an array with one item binds a variable
+    instead.
 -#}
 {% macro parse_json(text, schema) -%}
     {%- do trueup._require_expression('parse_json', 'text', text) -%}
@@ -26,8 +27,8 @@ transform(transform(
 
 
 {#-
-    A text's fields, a map of variants, where it is one JSON object, and null else. Inside of
-    brackets, because Spark stops to read where the first value ends.
+    The fields of a text as a map of variants, if the text is one JSON object; otherwise null. The
+    text is put in brackets, because Spark stops reading after the first value.
 -#}
 {% macro _json_object_expr(text) -%}
 transform(

@@ -1,10 +1,11 @@
 {#-
-    An SQL expression that reads the columns of a schema from a map of variants: a struct of
-    `value`, a struct of the columns that could be read; `error`, what is wrong with the others;
-    and `absent`, the names of those that the map does not have.
+    An SQL expression that reads the columns of a schema from a map of variants. It returns a struct
+    of `value`, a struct of the columns that could be read; `error`, which says what is wrong with
+    the other columns; and `absent`, the names of the columns that are not in the map.
 
-    With `marks`, a list of SQL expressions of strings, a column that holds one of them (alone, or
-    first in an array) is no error: it is null, and its name is in the array `marked`.
+    `marks` is a list of SQL expressions of strings. With it, a column that holds one of them
+    (alone, or first in an array) is not an error. It is null, and its name is in the array
+    `marked`.
 -#}
 {% macro _read_fields_expr(fields, schema, marks=none) -%}
 transform(transform(array({{ fields }}), _fields -> named_struct(
@@ -54,7 +55,7 @@ transform(transform(array({{ fields }}), _fields -> named_struct(
 
 
 {#-
-    A variant as a type, null where it is not of it. A nested one is read by `from_json`, which says
+    A variant as a type; null if it does not fit the type. `from_json` reads nested types. It marks
     in `_bad` that something inside does not fit.
 -#}
 {% macro _typed_expr(variant, type) -%}
@@ -72,7 +73,7 @@ try_variant_get({{ variant }}, '$', '{{ type }}')
 {%- endmacro %}
 
 
-{#- Whether the JSON of a column is of the form of its type, and within its bounds. -#}
+{#- Whether the JSON of a column has the form of its type and is within the bounds of the type. -#}
 {% macro _fits_expr(type, number) -%}
     {%- set typed = '_read.typed_' ~ number -%}
     {%- set is_typed = typed ~ '._value is not null and ' ~ typed ~ '._bad is null' -%}

@@ -1,4 +1,4 @@
-{#- Raises unless the arguments that all envelopes have are good. -#}
+{#- Raises unless the arguments that all envelopes share are valid. -#}
 {% macro _require_envelope(macro, relation, expressions, sequence_by, reclock) -%}
     {%- if relation is none or not (relation | string).strip() -%}
         {%- do trueup._raise_error(trueup._argument(macro, 'relation'), 'a relation', relation) -%}
@@ -24,8 +24,8 @@
 
 
 {#-
-    The columns of a schema that are of the key, in its sequence, or those that are not, as a dict.
-    While dbt parses the key is not known, and every column is a value.
+    The key columns of a schema, in the sequence of the key, or the value columns, as a dict. dbt
+    does not know the key while it parses, so every column is a value then.
 -#}
 {% macro _columns_of(macro, schema, of_key) -%}
     {%- do trueup._require_schema(macro, schema) -%}

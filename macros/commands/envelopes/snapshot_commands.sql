@@ -1,6 +1,6 @@
 {#-
-    A log of full extracts with its deletes: a select in parentheses, to be the `relation` of
-    `trueup.commands`. See the YAML beside this file.
+    A log of full extracts with its deletes. It is a select in parentheses, for the argument
+    `relation` of `trueup.commands`. See the YAML beside this file.
 -#}
 {% macro snapshot_commands(relation, unique_key, ts) -%}
     {%- if relation is none or not (relation | string).strip() -%}
@@ -37,7 +37,7 @@ present as (
 
 ),
 
--- Rule: a key that the next extract does not have was deleted by then.
+-- Rule: a key that is missing in the next extract was deleted.
 steps as (
 
     select

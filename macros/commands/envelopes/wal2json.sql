@@ -1,6 +1,6 @@
 {#-
     The commands of a log of wal2json's messages, format version 2: the body of the model
-    `<collection>_commands`, in the place of `trueup.commands`. See the YAML beside this file.
+    `<collection>_commands`, instead of `trueup.commands`. See the YAML beside this file.
 -#}
 {% macro wal2json(
     relation, schema, value='data', table=none, ts=none, sequence_by=none, reclock=none
@@ -17,7 +17,7 @@
 {%- endmacro %}
 
 
-{#- The messages decoded, as a select: the key, the values, and the struct `_command`. -#}
+{#- A select of the decoded messages: the key, the values, and the struct `_command`. -#}
 {% macro decode_wal2json(
     relation, schema, value='data', table=none, ts=none, sequence_by=none, reclock=none
 ) -%}
@@ -52,7 +52,7 @@ envelopes as (
 
 ),
 
--- Rule: on an update, what `columns` lacks is unchanged; of a key, `identity` then has it.
+-- Rule: in an update, a column missing in `columns` is unchanged. A missing key column is in `identity`.
 opened as (
 
     select
@@ -84,7 +84,7 @@ changes as (
         {{ 'log_sequence' if sequence_by
             else trueup._sequence_expr([trueup._lsn_expr('envelope.lsn')]) }} as sequence,
         case
-            -- The bounds of a transaction, and logical messages, are of no row.
+            -- The bounds of a transaction and logical messages have no row.
             when envelope.action in ('B', 'C', 'M') then null
             {%- if table %}
             when concat(envelope.`schema`, '.', envelope.`table`) <> {{ trueup._literal(table) }}
@@ -116,7 +116,7 @@ select * from decoded
 {%- endmacro %}
 
 
-{#- The message, for `from_json`, which leaves out what it does not name. -#}
+{#- The schema of the message for `from_json`, which drops all fields that are not listed. -#}
 {% macro _wal2json_ddl() -%}
     {%- set columns = 'array<struct<name string, value variant>>' -%}
     {{ return(
@@ -126,7 +126,7 @@ select * from decoded
 {%- endmacro %}
 
 
-{#- Columns with names and values as a map of variants; of a name that repeats, the first. -#}
+{#- Columns with names and values as a map of variants. If a name repeats, the first one counts. -#}
 {% macro _wal2json_fields_expr(columns) -%}
 transform(array({{ columns }}), _columns -> map_from_entries(transform(
             filter(_columns, (_one, _at) -> array_position(_columns.name, _one.name) = _at + 1),
