@@ -1,12 +1,12 @@
 {#-
-    Compare-and-append: inserts the staged batch unless the changelog has a progress row with its
-    `_seq`, in which case the batch was lost to another run and nothing is written.
+    Compare-and-append: inserts the staged batch, unless the changelog already has a progress row with its
+    `_seq`. In that case another run has won, and nothing is written.
 
-    An insert-only MERGE would not do: Iceberg plans it as a plain append, without a check for
-    conflicts. The matched clause makes it a row-level write, which fails when a progress row was
-    committed since the changelog was read. Only progress rows can match: data rows never do.
+    An insert-only MERGE is not enough: Iceberg plans it as a plain append, without a check for conflicts.
+    The matched clause makes it a row-level write. A row-level write fails if a progress row was committed
+    after the changelog was read. Only progress rows can match: data rows never do.
 
-    What is said of a conflict is up to the Python module, which reads the mark.
+    `commit_conflicts.py` words the error of a conflict. It recognises the statement by its marker.
 -#}
 {% macro _append_batch_sql(changelog, batch, on_conflict='fail') -%}
 {{ trueup._step_marker('append', on_conflict) }}
@@ -25,7 +25,7 @@ when not matched then insert *
 {%- endmacro %}
 
 
-{#- The one line that the loser of a race reads, as an SQL expression. -#}
+{#- The message for the run that loses a race, as an SQL expression of one line. -#}
 {% macro _upper_mismatch_expr(seq, lower, upper) -%}
 concat(
         'upper mismatch: batch ', {{ seq }}, ' expected lower ', {{ lower }},

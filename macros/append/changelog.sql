@@ -1,6 +1,6 @@
 {#-
-    The staged batch as it is appended to the changelog: the rows of the batch, with the time of
-    the append on its progress row. See the YAML beside this file.
+    The staged batch as it is appended to the changelog: the rows of the batch, with the time of the append
+    on its progress row. See the YAML beside this file.
 -#}
 {% macro changelog(collection) -%}
     {{- config(materialized='trueup_changelog') -}}

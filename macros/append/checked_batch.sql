@@ -1,9 +1,10 @@
 {#-
-    The staged batch as the append reads it, as a select: exactly the batch that its seal describes, or
-    it raises. The staged batch is a table, which anybody may edit or replace until it is appended.
+    The staged batch as the append reads it, as a select. It raises unless the rows are exactly those that
+    the seal of the batch describes. The staged batch is a table, so anybody may edit or replace it before
+    the append.
 
-    `staged` is what `_get_staged_batch` returns, and `columns` are the key and value columns of the
-    changelog. The check reads the rows in the same statement that appends them.
+    `staged` is what `_get_staged_batch` returns. `columns` are the key and value columns of the changelog.
+    The check reads the rows in the same statement that appends them.
 -#}
 {% macro _checked_batch_select(batch, staged, changelog, unique_key, columns) -%}
 with
@@ -36,7 +37,7 @@ found as (
         coalesce(
             bit_xor(case when _kind = 'update' then {{ trueup._update_mark_expr() }} end), 0
         ) as updates_mark,
-        -- In an aggregate there is one row, even of a changelog that has no batch yet.
+        -- An aggregate returns one row even if the changelog has no batch yet.
         (
             select max(_statistics.seal.own)
             from {{ changelog }}
@@ -48,7 +49,7 @@ found as (
 
 select
     own_batch.* except (_kind),
-    -- A column, and not a condition: Spark would move a condition that raises below the join.
+    -- This is a column and not a condition: Spark would move a condition that raises below the join.
     case
         when
             own_batch._kind = 'update'

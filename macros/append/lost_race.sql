@@ -1,7 +1,7 @@
 {#-
-    Whether this run staged batches, too, but the one that is staged is not its own: it had nothing to
-    stage, or another run has replaced its batch. Such a batch is left to the run that staged it. A run
-    of the changelog without the batch appends what is staged.
+    Whether this run also built the batch model, but the staged batch belongs to another run. Either this
+    run had nothing to stage, or another run has replaced its batch. Such a batch is left to the run that
+    staged it. A run that builds only the changelog appends any staged batch.
 -#}
 {% macro _get_is_of_another_run(collection, staged) -%}
     {%- set batch_model = 'model.' ~ model.package_name ~ '.' ~ collection.name ~ '_batch' -%}
@@ -14,8 +14,8 @@
 
 
 {#-
-    Leaves a batch to the run that staged it. If that was after this run began, it may have replaced the
-    batch of this run: that is an error, unless the option `on_conflict` skips it.
+    Leaves a batch to the run that staged it. If it was staged after this run began, it may have replaced
+    the batch of this run. That is an error, unless the option `on_conflict` skips it.
 -#}
 {% macro _report_other_run(staged, options) -%}
     {%- set message = 'batch moved: another run staged batch ' ~ staged.seq
@@ -32,7 +32,7 @@
 {%- endmacro %}
 
 
-{#- Says that another run came first: an error, unless the option `on_conflict` skips it. -#}
+{#- Reports that another run was first. It is an error, unless the option `on_conflict` skips it. -#}
 {% macro _report_lost_race(batch, staged, options) -%}
     {%- do trueup._ensure_discarded(batch, staged) -%}
     {%- set message = 'upper mismatch: another run came before batch ' ~ staged.seq
@@ -45,8 +45,8 @@
 
 
 {#-
-    Throws away a batch that was lost to another run: nobody can append it any more. `dbt retry`
-    repeats the append alone, and then has nothing to append. What another run has staged since stays.
+    Removes a batch that lost to another run: nobody can append it any more. `dbt retry` repeats only the
+    append, and then has nothing to append. A batch that another run has staged since then stays.
 -#}
 {% macro _ensure_discarded(batch, staged) -%}
     {%- do run_query(trueup._unstage_sql(batch, staged.batch_id)) -%}

@@ -1,8 +1,9 @@
 {#-
-    The breaker: raises before the append where the staged batch takes away more rows and errors
-    than the option `max_retractions` allows, a count or a share of those that there are. The staged
-    batch is the plan to look at; the var `trueup_approve` lets it through. A plan is approved, not the
-    run that staged it: another run that stages the same plan need not be approved again.
+    The breaker: raises before the append if the staged batch retracts more rows and errors than the option
+    `max_retractions` allows. The option is a count, or a share of the rows and errors that exist. The
+    staged batch stays, so that you can look at the plan. The var `trueup_approve` lets it through. You
+    approve a plan, not the run that staged it: if another run stages the same plan, you need not approve it
+    again.
 -#}
 {% macro _require_few_retractions(collection, staged) -%}
     {%- set limit, batch = collection.options.max_retractions, collection.batch -%}
@@ -28,8 +29,8 @@
 
 
 {#-
-    How many rows and errors that are there are not, once the batch is appended, and the keys of two
-    of them: one row. What comes and goes within the batch is none.
+    One row: how many rows and errors that exist now would be removed by the batch, and the keys of two of
+    them. A row that the batch adds and removes again does not count.
 -#}
 {% macro _retractions_select(batch, identity) -%}
 with

@@ -1,8 +1,12 @@
 {#-
-    What is staged, against where the changelog ends. A dict: `seq`, `lower`, `upper`, `batch_id`,
-    `updates_staged` of the staged batch (none where nothing is staged), `is_appended`,
-    `is_from_now`, whether it was staged since this run began, `records_indexed` before it, and
-    `mismatch`, the message of a batch that does not continue the changelog, else none.
+    The staged batch, compared with the end of the changelog. A dict:
+
+    - `seq`, `lower`, `upper`, `batch_id` and `updates_staged` of the staged batch; none if nothing is
+      staged
+    - `is_appended`: whether the changelog has this batch
+    - `is_from_now`: whether the batch was staged after this run began
+    - `records_indexed`: the rows and errors before the batch
+    - `mismatch`: the message if the batch does not continue the changelog, else none
 -#}
 {% macro _get_staged_batch(changelog, batch) -%}
     {{ return(run_query(trueup._staged_batch_select(changelog, batch)).rows[0].dict()) }}

@@ -1,11 +1,10 @@
 {#-
-    Feedback: one MERGE of the net updates into the state. The progress row moves from the batch
-    that the tail was read after to the tail's last; if it has moved already, or is not there,
+    Feedback: one MERGE of the net updates into the state. It moves the progress row from the batch that the
+    tail was read after to the last batch of the tail. If the progress row has already moved, or is missing,
     nothing is applied.
 
-    No clause keeps a value of the row that it matches, so that no values of the state are read; and
-    with `key_range` and `key_filter`, of the keys of the updates, only what these let through. The
-    progress row is.
+    No clause keeps a value of a matched row, so the MERGE reads no values of the state. With `key_range`
+    and `key_filter` it reads only the keys that these let through. The progress row always passes.
 -#}
 {% macro _apply_updates_sql(collection, net_updates, key_range=none, key_filter=none) -%}
     {%- set identity = collection.identity -%}
@@ -50,7 +49,7 @@ when not matched and net._diff = 1 then insert *
 {%- endmacro %}
 
 
-{#- The variable `applied` of the Spark session: the last batch that the state holds. -#}
+{#- Declares the variable `applied` of the Spark session: the last batch that the state has applied. -#}
 {% macro _declare_applied_sql(collection, seq) -%}
 declare or replace variable {{ trueup._session_name(collection, 'applied') }} bigint
 default {{ seq }}

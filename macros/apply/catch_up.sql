@@ -1,11 +1,11 @@
 {#-
-    Applies what the changelog holds beyond the state: a crash came between append and apply.
-    `position` is what `_get_position` returns, or a plan.
+    Applies the batches that the changelog has and the state lacks: an earlier run crashed between append
+    and apply. `position` is what `_get_position` returns, or a plan.
 -#}
 {% macro _ensure_caught_up(collection, position) -%}
     {%- do trueup._require_changelog_ahead(collection.name, position) -%}
     {%- if position.applied_seq < position.last_seq -%}
-        {#- A run that was killed may have changed the columns of the changelog alone. -#}
+        {#- A killed run may have changed the columns of the changelog, but not yet those of the state. -#}
         {%- do trueup._ensure_state_columns(
             collection.state, trueup._ensure_widened(collection.changelog)
         ) -%}
@@ -15,7 +15,7 @@
 {%- endmacro %}
 
 
-{#- Raises where the state knows of batches that the changelog does not have. -#}
+{#- Raises if the state has applied batches that the changelog does not have. -#}
 {% macro _require_changelog_ahead(collection, position) -%}
     {%- if position.applied_seq is none -%}
         {%- do trueup._raise_error(

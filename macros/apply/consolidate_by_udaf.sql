@@ -1,7 +1,8 @@
 {#-
-    The CTEs from `encoded` to `consolidated`, by the aggregates of the Python module. A group is a
-    bucket of keys; where one is too large, each is cut into chunks whose sums are merged. A chunk
-    ends with the update that fills it, and keys are kept together, so that few are in two chunks.
+    The CTEs from `encoded` to `consolidated`, by the aggregates of the Python module. A group is a bucket
+    of keys. If a bucket is too large, all buckets are cut into chunks, and the sums of the chunks are
+    merged. A chunk ends with the update that fills it. The updates of a key stay together, so few keys are
+    in two chunks.
 
     Reads: `encoded`. Ends with: `consolidated`.
 -#}
@@ -92,8 +93,8 @@ consolidated as (
 
 
 {#-
-    How the updates are put into buckets of keys: `buckets`, their number, and `is_skewed`, whether
-    one of them is larger than a group may be.
+    How the updates are divided into buckets of keys. A dict: `buckets`, the number of buckets, and
+    `is_skewed`, whether one of them is larger than a group may be.
 -#}
 {% macro _get_bucket_sizes(changelog, keys, values, max_bytes) -%}
     {%- set row = run_query(
@@ -104,9 +105,9 @@ consolidated as (
 
 
 {#-
-    The select behind `_get_bucket_sizes`, of one row. A bucket is half full on average; there are
-    some even for few updates, so that they are worked on in parallel. Nothing is encoded for it:
-    what an update may take at most will do.
+    The select behind `_get_bucket_sizes`: one row. A bucket is half full on average. Even few updates get
+    several buckets, so that Spark works on them in parallel. The select does not encode any update: it uses
+    the greatest size that an update can have.
 -#}
 {% macro _bucket_sizes_select(changelog, keys, values, max_bytes) -%}
 with
@@ -156,7 +157,7 @@ pmod(xxhash64({{ trueup._hash_terms(keys, '').hashed | join(', ') }}), 65536)
 {%- endmacro %}
 
 
-{#- What an update takes in a group: its bytes, and 32 for two offsets and three numbers. -#}
+{#- The size of an update in a group: its bytes, plus 32 for two offsets and three numbers. -#}
 {% macro _update_bytes_expr() -%}
 octet_length(_key) + octet_length(_value) + 32
 {%- endmacro %}

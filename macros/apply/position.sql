@@ -1,8 +1,11 @@
 {#-
-    Where changelog and state stand. A dict: `last_seq` and `applied_seq`, the last batch of each;
-    `updates_ahead`, how many updates the batches after `applied_seq` have; `records_indexed`, how many
-    rows and errors there are after the last one; and `takes_back`, whether a batch from `applied_seq`
-    to before `last_seq` left ticks open, so that the next one took back what it had written for them.
+    Where the changelog and the state stand. A dict:
+
+    - `last_seq` and `applied_seq`: the last batch of the changelog and of the state
+    - `updates_ahead`: the number of updates in the batches after `applied_seq`
+    - `records_indexed`: the number of rows and errors after the last batch
+    - `takes_back`: whether the tail retracts provisional updates: a batch from `applied_seq` to before
+      `last_seq` left ticks open, and the batch after it retracted what was written for them
 -#}
 {% macro _get_position(changelog, state) -%}
     {{ return(run_query(trueup._position_select(changelog, state)).rows[0].dict()) }}
@@ -15,7 +18,8 @@ with
 
 progress_rows as (
 
-    -- The state comes before the changelog: whatever other runs commit in between, it is not ahead.
+    -- Read the state before the changelog: then the state is never ahead, even if another run commits in
+    -- between.
     select 'state' as _table, _seq, null as _updates, null as _rows, false as _leaves_open
     from {{ state }}
     where _kind = 'progress'
@@ -58,9 +62,9 @@ from added_up
 
 
 {#-
-    The select of what the batches after `position.applied_seq` make of the state: `in_sequence`, the
-    model's own, unless they take back what was written before for ticks that were open then.
-    Declares the variable `applied`.
+    The select of the net updates of the batches after `position.applied_seq`. It is `in_sequence`, the
+    select of the model, unless these batches retract earlier updates of open ticks. Declares the variable
+    `applied`.
 -#}
 {% macro _ensure_net_updates(collection, position, in_sequence=none) -%}
     {%- do run_query(trueup._declare_applied_sql(collection.name, position.applied_seq)) -%}

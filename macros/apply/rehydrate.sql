@@ -1,14 +1,17 @@
 {#-
-    The state rebuilt from the whole changelog: what `--full-refresh` replaces it with, and what a
-    state that is missing is made of, in one commit.
+    The state, rebuilt from the whole changelog in one commit. `--full-refresh` replaces the state with it,
+    and a missing state is made from it.
 
-    The updates are consolidated: what they leave of a key is one value or none, else the statement
-    fails and nothing is written. That is done by the aggregate `trueup_consolidate` of the Python
-    module, on rows written as bytes, or natively by GROUP BY, with the same rows. Only the batch that
-    `_seq` names may differ: of an eager collection whose open ticks were corrected.
+    The updates are consolidated. They must leave one value or none of each key; else the statement fails
+    and nothing is written. The aggregate `trueup_consolidate` of the Python module consolidates rows
+    written as bytes; GROUP BY does it natively, with the same result. Only `_seq` may differ, in an eager
+    collection whose open ticks were corrected.
 -#}
 
-{#- The select of the rehydrated state; with the option `rehydrate: udaf` it asks for sizes. -#}
+{#-
+    The select of the rehydrated state. With the option `rehydrate: udaf` it queries the sizes of the
+    buckets.
+-#}
 {% macro _get_rehydrated_select(collection, columns) -%}
     {%- set changelog, unique_key = collection.changelog, collection.unique_key -%}
     {%- set options = collection.options -%}
@@ -33,7 +36,7 @@
 {%- endmacro %}
 
 
-{#- Whether a batch has ever written updates of open ticks, which others may have taken back. -#}
+{#- Whether any batch has written updates of open ticks, which later batches may have retracted. -#}
 {% macro _has_taken_back_select(changelog) -%}
 select coalesce(max(_statistics.open_upper > _upper), false)
 from {{ changelog }}
@@ -41,7 +44,7 @@ where _kind = 'progress'
 {%- endmacro %}
 
 
-{#- The state, of the CTEs `consolidated`: one row for each key with a value or a fault. -#}
+{#- The state, from the CTE `consolidated`: one row for each key with a value or a fault. -#}
 {% macro _rehydrated_state_select(
     changelog, unique_key, values, consolidated, takes_back=false
 ) -%}
@@ -53,7 +56,7 @@ with
 history as (
 
     {% if takes_back -%}
-    -- What was written for a tick when it was open, and taken back, is no change at that tick.
+    -- An update of an open tick that was retracted later is not a change at that tick.
     select
         {{ row }},
         _ts,
@@ -103,13 +106,13 @@ select
     max_by(_upper, _seq) as _upper
 from {{ changelog }}
 where _kind = 'progress'
--- As a large MERGE leaves them, so that a run can pass over parts of a file.
+-- Sorted like the result of a large MERGE, so that a run can skip parts of a file.
 sort by {{ trueup._quoted(unique_key[0]) }}
 {%- endmacro %}
 
 
 {#-
-    The CTE `encoded`: the updates, key and value written as bytes.
+    The CTE `encoded`: the updates, with key and value written as bytes.
 
     Reads: `history`. Ends with: `encoded`.
 -#}
@@ -149,7 +152,7 @@ contents as (
     group by
         struct({{ trueup._column_list(keys | map(attribute='name')) }}),
         struct({{ trueup._column_list(values | map(attribute='name')) }})
-    -- A value that is gone has no part in what follows: most of a long history.
+    -- Drop values that no longer exist: they are most of a long history, and nothing below needs them.
     having sum(_diff) <> 0
 
 ),

@@ -1,9 +1,9 @@
 {#-
-    What the changelog's tail makes of the state, as a select: for each key that the tail touches
-    its last update, and the progress row. See the YAML beside this file.
+    The effect of the changelog's tail on the state, as a select: the last update of each key that the tail
+    touches, and the progress row. See the YAML beside this file.
 
-    The variable `applied` of the Spark session, the last batch that the state holds, is declared
-    by the materialization `trueup_state`.
+    The materialization `trueup_state` declares the variable `applied` of the Spark session: the last batch
+    that the state has applied.
 -#}
 {% macro state(collection) -%}
     {{- config(materialized='trueup_state') -}}
@@ -17,17 +17,17 @@
 
 
 {#-
-    A select of the net effect of the batches after `applied`: the columns of the state, `_diff`
-    (1 the row is there, else it is gone) and `_applied`. Within a batch and a tick the retraction
-    of a key comes before its addition, so that the last update says what became of it.
+    A select of the net effect of the batches after `applied`: the columns of the state, `_diff` (1 if the
+    row exists, else the row is gone) and `_applied`. Within a batch and a tick the retraction of a key
+    comes before its addition. So the last update of a key gives its result.
 
-    Not so where the tail `takes_back` what an eager batch wrote for a tick that was open then: the
-    last update is then the last one that is left of all that the key ever had.
+    If the tail `takes_back` provisional updates of an eager batch, this is not true. Then the select
+    consolidates the whole history of each key, and takes the last update that is left.
 -#}
 {% macro _net_updates_select(changelog, applied, identity, takes_back=false) -%}
     {%- set columns = trueup._column_list(identity) -%}
     {%- set value = 'struct(' ~ trueup._all_but_list(identity + trueup._update_columns()) ~ ')' -%}
-    {#- A correction has a cause, and comes before the commands of its tick. -#}
+    {#- A correction has a cause. It comes before the commands of its tick. -#}
     {%- set position = 'struct(_seq, _ts, _cause is null as _is_command, _diff)' -%}
 with
 
@@ -96,8 +96,8 @@ from last_progress
 
 
 {#-
-    CTEs that consolidate the whole history of the keys of the tail.
-    Where nothing is left of a key its `_diff` is 0.
+    CTEs that consolidate the whole history of the keys of the tail. If nothing is left of a key, its
+    `_diff` is 0.
 
     Reads: `tail`, the relation `changelog`. Ends with: `last_updates`.
 -#}
@@ -112,7 +112,7 @@ history as (
 
 ),
 
--- What was taken back leaves no update at its tick.
+-- A retracted provisional update leaves no update at its tick.
 ticks as (
 
     select {{ columns }}, _value, _ts, sum(_diff) as _diff, max(_seq) as _seq

@@ -1,6 +1,6 @@
 {#-
-    The keys of the batches after the variable `applied`, where a look at them pays, before they are
-    applied. A dict: `key_range` and `key_filter`, each none where it is of no use.
+    The keys of the batches after the variable `applied`. They are read before the apply, and only if that
+    saves more than it costs. A dict: `key_range` and `key_filter`, each none if it does not help.
 -#}
 {% macro _get_tail_keys(collection, position) -%}
     {%- set unique_key, changelog = collection.unique_key, collection.changelog -%}

@@ -1,7 +1,6 @@
 {#-
-    Writes the corrections that the model's `select` finds; after the edits that a heal has found, where
-    it `keeps_edits`. Returns how many rows are desired more than are persisted, none where that is not
-    known.
+    Writes the corrections that the model's `select` finds. With `keeps_edits` they come after the edits
+    that a heal has found. Returns how many more rows are desired than persisted; none if that is not known.
 -#}
 {% macro _ensure_compared(collection, plan, columns, select, keeps_edits=none) -%}
     {%- set corrections = collection.corrections -%}
@@ -29,8 +28,8 @@
 
 
 {#-
-    The corrections that a select finds, after the edits that are in the table, as a select. The table is
-    replaced whole, so that what two runs find at once never stands in it together: the last one wins.
+    A select of the edits that are in the table, followed by the corrections that a select finds. The whole
+    table is replaced. So the results of two runs at once never mix: the last run wins.
 -#}
 {% macro _after_edits_select(corrections, select, unique_key) -%}
     {%- set columns = trueup._column_list(unique_key + [
@@ -43,9 +42,13 @@ select {{ columns }} from {{ trueup._subquery(select) }}
 
 
 {#-
-    Counts the corrections. A dict: `report`, how many there are by cause, for dbt's line of the
-    model; `count`, how many in all; of those that are for the next batch `gained`, how many rows it adds by them, less those
-    that it takes away, and `repeated`, how many are not the first of their key.
+    Counts the corrections. A dict:
+
+    - `report`: the number of corrections by cause, for dbt's line of the model
+    - `count`: the number of all corrections
+    - `gained`: by how many rows the corrections of the next batch make the collection larger (rows added
+      minus rows removed)
+    - `repeated`: how many corrections of the next batch are not the first of their key
 -#}
 {% macro _get_correction_counts(collection) -%}
     {%- set counts, gained, repeated, total = [], [0], [0], [0] -%}

@@ -1,10 +1,10 @@
 {#-
-    What the next batch will put right, as a select: one row for each key whose persisted value is
-    not the one that it should have. See the YAML beside this file.
+    The corrections of the next batch, as a select: one row for each key whose persisted value is not the
+    desired value. See the YAML beside this file.
 
-    Three objects of the Spark session carry what is known only at run time, all made by the
-    materialization `trueup_corrections`: the variable `plan`, and the views `desired_in_doubt`
-    and `persisted_in_doubt`: what should be and what is, in the buckets that are to be compared.
+    Three objects of the Spark session carry facts that are known only at run time. The materialization
+    `trueup_corrections` makes them: the variable `plan`, and the views `desired_in_doubt` and
+    `persisted_in_doubt`. The views hold the desired and the persisted rows of the buckets to compare.
 -#}
 {% macro corrections(collection) -%}
     {{- config(materialized='trueup_corrections') -}}

@@ -1,7 +1,7 @@
 {#-
-    The view `desired` of the Spark session: what each key should be, as identity, `_ts` and
-    `_value`. Of a collection by a select these are its rows; else it is what all commands of
-    settled ticks make of the key, from nothing.
+    The view `desired` of the Spark session: the value that each key should have, as identity, `_ts` and
+    `_value`. In a collection by a select these are the rows of the select. In a collection by commands all
+    commands of settled ticks are folded, from nothing.
 -#}
 {% macro _ensure_desired_view(collection, plan, columns) -%}
     {%- do trueup._ensure_session_view(
@@ -13,11 +13,11 @@
 
 
 {#-
-    What the commands of all settled ticks make of each key, as a select. It reads what
+    The result of the commands of all settled ticks for each key, as a select. It reads the objects that
     `_ensure_carried_values` makes.
 
-    Of a `partial` log they are folded over what is persisted: where the log does not say what a command
-    left unchanged, that is still there.
+    The commands of a `partial` log are folded over the persisted rows. If a command leaves a column
+    unchanged and the log has no older value, the persisted value stays.
 -#}
 {% macro _ensure_folded_history(collection, plan, columns) -%}
     {%- set options = collection.options -%}
@@ -39,7 +39,7 @@
 {%- endmacro %}
 
 
-{#- The view `persisted` of the Spark session: what the collection holds, in the same form. -#}
+{#- The view `persisted` of the Spark session: the rows of the collection, in the same form. -#}
 {% macro _ensure_persisted_view(collection, columns) -%}
     {%- do trueup._ensure_session_view(
         trueup._session_name(collection.name, 'persisted'),

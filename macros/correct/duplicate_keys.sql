@@ -1,15 +1,15 @@
 {#-
-    Raises where the select has rows that the corrections do not account for, and takes these back.
-    `surplus` says how many rows are desired more than are persisted (none where that is not known),
-    `found` what `_get_correction_counts` did. They differ, too, where an input has changed in between,
-    which is no error.
+    Raises if the select has rows that the corrections do not explain, and makes the corrections void.
+    `surplus` is how many more rows are desired than persisted (none if that is not known). `found` is what
+    `_get_correction_counts` returns. The two also differ if an input has changed in between; that is no
+    error.
 -#}
 {% macro _require_all_accounted_for(collection, surplus, found) -%}
     {%- set corrections = collection.corrections -%}
     {%- if found.repeated > 0 or (surplus is not none and surplus != found.gained) -%}
         {%- set message = trueup._get_duplicate_key_message(collection) -%}
         {%- if message is not none -%}
-            {#- First of all the comparison is void, so that no batch takes up what is left of it. -#}
+            {#- First make the comparison void, so that no batch uses its corrections. -#}
             {%- do run_query(
                 trueup._set_properties_sql(corrections, trueup._no_comparison())
             ) -%}

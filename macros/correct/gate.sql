@@ -1,18 +1,20 @@
 {#-
-    The gate: desired and persisted are joined only in the buckets of keys in which what is desired
-    does not add up to the certificate of the last batch. Where nothing is wrong that is one scan of
-    what is desired, without a shuffle of its rows. Where most buckets differ it is paid on top, so it
-    is left out where that is to be expected.
+    The gate: it chooses the buckets of keys in which desired and persisted rows are joined. A bucket is
+    joined only if the sums of its desired rows differ from the certificate of the last batch. If no bucket
+    differs, the gate costs one scan of the desired rows, without a shuffle. If most buckets differ, this
+    cost is added to that of the join. So the gate is skipped if that is likely.
 -#}
 
 {#-
-    What there is to compare. A dict: `buckets`, a list, or none for all of them; `surplus`, how many
-    rows are desired more than are persisted, none where that is not known.
+    The buckets to compare. A dict: `buckets`, a list, or none for all of them; `surplus`, how many more
+    rows are desired than persisted, none if that is not known.
 
-    All buckets are compared at once where the certificate says nothing of what is desired (the log
-    does not hold all keys, or open ticks were written), and where rows of most buckets are likely to
-    be wrong: in the first run, after a change of the code, and after a comparison that has found as
-    many. `found_before` is how many rows that was.
+    All buckets are compared at once in two cases:
+
+    - The certificate does not describe the desired rows: the log does not hold all keys, or open ticks were
+      written.
+    - Most buckets are likely to have wrong rows: in the first run, after a change of the code, and if the
+      last comparison found many wrong rows. `found_before` is the number of rows that it found.
 -#}
 {% macro _get_mismatched_buckets(collection, plan, columns, found_before) -%}
     {%- set is_partial = collection.options.log == 'partial' -%}
@@ -22,7 +24,7 @@
         {{ return({'buckets': none, 'surplus': none}) }}
     {%- elif plan.definition != plan.settled_definition
             or found_before >= trueup._bucket_count() -%}
-        {#- Of commands there is one value of each key, because they are folded. -#}
+        {#- A fold of commands gives one value for each key. -#}
         {%- set row_count = run_query('select count(*) from ' ~ collection.commands).rows[0][0]
             if collection.is_by_select else none -%}
         {{ return({
@@ -38,8 +40,8 @@
 
 
 {#-
-    How many rows the comparison before has found wrong, with the edits that it healed; 0 where
-    there is none. Iceberg knows the number without reading the table.
+    How many wrong rows the last comparison found, with the edits that it healed; 0 if there was none.
+    Iceberg knows the number without reading the table.
 -#}
 {% macro _get_found_before(corrections) -%}
     {%- if load_relation(corrections) is none -%}
@@ -83,10 +85,11 @@ digested as (
 
 
 {#-
-    The buckets in doubt as the views take them. Commands are taken as they were found. The inputs of a
-    select may change after the gate has read them: then a part of one result and a part of another would
-    be published, which the select has never returned. So its buckets are found again by the statement
-    that compares them: this is a scalar subquery, and a statement reads each table at one moment.
+    The buckets in doubt, as the views use them. For commands it is the list that the gate has found.
+
+    The inputs of a select may change after the gate has read them. Then the batch would mix parts of two
+    results, and the select has never returned such a mix. So for a select the statement that compares the
+    buckets finds them again, in a scalar subquery: a statement reads each table at one moment.
 -#}
 {% macro _ensure_buckets_to_compare(collection, plan, columns, buckets) -%}
     {%- if not (collection.is_by_select and buckets) -%}
@@ -118,7 +121,7 @@ select bucket from wrong
 {%- endmacro %}
 
 
-{#- What a relation has in some buckets, a list or a subquery of one; in all of them with none. -#}
+{#- The rows of a relation in some buckets: a list, or a subquery of one list. With none: in all buckets. -#}
 {% macro _buckets_select(relation, unique_key, columns, buckets) -%}
 select *
 from {{ relation }}

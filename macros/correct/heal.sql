@@ -1,11 +1,11 @@
 {#-
-    Healing: the buckets in which the state is not what the changelog makes of it are made anew from
-    the changelog, in one commit, and what was found is reported.
+    Healing: buckets of the state that differ from the changelog are rebuilt from the changelog, in one
+    commit, and the differences are reported.
 -#}
 
 {#-
-    CTEs of what the changelog has in wrong buckets, in all of them with none, up to the batch
-    `seq`.
+    CTEs of the rows that the changelog gives for wrong buckets, up to the batch `seq`. With no buckets: for
+    all of them.
 
     Reads: the changelog. Ends with: `truth`.
 -#}
@@ -51,9 +51,9 @@ truth as (
 
 
 {#-
-    The MERGE that heals: every row of a wrong bucket matches the one row of the source that purges
-    the bucket, and what the changelog has there is inserted. The progress row has a bucket of its own:
-    if it is not at the batch `seq` any more, nothing is healed.
+    The MERGE that heals. One row of the source purges each wrong bucket: every row of the bucket matches
+    it. The rows that the changelog gives for the bucket are inserted. The progress row has its own bucket:
+    if it is no longer at the batch `seq`, nothing is healed.
 -#}
 {% macro _heal_sql(collection, columns, seq, buckets) -%}
     {%- set unique_key = collection.unique_key -%}
@@ -121,8 +121,8 @@ when not matched and healed._purged is null then insert ({{ trueup._column_list(
 
 
 {#-
-    What a heal changes, as a select of the form of the corrections: one row for each row of the
-    state that should not be there, or is missing, or is another. With no `buckets` all are compared.
+    The changes of a heal, as a select with the columns of the corrections: one row for each row of the
+    state that should not exist, is missing, or is different. With no `buckets` all buckets are compared.
 -#}
 {% macro _external_edits_select(collection, plan, columns, buckets=none) -%}
     {%- set unique_key, names = collection.unique_key, collection.identity -%}
@@ -148,7 +148,7 @@ held as (
 
 ),
 
--- Of a key that is there more than once every row is an edit.
+-- If a key is in the state more than once, every one of its rows is an edit.
 counted as (
 
     select *, count(*) over (partition by {{ identity }}) as _row_count from held

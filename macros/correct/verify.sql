@@ -1,12 +1,11 @@
 {#-
-    Whether the state is what the changelog made of it. One scan of the state is compared with the
-    certificate of the batch that it has applied; only buckets that differ are looked at closer.
+    Checks that the state is what the changelog made of it. One scan compares the state with the certificate
+    of its last batch. Only buckets that differ are examined further.
 -#}
 
 {#-
-    What is wrong with the state at the last batch. A dict: `buckets`, the list of those that
-    differ from the certificate; `is_progress_wrong`, whether it has another progress row than the
-    one it should.
+    The faults of the state at the last batch. A dict: `buckets`, the list of those that differ from the
+    certificate; `is_progress_wrong`, whether its progress row is not the expected one.
 -#}
 {% macro _get_differences(collection, plan, columns) -%}
     {%- set buckets = fromjson(
@@ -20,15 +19,15 @@
 {%- endmacro %}
 
 
-{#- The bucket of the progress row of a state, which is in none of the buckets of keys. -#}
+{#- The bucket of the progress row of a state. It is not one of the buckets of keys. -#}
 {% macro _progress_bucket() -%}
     {{ return(-1) }}
 {%- endmacro %}
 
 
 {#-
-    The select behind `_get_differences`: one row, the buckets in JSON. Rows and progress row are read
-    by one statement, so that they are of one moment.
+    The select behind `_get_differences`: one row, the buckets in JSON. One statement reads the rows and the
+    progress row, so both are from one moment.
 -#}
 {% macro _differences_select(collection, plan, columns) -%}
     {%- set seq = plan.last_seq -%}
@@ -38,7 +37,7 @@ with
 state_rows as (
 
     select
-        -- A row of another kind than its own counts for nothing.
+        -- A row with a wrong kind does not count.
         case when _kind <=> {{ trueup._kind_expr('_error') }} then 1 else 0 end as _diff,
         {{ trueup._digest_expr(collection.unique_key, columns) }} as _digest
     from {{ collection.state }}
@@ -54,7 +53,7 @@ state_rows as (
 
     union all
 
-    -- What the progress row should be is taken away.
+    -- Subtract the expected progress row.
     select
         -1 as _diff,
         {{ trueup._progress_digest_expr(seq, upper) }} as _digest

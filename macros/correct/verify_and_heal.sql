@@ -1,7 +1,7 @@
 {#-
-    Verifies the state and heals it where it has to be, before anything reads it: a row that someone
-    changed would enter the changelog as the retraction of something that was never added. Writes
-    what it finds into `corrections`, and returns what it has done, none where it had nothing to do.
+    Verifies the state, and heals it where needed, before anything else reads it. Otherwise a row that
+    somebody changed would enter the changelog as the retraction of a row that was never added. Writes the
+    edits it finds into `corrections`. Returns a report of the heal; none if there was nothing to heal.
 -#}
 {% macro _ensure_healed(collection, plan, columns) -%}
     {%- set verify = collection.options.verify -%}
@@ -15,7 +15,7 @@
     {%- endif -%}
     {%- set position = trueup._get_position(collection.changelog, collection.state) -%}
     {%- if position.last_seq != plan.last_seq -%}
-        {#- It has batches that it should not have at `last_seq`, and they are no edits. -#}
+        {#- The state has batches that the changelog does not have at `last_seq`. They are not edits. -#}
         {%- do exceptions.raise_compiler_error(
             'state moved: batch ' ~ position.last_seq ~ ' came while this run verified the state at'
             ~ ' batch ' ~ plan.last_seq ~ '; nothing is healed, run again'
@@ -44,7 +44,7 @@
 {%- endmacro %}
 
 
-{#- Whether this run verifies; nothing is verified before the first batch. -#}
+{#- Whether this run verifies. Before the first batch there is nothing to verify. -#}
 {% macro _is_verification_due(verify, last_seq) -%}
     {{ return(
         last_seq > 0 and (verify == 'always' or (verify is integer and last_seq % verify == 0))

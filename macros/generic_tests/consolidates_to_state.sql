@@ -1,7 +1,7 @@
 {#-
-    Fails on each row, counted with multiplicity, that only one side holds: the consolidated
-    changelog (the sum of the diffs of equal rows, without zeros; `_diff` is above 0) or the state
-    (below 0).
+    Fails on each row that only one side holds, counted with multiplicity. One side is the consolidated
+    changelog: the sum of the diffs of equal rows, without zeros. The other side is the state. `_diff` is
+    above 0 for rows of the changelog, below 0 for rows of the state.
 -#}
 {% test consolidates_to_state(model, state) %}
 with
@@ -28,8 +28,8 @@ persisted as (
 
 ),
 
--- A column that came later stands elsewhere in a state that was rebuilt; this join, which matches
--- nothing, has the columns in the changelog's order.
+-- A rebuilt state may have a newer column at another position. This join matches nothing. It only gives the
+-- columns in the order of the changelog.
 both_sides as (
 
     select * from consolidated

@@ -1,6 +1,6 @@
 {#-
-    What has to hold of a collection, as JSON, for `python -m dbt_trueup.expectations`, which has it
-    rendered by `dbt compile --inline`. The queries are those of the generic tests.
+    The rules of a collection, as JSON, for `python -m dbt_trueup.expectations`, which renders it with `dbt
+    compile --inline`. The queries are those of the generic tests.
 -#}
 {% macro expectations(collection, max_errors=0) -%}
     {%- if max_errors is not integer or max_errors < 0 -%}
@@ -14,7 +14,7 @@
         {%- set commands = trueup._enabled_models(collection ~ '_commands') -%}
         {%- set key = trueup._key_of_collection(collection) -%}
         {%- set null_keys = trueup._given_option(commands[0] if commands else model, 'null_keys') -%}
-        {#- A collection by a select has no commands, and takes a null for a key like any other. -#}
+        {#- A collection by a select has no commands. It takes a null key like any other key. -#}
         {%- set may_be_null = key | length > 1 or null_keys == 'value' or not commands -%}
         {%- set inline_errors = trueup._given_option(model, 'inline_errors') if commands else none -%}
         {%- set is_plain = trueup._is_plain_key(key, may_be_null) -%}
@@ -33,8 +33,7 @@
 
 
 {#-
-    The tables and views of a collection, by role. Of views dbt does not know on every catalog
-    whether they are there.
+    The tables and views of a collection, by role. On some catalogs dbt does not know whether a view exists.
 -#}
 {% macro _get_tables_of(collection) -%}
     {%- set tables = {} -%}
@@ -53,8 +52,8 @@
 
 
 {#-
-    Whether the expectations that Great Expectations has itself do for the key: they cannot take every
-    name of a column, and of a single column they pass over nulls.
+    Whether the built-in expectations of Great Expectations can check the key. They cannot take every column
+    name, and for a single column they skip nulls.
 -#}
 {% macro _is_plain_key(key, may_be_null) -%}
     {%- set text = key | join -%}
@@ -62,7 +61,7 @@
 {%- endmacro %}
 
 
-{#- What has to hold of the key in the view, where Great Expectations itself cannot say it. -#}
+{#- The rules of the key in the view that Great Expectations itself cannot express. -#}
 {% macro _key_checks(tables, key, may_be_null) -%}
     {%- set view = tables.rows -%}
     {%- set names = trueup._column_list(key) -%}
@@ -86,7 +85,7 @@
 {%- endmacro %}
 
 
-{#- What has to hold of the changelog, by itself. -#}
+{#- The rules of the changelog alone. -#}
 {% macro _get_changelog_checks(tables, key) -%}
     {%- set changelog = tables.changelog -%}
     {%- set diffs = trueup.test_one_live_row_per_key(changelog, key) -%}
@@ -124,7 +123,7 @@
 {%- endmacro %}
 
 
-{#- What has to hold of the tables that are made from the changelog. -#}
+{#- The rules of the tables that are made from the changelog. -#}
 {% macro _get_reader_checks(tables, key, inline_errors=none) -%}
     {%- set state = tables.state -%}
     {%- set changelog = tables.changelog -%}
@@ -152,7 +151,7 @@
 {%- endmacro %}
 
 
-{#- What has to hold of the errors, and of the completeness, where there are such models. -#}
+{#- The rules of the errors and of the completeness, if there are such models. -#}
 {% macro _error_checks(tables, max_errors) -%}
     {%- set checks = [] -%}
     {%- if 'errors' in tables -%}
@@ -179,7 +178,7 @@
 {%- endmacro %}
 
 
-{#- The rows of a select for which a condition holds. -#}
+{#- The rows of a select that meet a condition. -#}
 {% macro _where(select, condition) -%}
 select *
 from (
@@ -189,7 +188,7 @@ where {{ condition }}
 {%- endmacro %}
 
 
-{#- What the folder or the model gives for an option; none where it gives nothing. -#}
+{#- The value of an option as the folder or the model sets it; none if neither sets it. -#}
 {% macro _given_option(node, name) -%}
     {{ return(((node.config.meta or {}).get('trueup') or {}).get(name)) }}
 {%- endmacro %}

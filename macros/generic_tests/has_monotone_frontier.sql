@@ -1,8 +1,10 @@
 {#-
-    Fails on what takes the frontier of a changelog back: a batch that ends before it begins
-    (`backwards`), one that does not follow the batch before (`not_next`), one with an update below
-    its own lower (`in_the_past`), and, with the state of the collection, one that ended elsewhere
-    when it was applied (`not_as_applied`).
+    Fails on each batch that moves the frontier of a changelog back or breaks its sequence:
+
+    - `backwards`: the batch ends before it begins
+    - `not_next`: the batch does not follow the batch before
+    - `in_the_past`: the batch has an update below its own lower
+    - `not_as_applied`: with the state of the collection, the batch had another upper when it was applied
 -#}
 {% test has_monotone_frontier(model, state=none) %}
 with

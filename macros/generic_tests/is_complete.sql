@@ -1,6 +1,6 @@
 {#-
-    Fails on each finding of a `<collection>_completeness` model: a gap, a regression or a partition
-    that was created again. `findings` are those to look for, all of them by default.
+    Fails on each finding of a `<collection>_completeness` model: a gap, a regression or a recreated
+    partition. `findings` lists the kinds to look for; by default all of them.
 -#}
 {% test is_complete(model, findings=none) %}
     {%- set kinds = ['gap', 'regression', 'recreated'] -%}

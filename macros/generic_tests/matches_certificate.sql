@@ -1,14 +1,14 @@
 {#-
-    Fails where a table is not what the certificates of its changelog say: on each bucket of keys of
-    a state or of a collection view, on each batch of a changelog. Which of them `model` is, is seen
-    from its columns, which this test asks the warehouse for, as no model does.
+    Fails if a table differs from the certificates of its changelog: on each bucket of keys of a state or of
+    a collection view, on each batch of a changelog. The columns of `model` show which kind it is. So this
+    test queries the warehouse for the columns; no model does that.
 -#}
 {% test matches_certificate(model, unique_key, changelog=none, inline_errors=none) %}
     {%- do trueup._require_list(
         trueup._argument('matches_certificate', 'unique_key'), unique_key
     ) -%}
     {%- if execute and flags.WHICH in ['compile', 'generate'] -%}
-{#- Who only compiles need not have run anything yet. -#}
+{#- `dbt compile` must work before the first run. -#}
 select * from {{ model }}
     {%- elif execute -%}
         {%- set names = trueup._get_columns('select * from ' ~ model) | map(attribute='name') | list -%}
@@ -31,8 +31,8 @@ select * from {{ model }}
 
 
 {#-
-    A select of the buckets in which `model` differs from the certificate of the last batch. A view
-    of the collection lacks errors: they are taken out of the certificate, as the changelog has them.
+    A select of the buckets in which `model` differs from the certificate of the last batch. A collection
+    view has no errors, so the errors of the changelog are subtracted from the certificate.
 -#}
 {% macro _certificate_differences_select(
     model, changelog, unique_key, columns, is_state, inline_errors=none

@@ -1,7 +1,7 @@
 {#-
-    Fails on each open error of a `<collection>_errors` model. How many are too many, and whether
-    that warns or fails, is said by dbt's own configs: `severity`, `warn_if: '> 0'`,
-    `error_if: '> 100'`. `kinds` are those to look for, all of them by default.
+    Fails on each open error of a `<collection>_errors` model. dbt's own configs set how many errors are too
+    many, and whether the test warns or fails: `severity`, `warn_if: '> 0'`, `error_if: '> 100'`. `kinds`
+    lists the kinds to look for; by default all of them.
 -#}
 {% test no_open_errors(model, kinds=none) %}
     {%- set all_kinds = ['value', 'key', 'null_key'] -%}

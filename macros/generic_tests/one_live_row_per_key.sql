@@ -1,6 +1,6 @@
 {#-
-    Fails on each key and tick of a changelog after which the diffs of the key, or of one of its
-    rows, sum to anything but 0 or 1. An open error is the live row of its key.
+    Fails on each key and tick of a changelog after which the diffs of the key, or of one of its rows, do
+    not sum to 0 or 1. An open error is the live row of its key.
 -#}
 {% test one_live_row_per_key(model, unique_key) %}
     {%- do trueup._require_list(

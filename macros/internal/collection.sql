@@ -1,5 +1,6 @@
 {#-
-    What a collection is: built once in a model, and never changed. docs/objects.md lists the fields.
+    The object that describes a collection. It is built once in a model, and never changes. docs/objects.md
+    lists the fields.
 -#}
 {% macro _collection(role) -%}
     {%- set name = trueup._collection_of(role) -%}

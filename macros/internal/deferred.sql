@@ -1,10 +1,10 @@
 {#-
-    `--defer`: dbt lets `ref` read a model of another schema where this one does not have it, or with
-    `--favor-state` where it is not selected. The tables of one collection belong together, so none
-    of them may be deferred; what a collection is made of may be.
+    With `--defer` dbt lets `ref` read a model from another schema if this schema does not have it, or with
+    `--favor-state` if the run does not select it. The tables of one collection belong together, so none of
+    them may be deferred. The inputs of a collection may be deferred.
 -#}
 
-{#- Raises where `ref` reads a model of this collection in another schema than the one it writes. -#}
+{#- Raises if `ref` reads a model of this collection from another schema than the one that the run writes. -#}
 {% macro _require_not_deferred(collection, roles) -%}
     {%- for role in roles -%}
         {%- set here = trueup._sibling(collection, role) -%}
@@ -22,7 +22,7 @@
 {%- endmacro %}
 
 
-{#- Whether `ref` reads a node of the graph in another schema, by the rule of dbt. -#}
+{#- Whether `ref` reads a node of the graph from another schema. It follows dbt's rule. -#}
 {% macro _get_is_deferred(node_id) -%}
     {%- set node = graph.nodes.get(node_id, {}) -%}
     {%- if not (node.get('defer_relation') and invocation_args_dict.get('defer')) -%}
@@ -34,7 +34,7 @@
 {%- endmacro %}
 
 
-{#- The relation of a node of the graph, or of what a node is deferred to. -#}
+{#- The relation of a node of the graph, or of the relation that replaces a deferred node. -#}
 {% macro _relation_of_node(node) -%}
     {{ return(api.Relation.create(
         database=node.database, schema=node.schema, identifier=node.alias, type='table'

@@ -1,6 +1,6 @@
 {#-
     The comment at the start of each statement that changes a table. The Python module recognises a
-    statement by this marker alone: what it is, and what it loses if another run commits first.
+    statement by this marker alone: its step, and what the run loses if another run commits first.
 -#}
 {% macro _step_marker(step, on_conflict=none) -%}
     {%- if step not in trueup._step_names() -%}
@@ -14,8 +14,8 @@
 
 
 {#-
-    The steps that a marker may name. `create` makes or replaces any table or view, `alter` changes the
-    columns or properties of a table, and `widen` copies the values of a column that gets a wider type.
+    The steps that a marker may name. `create` makes or replaces a table or view. `alter` changes the
+    columns or properties of a table. `widen` copies the values of a column that gets a wider type.
 -#}
 {% macro _step_names() -%}
     {{ return([

@@ -1,11 +1,11 @@
 {#-
-    The options of a collection, with their defaults: what `meta: {trueup: {...}}` of the
-    folder or the model says. The one place where options are read and checked.
+    The options of a collection, with their defaults. The folder or the model sets them in `meta: {trueup:
+    {...}}`. Options are read and checked only here.
 
-    `allowed` is a list of values, or one of `boolean`, `integer`, `positive integer`,
-    `expression`, `name`, `list`, `schedule`, `count or share`, `always, never, or a positive integer`.
-    An option whose default is none may stay unset. `of` says which collections have it, where not
-    all do: those by commands, or those by a select.
+    `allowed` is a list of values, or one of `boolean`, `integer`, `positive integer`, `expression`, `name`,
+    `list`, `schedule`, `count or share`, `always, never, or a positive integer`. An option whose default is
+    none may stay unset. If only some collections have an option, `of` says which: those by commands, or
+    those by a select.
 -#}
 {% macro _option_rules() -%}
     {{ return({
@@ -41,8 +41,8 @@
 
 
 {#-
-    The options of the model that is being built, as a dict of every option's value. With the name of
-    its `collection` those that it does not have are what they are where nobody sets them: one by a
+    The options of the model that is being built, as a dict with the value of every option. With the name of
+    its `collection`, options that the collection does not have keep their defaults. A collection by a
     select has no log, and always corrects itself.
 -#}
 {% macro _options(collection=none) -%}
@@ -125,7 +125,7 @@
 {%- endmacro %}
 
 
-{#- Whether a value is an integer that fits into a bigint, as all ticks do. -#}
+{#- Whether a value is an integer that fits into a bigint. All ticks must. -#}
 {% macro _is_bigint(value) -%}
     {{ return(value is integer and -9223372036854775808 <= value <= 9223372036854775807) }}
 {%- endmacro %}

@@ -1,8 +1,9 @@
-{#-
-    The tables of a collection for what belongs to no model of it: operations and expectations.
--#}
+{#- The tables of a collection, for macros that belong to none of its models: operations and expectations. -#}
 
-{#- The table of a role of a collection; raises, for the argument of `macro`, where it is not there. -#}
+{#-
+    The table of a role of a collection. If it does not exist, it raises an error for the argument of
+    `macro`.
+-#}
 {% macro _get_relation_of(collection, role, macro) -%}
     {%- set relation = trueup._named_relation(collection, collection ~ '_' ~ role, macro) -%}
     {%- if load_relation(relation) is none -%}
@@ -15,7 +16,7 @@
 {%- endmacro %}
 
 
-{#- The relation of the one model of a name; raises, for the argument of `macro`, where it is not one. -#}
+{#- The relation of the only model with a name. Otherwise it raises an error for the argument of `macro`. -#}
 {% macro _named_relation(collection, name, macro) -%}
     {%- set found = trueup._enabled_models(name) -%}
     {%- if found | length != 1 -%}
@@ -30,7 +31,7 @@
 {%- endmacro %}
 
 
-{#- The enabled models of a name, in whatever package. -#}
+{#- The enabled models with a name, in all packages. -#}
 {% macro _enabled_models(name) -%}
     {{ return(
         graph.nodes.values()
@@ -39,7 +40,7 @@
 {%- endmacro %}
 
 
-{#- The key columns of a collection, as a list: those of its folder, or of one of its models. -#}
+{#- The key columns of a collection, as a list: from its folder, or from one of its models. -#}
 {% macro _key_of_collection(collection) -%}
     {%- set keys = [] -%}
     {%- for role in ['', '_commands', '_desired', '_state', '_changelog'] -%}

@@ -1,6 +1,6 @@
 {#-
-    What a materialization owes dbt once its table is written: grants and docs. Constraints of a
-    contract are left out: a key column is null on the progress row.
+    The duties of a materialization after it has written its table: grants and docs. Constraints of a
+    contract are left out, because a key column is null on the progress row.
 -#}
 {% macro _ensure_grants_and_docs(relation) -%}
     {%- do apply_grants(relation, config.get('grants'), should_revoke=True) -%}
@@ -9,15 +9,15 @@
 
 
 {#-
-    What a run did stands in dbt's line for the model. People read the message. Programs, such as
-    `trueup watch`, read the code, which is `adapter_response.code` in dbt's run results:
+    dbt's line for the model says what a run did. People read the message. Programs, such as `trueup watch`,
+    read the code, which is `adapter_response.code` in dbt's run results:
 
         OK      the model wrote something
         NOOP    there was nothing to do
         NOTICE  nothing was written, and people should see why: a batch was skipped, for example
 -#}
 
-{#- Ends a materialization that has written nothing, and says why. -#}
+{#- Ends a materialization that has written nothing, and reports the reason. -#}
 {% macro _report_idle(message, code='NOOP') -%}
     {%- call noop_statement('main', message, code=code, rows_affected=none) -%}
         -- {{ message }}
@@ -25,7 +25,7 @@
 {%- endmacro %}
 
 
-{#- Puts what a run did into dbt's line for the model, in the place of a bare OK. -#}
+{#- Writes what a run did into dbt's line for the model, in place of a bare OK. -#}
 {% macro _report_result(message, code='OK', rows_affected=none) -%}
     {%- do store_raw_result('main', message=message, code=code, rows_affected=rows_affected) -%}
 {%- endmacro %}

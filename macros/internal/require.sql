@@ -1,6 +1,6 @@
 {#-
-    Stops with a message of one form: who refuses what, what is allowed, what came,
-    and, where it is not obvious, what to do next.
+    Stops with a message of a fixed form: who refuses what, what is required, what was given, and, if it is
+    not obvious, what to do next.
 -#}
 {% macro _raise_error(subject, must, got, next_step=none) -%}
     {%- set lines = [subject ~ ' must be ' ~ must ~ '.', 'Got: ' ~ got] -%}
@@ -11,14 +11,16 @@
 {%- endmacro %}
 
 
-{#- How a message names the argument of a macro. -#}
+{#- The name of a macro's argument in a message. -#}
 {% macro _argument(macro, argument) -%}
     {{ return('`trueup.' ~ macro ~ '` argument `' ~ argument ~ '`') }}
 {%- endmacro %}
 
 
-{#- Raises unless `value` is a non-empty list of non-empty strings: expressions, or with
-    `are_names` columns, which may not repeat, as Spark sees them. -#}
+{#-
+    Raises unless `value` is a non-empty list of non-empty strings. The strings are expressions. With
+    `are_names` they are column names, which may not repeat in Spark's sense.
+-#}
 {% macro _require_list(subject, value, are_names=true) -%}
     {%- set must = 'a non-empty list of non-empty strings' -%}
     {%- set must = must ~ ', none twice' if are_names else must -%}
@@ -35,7 +37,7 @@
 {%- endmacro %}
 
 
-{#- Raises unless `value` is an SQL expression, that is a non-empty string. -#}
+{#- Raises unless `value` is an SQL expression: a non-empty string. -#}
 {% macro _require_expression(macro, argument, value) -%}
     {%- if value is not string or not value.strip() -%}
         {%- do trueup._raise_error(trueup._argument(macro, argument), 'an SQL expression', value) -%}

@@ -1,11 +1,11 @@
 {#-
-    A rebase throws the changelog away and starts again from the log: `--full-refresh` with the var
-    `trueup_rebase`. The batch begins it (it drops changelog and state, and mints from `as_of`), the changelog
-    and the state complete it; the commands are part of it because they may have changed. Of a
-    collection by a select the corrections begin it. Without the var a changelog is never refreshed.
+    A rebase drops the changelog and starts again from the log: `--full-refresh` with the var
+    `trueup_rebase`. The batch begins it: it drops changelog and state, and plans a batch from `as_of`. The
+    changelog and the state complete it. The commands must be part of it, because they may have changed. In
+    a collection by a select the corrections begin it. Without the var a changelog is never refreshed.
 -#}
 
-{#- Raises where `--full-refresh` would throw history away without being told to. -#}
+{#- Raises if `--full-refresh` would drop history, but the var does not ask for it. -#}
 {% macro _require_rebase(collection) -%}
     {%- if not trueup._var('trueup_rebase') -%}
         {%- do trueup._raise_error(
@@ -20,7 +20,7 @@
 {%- endmacro %}
 
 
-{#- Raises unless a rebase writes, and takes commands, batch, changelog and state. -#}
+{#- Raises unless a rebase writes and selects commands, batch, changelog and state. -#}
 {% macro _require_whole_rebase(collection) -%}
     {%- if trueup._var('trueup_read_only') -%}
         {%- do trueup._raise_error(
@@ -45,7 +45,7 @@
 {%- endmacro %}
 
 
-{#- The command that starts a collection again from its log, for messages. -#}
+{#- The command that starts a collection again from its log, for use in messages. -#}
 {% macro _rebase_command(collection) -%}
     {{ return(
         'dbt run --full-refresh -s ' ~ collection ~ '_' ~ trueup._source_role(collection)

@@ -1,6 +1,6 @@
 {#-
-    Raises unless the macro of a role is called from the model that has this role in `collection`,
-    the model's options are good, and the run is over all rows.
+    Raises unless the macro of a role is called from the model with this role in `collection`, the options
+    of the model are valid, and the run covers all rows.
 -#}
 {% macro _require_role(role, collection) -%}
     {%- do trueup._require_whole_run() -%}
@@ -21,7 +21,7 @@
 {%- endmacro %}
 
 
-{#- Raises where a collection is made both by commands and by a select. -#}
+{#- Raises if a collection is made both by commands and by a select. -#}
 {% macro _require_one_source(collection) -%}
     {%- set prefix = 'model.' ~ model.package_name ~ '.' ~ collection -%}
     {%- if execute and prefix ~ '_commands' in graph.nodes and prefix ~ '_desired' in graph.nodes -%}

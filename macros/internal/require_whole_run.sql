@@ -1,7 +1,7 @@
 {#-
-    Raises where dbt hands a model less than all rows: `--empty` and `--sample` put a filter into each
-    `ref` and `source`. The rows that are filtered out would look like rows that are gone, and the next
-    batch would retract them. What only compiles may do so.
+    Raises if dbt gives a model only some of the rows: `--empty` and `--sample` put a filter into each `ref`
+    and `source`. A row that is filtered out would look like a deleted row, and the next batch would retract
+    it. Commands that only compile are allowed.
 -#}
 {% macro _require_whole_run() -%}
     {%- if execute and flags.WHICH in ['run', 'build'] -%}

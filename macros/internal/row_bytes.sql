@@ -1,16 +1,15 @@
 {#-
-    A row as bytes, and back. Equal rows (`<=>`) have equal bytes, other rows have other bytes, and
-    neither depends on a setting of the session. See docs/decisions/0007.
+    A row as bytes, and back. Equal rows (`<=>`) have equal bytes, and different rows have different bytes.
+    No setting of the session changes the bytes. See docs/decisions/0007.
 
-    A row is its columns in turn, with a byte 2 between them. A column is text: a null is byte 1 and
-    `n`; what could hold these two bytes is escaped by byte 1. A nested struct or array is a row of
-    its own, escaped.
+    A row is a sequence of columns with a byte 2 between them. A column is text. A null is byte 1 and `n`.
+    Where a text has byte 1 or 2, byte 1 escapes it. A nested struct or array is a row of its own, escaped.
 -#}
 
 {#-
     The bytes of a row, as an SQL expression that is never null.
 
-    `columns` are columns in scope, of `alias` where one is given, each with `name` and `type`.
+    `columns` are columns in scope, each with `name` and `type`. If `alias` is given, they belong to it.
 -#}
 {% macro row_bytes_expr(columns, alias=none) -%}
     {%- set prefix = alias ~ '.' if alias else '' -%}
@@ -24,8 +23,8 @@ cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
 
 
 {#-
-    How many bytes `row_bytes_expr` makes of the columns at most, as an SQL expression: what it
-    escapes or writes in hex is twice as long, a number is no longer than a decimal of 38 digits.
+    The greatest number of bytes that `row_bytes_expr` makes of the columns, as an SQL expression. A value
+    that is escaped or written in hex is twice as long. A number is no longer than a decimal of 38 digits.
 -#}
 {% macro _max_row_bytes_expr(columns) -%}
     {%- set lengths = [] -%}
@@ -46,7 +45,7 @@ cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
 {%- endmacro %}
 
 
-{#- The struct of `columns` that `row_bytes_expr` has made these bytes of, as an SQL expression. -#}
+{#- The struct of `columns` from which `row_bytes_expr` made these bytes, as an SQL expression. -#}
 {% macro row_from_bytes_expr(bytes, columns) -%}
     {%- set fields = [] -%}
     {%- for column in columns -%}
@@ -119,7 +118,7 @@ cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
 {%- endmacro %}
 
 
-{#- A text in which no byte 1 or 2 is left, as an SQL expression. -#}
+{#- A text without byte 1 or 2, as an SQL expression. -#}
 {% macro _escape_expr(text) -%}
     {{ return(
         'replace(replace(' ~ text ~ ", char(1), concat(char(1), 'a')), char(2), concat(char(1), 'b'))"
@@ -127,7 +126,7 @@ cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
 {%- endmacro %}
 
 
-{#- The text that `_escape_expr` was given, as an SQL expression. -#}
+{#- The original text of `_escape_expr`, as an SQL expression. -#}
 {% macro _unescape_expr(text) -%}
     {{ return(
         'replace(replace(' ~ text ~ ", concat(char(1), 'b'), char(2)), concat(char(1), 'a'), char(1))"
@@ -136,9 +135,9 @@ cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
 
 
 {#-
-    The types without parts and without text: {0} is the value or its text, {1} the type. A number
-    with a point is written in the one form that Java fixes, not in that of a cast, which
-    depends on ANSI mode and on the version of Java; -0.0 becomes 0.0.
+    The types without parts and without text: {0} is the value or its text, {1} the type. A number with a
+    point is written in a form that Java fixes. A cast would not do: its result depends on ANSI mode and on
+    the version of Java. -0.0 becomes 0.0.
 -#}
 {% macro _byte_forms() -%}
     {%- set plain = {'encode': 'cast({0} as string)', 'decode': 'cast({0} as {1})'} -%}

@@ -1,7 +1,7 @@
 {#-
-    Refresh schedules: the ticks at which a collection by a select changes. `every` fires at
-    `aligned_to` plus every multiple of an interval, before it and after; `at` fires at single
-    ticks. Both may be given, and `every` more than once.
+    Refresh schedules: the ticks at which a collection by a select changes. `every` refreshes at
+    `aligned_to` plus every multiple of an interval, before and after it. `at` refreshes at single ticks.
+    Both may be given, and `every` more than once.
 
     A schedule is a dict: `every`, a list of `interval` and `aligned_to`, and `at`, a list of ticks.
 -#}
@@ -43,13 +43,13 @@
 {%- endmacro %}
 
 
-{#- How messages name the option. -#}
+{#- The name of the option in messages. -#}
 {% macro _refresh_option() -%}
     {{ return('Option `refresh` in `meta.trueup` of ' ~ model.name) }}
 {%- endmacro %}
 
 
-{#- Raises for anything but a mapping of these keys. -#}
+{#- Raises for anything except a mapping of these keys. -#}
 {% macro _require_keys(given, allowed, what) -%}
     {%- if given is not mapping or given.keys() | reject('in', allowed) | list -%}
         {%- do trueup._raise_error(
@@ -85,12 +85,12 @@
 {%- endmacro %}
 
 
-{#- A tick: an integer, or in milliseconds a time in ISO 8601, in UTC where it has no zone. -#}
+{#- A tick: an integer, or a time in ISO 8601 as milliseconds. A time without a zone is in UTC. -#}
 {% macro _point_tick(point, what) -%}
     {%- if trueup._is_bigint(point) -%}
         {{ return(point) }}
     {%- endif -%}
-    {#- YAML reads a time without quotes as one. -#}
+    {#- YAML reads a time without quotes as a time. -#}
     {%- set text = (point | string).strip() -%}
     {%- set day = '(?!0000)(\\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])' -%}
     {%- set zone = '(Z|[+-]([01]\\d|2[0-3]):[0-5]\\d)?' -%}

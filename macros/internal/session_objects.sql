@@ -1,6 +1,7 @@
 {#-
-    The name of a session object (a variable or a temporary view) of a collection. Collections
-    that run side by side may share one Spark session, so the name holds a mark of the package, too.
+    The name of a session object (a variable or a temporary view) of a collection. Collections that run side
+    by side may share one Spark session, even with another package, so the name also holds a mark of the
+    package.
 -#}
 {% macro _session_name(collection, object) -%}
     {%- set owner = local_md5(model.package_name ~ '.' ~ collection)[:8] -%}
@@ -14,7 +15,7 @@
 {%- endmacro %}
 
 
-{#- Makes a view of the Spark session, which other processes do not see. -#}
+{#- Makes a view of the Spark session. Other processes do not see it. -#}
 {% macro _ensure_session_view(name, select) -%}
     {%- do run_query('create or replace temporary view ' ~ name ~ ' as\n' ~ select) -%}
 {%- endmacro %}

@@ -1,7 +1,7 @@
 {#-
-    The relation of another model of the collection, found by name in dbt's graph. The batch
-    reads the state and the state is made from the batch: a cycle that `ref` does not allow.
-    The graph knows alias, schema and package, so that all of them may be customised.
+    The relation of another model of the collection, found by name in dbt's graph. The batch reads the
+    state, and the state is made from the batch: `ref` does not allow such a cycle. The graph knows alias,
+    schema and package, so users may customise all of them.
 
     `role` is the end of its name: `commands`, `batch`, `changelog`, `state`, `corrections`, `desired`.
 -#}
@@ -24,9 +24,9 @@
 
 
 {#-
-    Whether a collection is made by a select, its model `<collection>_desired`, and not by commands.
-    While dbt parses it has no graph yet, but dbt 1 has the files of the project, and dbt 2 the
-    config of the model's folder: an option that only a select has. See docs/decisions/0010.
+    Whether a collection is made by a select, its model `<collection>_desired`, and not by commands. There
+    is no graph while dbt parses. Then dbt 1 has the files of the project. dbt 2 has the config of the
+    model's folder, with an option that only a select has. See docs/decisions/0010.
 -#}
 {% macro _is_by_select(collection) -%}
     {%- set name = collection ~ '_desired' -%}
@@ -47,13 +47,13 @@
 {%- endmacro %}
 
 
-{#- The role of the model that says what the collection is: its commands, or what is desired. -#}
+{#- The role of the model that defines the collection: `commands` or `desired`. -#}
 {% macro _source_role(collection) -%}
     {{ return('desired' if trueup._is_by_select(collection) else 'commands') }}
 {%- endmacro %}
 
 
-{#- A mark of the code that says what the rows are: that model's text, and the options that it obeys. -#}
+{#- A hash of the code that defines the rows: the text of that model, and the options that affect it. -#}
 {% macro _definition(collection, options) -%}
     {%- set name = collection ~ '_' ~ trueup._source_role(collection) -%}
     {%- set name = 'model.' ~ model.package_name ~ '.' ~ name -%}

@@ -1,6 +1,6 @@
 {#-
-    A column's name as an SQL identifier, whatever it holds but `${`: Spark replaces `${env:HOME}` in
-    the text of each statement, and no quotes prevent it.
+    A column's name as an SQL identifier. It may hold anything except `${`: Spark replaces `${env:HOME}` in
+    the text of each statement, and quotes do not prevent that.
 -#}
 {% macro _quoted(name) -%}
     {%- if '${' in name | string -%}
@@ -13,7 +13,7 @@
 {%- endmacro %}
 
 
-{#- Column names as a comma-separated list of identifiers, each of `alias` where one is given. -#}
+{#- Column names as a comma-separated list of identifiers, with the prefix `alias` if it is given. -#}
 {% macro _column_list(names, alias=none) -%}
     {%- set prefix = alias ~ '.' if alias else '' -%}
     {%- set quoted = [] -%}
@@ -24,13 +24,13 @@
 {%- endmacro %}
 
 
-{#- Every column but those. -#}
+{#- All columns except the given ones. -#}
 {% macro _all_but_list(names) -%}
     {{ return('* except (' ~ trueup._column_list(names) ~ ')') }}
 {%- endmacro %}
 
 
-{#- Null-safe equality of two aliases over columns, as a join condition. -#}
+{#- Null-safe equality of columns of two aliases, as a join condition. -#}
 {% macro _same_key_expr(names, left, right) -%}
     {%- set terms = [] -%}
     {%- for name in names -%}
@@ -41,19 +41,19 @@
 {%- endmacro %}
 
 
-{#- A value as an SQL literal, which may be none. -#}
+{#- A value as an SQL literal; null for none. -#}
 {% macro _literal_or_null(text) -%}
     {{ return('null' if text is none else trueup._literal(text)) }}
 {%- endmacro %}
 
 
-{#- A number as an SQL literal, which may be none. -#}
+{#- A number as an SQL literal; null for none. -#}
 {% macro _number_or_null(number) -%}
     {{ return('null' if number is none else number) }}
 {%- endmacro %}
 
 
-{#- A text as an SQL string literal, in which Spark finds no `${...}` to replace. -#}
+{#- A text as an SQL string literal, without a `${...}` that Spark would replace. -#}
 {% macro _literal(text) -%}
     {%- set escaped = text | string | replace('\\', '\\\\') | replace("'", "\\'") -%}
     {{ return("'" ~ (escaped | replace('${', '$\\{')) ~ "'") }}
@@ -61,15 +61,18 @@
 
 
 {#-
-    A type that Spark describes, as it is written in SQL: Spark does not quote the fields of a
-    struct. A field with one of `<>,:` in its name cannot be told from two.
+    A type as Spark describes it, rewritten as SQL: Spark does not quote the fields of a struct. If the name
+    of a field has one of `<>,:`, it cannot be told from two fields.
 -#}
 {% macro _sql_type(type) -%}
     {{ return(modules.re.sub('([<,])([^<>,:]+):', '\\1`\\2`:', type | replace('`', '``'))) }}
 {%- endmacro %}
 
 
-{#- A select where a relation is read; as it stands, for the name of a column may have lines. -#}
+{#-
+    A select in a place for a relation. Its lines stay as they are, because a column's name may contain line
+    breaks.
+-#}
 {% macro _subquery(select) -%}
     {{ return('(\n' ~ select ~ '\n)') }}
 {%- endmacro %}

@@ -1,8 +1,8 @@
 {#-
-    The logical time as a bigint: an integer as it is, a timestamp in microseconds since 1970. The
-    casts let one expression be of either type; where it is of that type already they vanish, so
-    that bounds on an integer tick are pushed into the scan of the log. Any other type is refused:
-    a cast would lose a part of it silently.
+    The logical time as a bigint: an integer stays as it is, a timestamp becomes microseconds since 1970.
+    The casts let one expression take both types. Spark removes a cast to the same type. So bounds on an
+    integer tick are pushed into the scan of the log. Any other type is refused: a cast would silently lose
+    a part of it.
 -#}
 {% macro _tick_expr(ts, subject) -%}
 case
@@ -18,7 +18,7 @@ case
 {%- endmacro %}
 
 
-{#- The least tick that there can be; its digits alone are no bigint. -#}
+{#- The least possible tick. Its digits alone are not a bigint. -#}
 {% macro _least_tick_expr() -%}
     {{ return('cast(-9223372036854775808 as bigint)') }}
 {%- endmacro %}

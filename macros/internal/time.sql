@@ -1,12 +1,12 @@
 {#-
-    A date as a moment. It is its midnight in UTC, whatever the time zone of the session: a cast of
-    Spark would take midnight in that zone, so the same row would mean something else, and have
-    another digest, in another session.
+    A date as a moment: its midnight in UTC, whatever the time zone of the session. Spark's cast would take
+    midnight in the session's zone. Then the same row would have another meaning and another digest in
+    another session.
 -#}
 
 {#-
-    A date or a timestamp as microseconds since 1970 in UTC, as an SQL expression. Spark knows the
-    type when it plans the query, so that the casts and the condition vanish.
+    A date or a timestamp as microseconds since 1970 in UTC, as an SQL expression. Spark knows the type when
+    it plans the query, so it removes the casts and the condition.
 -#}
 {% macro _utc_micros_expr(value) -%}
     {{ return(
@@ -22,7 +22,7 @@
 {%- endmacro %}
 
 
-{#- The milliseconds since 1970 of a time that has a zone. -#}
+{#- The milliseconds since 1970 of a time with a zone. -#}
 {% macro _milliseconds(time) -%}
     {{ return((time.timestamp() * 1000) | int) }}
 {%- endmacro %}

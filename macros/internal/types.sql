@@ -1,6 +1,6 @@
 {#-
-    A type as Spark writes it, taken apart: `name` and `text`, for an array `element`, for a struct
-    `fields`, each with `name` and `type`. Raises for a type that has no bytes of its own.
+    A type as Spark writes it, parsed: `name` and `text`; for an array also `element`; for a struct also
+    `fields`, each with `name` and `type`. Raises for a type that cannot be written as bytes.
 -#}
 {% macro _parsed_type(text) -%}
     {%- if text.startswith('array<') -%}
@@ -25,7 +25,7 @@
 {%- endmacro %}
 
 
-{#- The fields of a struct's type, split at the commas that are not within a field's own type. -#}
+{#- The fields of a struct's type, split at commas. Commas inside the type of a field do not count. -#}
 {% macro _type_fields(text) -%}
     {%- set found = namespace(fields=[], field='', depth=0) -%}
     {%- for letter in text -%}

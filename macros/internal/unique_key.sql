@@ -1,6 +1,6 @@
 {#-
-    The key columns of the collection, as a list: the `unique_key` of the folder, or else that of the
-    collection's commands, which their argument `keys` sets.
+    The key columns of the collection, as a list: the `unique_key` of the folder. Without one: the
+    `unique_key` of the collection's commands, which their argument `keys` sets.
 -#}
 {% macro _unique_key(macro) -%}
     {%- if not execute -%}
@@ -28,7 +28,7 @@
 {%- endmacro %}
 
 
-{#- The config `unique_key` of the collection's commands, none where there is no such model. -#}
+{#- The config `unique_key` of the collection's commands; none if there is no such model. -#}
 {% macro _key_of_commands(role) -%}
     {%- set collection = model.name if role == 'collection' else trueup._collection_of(role) -%}
     {%- set name = 'model.' ~ model.package_name ~ '.' ~ collection ~ '_commands' -%}
@@ -36,7 +36,7 @@
 {%- endmacro %}
 
 
-{#- One name as a list, a list as it is, nothing as an empty list. -#}
+{#- A list: of one name for a string, unchanged for a list, empty for nothing. -#}
 {% macro _names(given) -%}
     {{ return([given] if given is string and given else given or []) }}
 {%- endmacro %}

@@ -1,6 +1,6 @@
 {#-
-    The value of a var of trueup, checked: the tick of `trueup_until`, the plan of
-    `trueup_approve`, or the switch of another.
+    The checked value of a var of trueup: a tick for `trueup_until`, a plan for `trueup_approve`, true or
+    false for every other var.
 -#}
 {% macro _var(name) -%}
     {%- set value = var(name, none if name in ['trueup_until', 'trueup_approve'] else false) -%}

@@ -1,8 +1,8 @@
 {#-
-    Catch up, mint, write: steps 1 to 3 of a run. Replaces the staged batch; the select is the
-    model's own (`trueup.batch`). If there is nothing to settle and nothing to write, nothing is staged,
-    and the plan that a run with `trueup_read_only` has left is removed. Any other batch that is staged
-    stays: another run may be about to append it.
+    Catch up, plan, stage: steps 1 to 3 of a run. Replaces the staged batch. The select is that of the model
+    (`trueup.batch`). If there is nothing to settle and nothing to write, nothing is staged, and the plan of
+    an earlier run with `trueup_read_only` is removed. Any other staged batch stays, because another run may
+    be about to append it.
 -#}
 {% materialization trueup_batch, adapter='spark' %}
     {%- set collection = trueup._collection('batch') -%}
@@ -11,11 +11,11 @@
     {%- set is_rebase = should_full_refresh() and trueup._var('trueup_rebase') -%}
     {%- if is_rebase -%}
         {%- do trueup._require_whole_rebase(collection.name) -%}
-        {#- The corrections of a collection by a select have begun it, for the batch is theirs. -#}
+        {#- In a collection by a select the corrections model has already begun the rebase. -#}
         {%- set is_rebase = not collection.is_by_select -%}
     {%- endif -%}
     {%- set takes_corrections = options.late == 'correct' and not is_rebase -%}
-    {#- Bad settings are refused before anything is touched. -#}
+    {#- Refuse bad settings before anything changes. -#}
     {%- do trueup._require_not_deferred(
         collection.name,
         [trueup._source_role(collection.name)] + (['corrections'] if takes_corrections else [])
@@ -46,7 +46,9 @@
             'batch ' ~ leftover ~ ' was staged before, and is approved', code='NOTICE'
         ) -%}
     {%- elif trueup._is_idle(plan) -%}
-        {#- What is left may be a plan to look at, or of the history that a rebase has dropped. -#}
+        {#-
+            The staged batch is a plan of a dry run, or it belongs to the history that a rebase has dropped.
+        -#}
         {%- if leftover is not none and (plan.is_leftover_read_only or is_rebase) -%}
             {%- do run_query(trueup._unstage_sql(target_relation, leftover)) -%}
         {%- endif -%}
@@ -60,7 +62,7 @@
         {%- set cannot_fold = leaves_open and trueup._is_folded_by_udaf(options)
             and not trueup._get_has_aggregate('trueup_provisional') -%}
         {%- if trueup._is_folded_by_udaf(options) and (cannot_fold or not leaves_open) -%}
-            {#- There is nothing to fold in Python, or no Python. -#}
+            {#- There is nothing to fold in Python, or the session has no Python aggregates. -#}
             {%- set collection = dict(collection, options=dict(options, fold='native')) -%}
             {%- set select = trueup._batch_select(collection) -%}
         {%- endif -%}
@@ -76,7 +78,7 @@
                 trueup._idle_message(plan, note), code=trueup._idle_code(plan, note)
             ) -%}
         {%- elif collection.is_by_select and trueup._get_comparison(corrections) != comparison -%}
-            {#- The upper is of one comparison, the corrections may be of the other. -#}
+            {#- The upper and the corrections may come from two different comparisons. -#}
             {%- do run_query(trueup._unstage_sql(target_relation, invocation_id)) -%}
             {%- do trueup._report_result(
                 'skipped: another run compared at the same moment', code='NOTICE'

@@ -1,6 +1,6 @@
 {#-
-    Append: step 4 of a run. Appends the staged batch if the changelog still ends where the batch
-    begins; a batch that is there already is left alone, another one in its place is an error.
+    Append: step 4 of a run. Appends the staged batch if the changelog still ends where the batch begins. A
+    batch that is already appended is left alone. Another batch in its place is an error.
 -#}
 {% materialization trueup_changelog, adapter='spark' %}
     {%- set collection = trueup._collection('changelog') -%}
@@ -40,7 +40,10 @@
             collection.unique_key, trueup._get_user_columns(target_relation)
         ) -%}
         {%- call statement('main') -%}
-            {#- What becomes of a lost race is said below, once its batch is thrown away. -#}
+            {#-
+                The merge skips a lost race. `_report_lost_race` reports it below, after it has removed the
+                lost batch.
+            -#}
             {{ trueup._append_batch_sql(target_relation, checked_batch, on_conflict='skip') }}
         {%- endcall -%}
         {%- if not trueup._get_is_appended(target_relation, staged.batch_id) -%}

@@ -1,6 +1,6 @@
 {#-
-    The view of the commands. A materialization of its own, because only here, before the view
-    is made, can a bad key or column be refused by name.
+    The view of the commands. It has its own materialization, because a bad key or column can be refused by
+    name only here, before the view is made.
 -#}
 {% materialization trueup_commands, adapter='spark' %}
     {%- set target_relation = this.incorporate(type='view') -%}
@@ -10,7 +10,7 @@
     {{ run_hooks(pre_hooks) }}
 
     {%- do trueup._require_log_columns(compiled_code, unique_key) -%}
-    {#- Our own columns come last, and `_ts` is the first of them. -#}
+    {#- Our own columns come last. `_ts` is the first of them. -#}
     {%- set columns = trueup._get_columns(compiled_code) | reverse | list -%}
     {%- set own_count = (columns | map(attribute='name') | list).index('_ts') + 1 -%}
     {%- do trueup._require_user_columns((columns | reverse | list)[:-own_count]) -%}

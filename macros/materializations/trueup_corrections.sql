@@ -1,7 +1,7 @@
 {#-
-    Compares what is persisted with what it should be, before the batch is minted. With commands and
-    another option than `late: correct` there is nothing to compare with: those that came late are
-    part of the log, but not of the collection.
+    Compares the persisted rows with the desired rows, before the batch is staged. A collection by commands
+    compares only with `late: correct`. With any other value late commands are part of the log, but not of
+    the collection, so there is nothing to compare with.
 -#}
 {% materialization trueup_corrections, adapter='spark' %}
     {%- set target_relation = this.incorporate(type='table') -%}

@@ -1,4 +1,6 @@
-{#- The view that looks ahead of what is settled; made where columns are known by name. -#}
+{#-
+    The view that looks ahead of the settled ticks. It is made at run time, when the column names are known.
+-#}
 {% materialization trueup_live, adapter='spark' %}
     {%- set collection = trueup._collection('live') -%}
     {%- set target_relation = this.incorporate(type='view') -%}

@@ -1,6 +1,6 @@
 {#-
-    Apply: step 5 of a run. Merges the tail of the changelog into the state; `--full-refresh`
-    rebuilds the state from the whole changelog. The changelog is all that is read.
+    Apply: step 5 of a run. Merges the tail of the changelog into the state. `--full-refresh` rebuilds the
+    state from the whole changelog. The only input is the changelog.
 -#}
 {% materialization trueup_state, adapter='spark' %}
     {%- set collection = trueup._collection('state') -%}

@@ -1,14 +1,17 @@
 {#-
-    Forgets how the collection came to be what it was at the tick `since`: the updates below it
-    become one addition for each row that was there, in one commit. What is read at `since` or
-    later stays as it is, and so do state and certificates; `as_of` below it is refused from then on.
+    Forgets the history of the collection below the tick `since`: the updates below it become one addition
+    for each row that existed then, in one commit. Reads at `since` or later give the same result as before.
+    State and certificates do not change. From then on `as_of` below `since` is refused.
 
     An operation: `dbt run-operation trueup.compact --args '{collection: files, since: 340}'`.
 -#}
 {% macro compact(collection, since) -%}
     {%- set changelog = trueup._get_relation_of(collection, 'changelog', 'compact') -%}
     {%- set state = trueup._get_relation_of(collection, 'state', 'compact') -%}
-    {#- The ticks come before the position: what is appended in between is at or past their upper. -#}
+    {#-
+        Read the ticks before the position: updates appended in between are at or above the upper of these
+        ticks.
+    -#}
     {%- set row = run_query(trueup._readable_ticks_select(changelog)).rows[0].dict() -%}
     {%- do trueup._require_applied(
         collection, row.last_seq, trueup._get_position(changelog, state).applied_seq
@@ -36,8 +39,8 @@
 
 
 {#-
-    Raises unless the state has applied every batch up to `last_seq`: a retraction that is compacted
-    away would never reach it.
+    Raises unless the state has applied every batch up to `last_seq`. Otherwise a retraction could be
+    compacted away before it reaches the state.
 -#}
 {% macro _require_applied(collection, last_seq, applied_seq) -%}
     {%- if last_seq is not none and (applied_seq is none or applied_seq < last_seq) -%}
@@ -51,7 +54,7 @@
 {%- endmacro %}
 
 
-{#- The ticks that the changelog can be read at, as a select of one row. -#}
+{#- The ticks at which the changelog can be read, as a select of one row. -#}
 {% macro _readable_ticks_select(changelog) -%}
 select
     max(_seq) as last_seq,
@@ -63,9 +66,9 @@ where _kind = 'progress'
 
 
 {#-
-    The MERGE of a compaction. Every update below `since` matches the one row of the source that
-    purges, the last progress row the one that keeps `since`; the rows of the snapshot match nothing
-    and are inserted. An append that commits meanwhile makes it fail, and it is repeated.
+    The MERGE of a compaction. Every update below `since` matches the one source row that purges. The last
+    progress row matches the source row that sets `since`. The rows of the snapshot match nothing, so they
+    are inserted. If an append commits meanwhile, the MERGE fails and is repeated.
 -#}
 {% macro _compact_sql(changelog, columns, since, last_seq) -%}
     {%- set content = columns | reject('in', trueup._update_columns()) | list -%}

@@ -1,10 +1,10 @@
 {#-
-    Keeps the tables of a collection small: small files and their deletes are rewritten, old
-    snapshots and files that no snapshot knows are removed, and so are the tables of steps that killed
-    runs have left. What the tables hold stays as it is.
+    Keeps the tables of a collection small. It rewrites small files and their deletes. It removes old
+    snapshots, files that belong to no snapshot, and step tables that killed runs have left. The content of
+    the tables does not change.
 
-    An operation: `dbt run-operation trueup.maintain --args '{collection: files}'`. The option
-    `maintain` has state and changelog maintained by the runs themselves.
+    An operation: `dbt run-operation trueup.maintain --args '{collection: files}'`. With the option
+    `maintain` the runs themselves maintain the state and the changelog.
 -#}
 {% macro maintain(
     collection, retain_hours=none, retain_last=none, orphan_hours=none, idle=false
@@ -39,13 +39,13 @@
 {%- endmacro %}
 
 
-{#- What is kept unless somebody asks for more or less: hours and numbers of snapshots. -#}
+{#- The default limits for what is kept: hours, and numbers of snapshots. -#}
 {% macro _maintenance_defaults() -%}
     {{ return({'retain_hours': 24, 'retain_last': 10, 'orphan_hours': 72}) }}
 {%- endmacro %}
 
 
-{#- Maintains state and changelog where the option `maintain` says that it is time to. -#}
+{#- Maintains the state and the changelog if the option `maintain` says that it is due. -#}
 {% macro _ensure_maintained_when_due(state, changelog, options, position) -%}
     {%- if trueup._is_maintenance_due(options.maintain, position) -%}
         {%- for relation in [changelog, state] -%}
@@ -55,7 +55,7 @@
 {%- endmacro %}
 
 
-{#- Whether a multiple of the option `maintain` is among the batches that were applied just now. -#}
+{#- Whether one of the batches just applied has a number that is a multiple of the option `maintain`. -#}
 {% macro _is_maintenance_due(every, position) -%}
     {%- if every is string -%}
         {{ return(every == 'always') }}
@@ -65,9 +65,9 @@
 
 
 {#-
-    The tables that a run replaces whole, as far as they are there. Every version of them is a
-    snapshot that holds its files. One that is replaced while snapshots of it expire may list these
-    still, without their files.
+    The tables that a run replaces as a whole, if they exist. Every version of such a table is a snapshot
+    with its own files. If a run replaces the table while its snapshots expire, the new version may still
+    list expired snapshots, whose files are gone.
 -#}
 {% macro _get_replaced_tables(collection) -%}
     {%- set found = [] -%}

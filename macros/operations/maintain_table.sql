@@ -1,4 +1,4 @@
-{#- Maintains one table, and logs what has become of it, on one line. -#}
+{#- Maintains one table, and logs the result on one line. -#}
 {% macro _ensure_maintained(relation, keep) -%}
     {%- set detail = trueup._get_table_detail(relation) -%}
     {%- set figures = trueup._table_figures_select(relation, detail.provider) -%}
@@ -17,9 +17,9 @@
 
 
 {#-
-    The statements that maintain a table, as a list. None of them fails where another run commits
-    first: with partial progress a rewrite that has lost is given up, and an expiry repeats its
-    commit. `rewrite_manifests` does fail, and Iceberg merges manifests itself.
+    The statements that maintain a table, as a list. None of them fails if another run commits first. With
+    partial progress a rewrite that loses is dropped, and an expiry repeats its commit. `rewrite_manifests`
+    is not in the list: it does fail, and Iceberg merges manifests itself.
 -#}
 {% macro _maintenance_sqls(relation, detail, keep) -%}
     {%- if detail.provider == 'delta' -%}
@@ -39,7 +39,9 @@
 {%- endmacro %}
 
 
-{#- A time as a literal: so many hours before now. A procedure takes no expression in its place. -#}
+{#-
+    A time as a literal: the given number of hours before now. A procedure does not take an expression here.
+-#}
 {% macro _hours_ago(hours) -%}
     {%- set now = modules.datetime.datetime.now(modules.pytz.utc) -%}
     {%- set then = now - modules.datetime.timedelta(hours=hours) -%}
@@ -47,9 +49,9 @@
 {%- endmacro %}
 
 
-{#- The format of a table, and the catalog that it lives in. A dict: `provider`, `catalog`. -#}
+{#- The format of a table, and its catalog. A dict: `provider`, `catalog`. -#}
 {% macro _get_table_detail(relation) -%}
-    {#- A column may have one of these names, too: the detail comes last. -#}
+    {#- A column of the table may also have one of these names. The table details come last. -#}
     {%- set found = {} -%}
     {%- for row in run_query('describe table extended ' ~ relation).rows -%}
         {%- do found.update({row[0]: row[1]}) -%}
@@ -61,7 +63,7 @@
 {%- endmacro %}
 
 
-{#- A select of one row: how large a table is. That of Delta has more columns than are of use. -#}
+{#- A select of one row: the size of a table. For Delta it takes only the useful columns. -#}
 {% macro _table_figures_select(relation, provider) -%}
 {%- if provider == 'delta' -%}
 describe detail {{ relation }}
@@ -76,7 +78,7 @@ from {{ relation }}.files
 {%- endmacro %}
 
 
-{#- What a table was and has become, as a list of texts. -#}
+{#- The size of a table before and after, as a list of texts. -#}
 {% macro _maintenance_report(before, after) -%}
     {%- set names = {
         'files': 'files', 'bytes': 'bytes', 'delete_files': 'delete files', 'snapshots': 'snapshots',

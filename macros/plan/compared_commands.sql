@@ -1,10 +1,10 @@
 {#-
-    The plan with only those late commands settled that the comparison has seen (`late: correct`), as another
-    dict. One that came after the comparison stays uncounted: the next comparison finds it, and knows it
-    for late.
+    The plan that settles only those late commands that the comparison has seen (`late: correct`), as
+    another dict. A command that arrived after the comparison is not counted yet. The next comparison finds
+    it and recognises it as late.
 
-    `comparison` is what `_get_comparison` returns; it may be one before another batch, which has seen
-    nothing of what came since.
+    `comparison` is what `_get_comparison` returns. It may belong to an earlier batch; then it has not seen
+    the commands that arrived since.
 -#}
 {% macro _with_compared_commands(plan, comparison) -%}
     {%- set before = plan.settled_before -%}

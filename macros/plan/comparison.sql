@@ -1,4 +1,4 @@
-{#- What the table of the corrections says of the comparison that it was made by, as a dict. -#}
+{#- The comparison that made the corrections, as a dict. It is read from the properties of their table. -#}
 {% macro _get_comparison(corrections) -%}
     {%- set found = {} -%}
     {%- for row in run_query('show tblproperties ' ~ corrections) if row[0].startswith('trueup.') -%}
@@ -8,7 +8,7 @@
 {%- endmacro %}
 
 
-{#- What the table of the corrections keeps of the comparison that it was made by. -#}
+{#- The properties of the table of the corrections that describe its comparison. -#}
 {% macro _comparison_properties(plan) -%}
     {{ return({
         'trueup.after_batch_id': plan.last_batch_id or '',
@@ -19,7 +19,7 @@
 {%- endmacro %}
 
 
-{#- The same where there is none yet: a replaced table keeps the properties that it had. -#}
+{#- The same properties if there is no comparison yet: a replaced table keeps its old properties. -#}
 {% macro _no_comparison() -%}
     {{ return({'trueup.after_batch_id': 'none', 'trueup.upper': 'null'}) }}
 {%- endmacro %}

@@ -1,13 +1,16 @@
 {#-
-    The ticks of a collection by a select. What the select says now is written at the last tick
-    before the upper: the least upper of the collections in the option `of`, read before the select,
-    or else the start of the run in milliseconds.
+    The ticks of a collection by a select. The current result of the select is written at the last tick
+    before the upper. The upper is the least upper of the collections in the option `of`, read before the
+    select. Without `of` it is the start of the run in milliseconds.
 
-    The corrections are compared at one time and taken in by the batch at another, maybe in another
+    The corrections are compared at one time, and the batch takes them in at another time, maybe in another
     run. So the table of the corrections keeps the upper that they belong to.
 -#}
 
-{#- How far the batch goes: the comparison of `corrections`, or with none the one to be made. -#}
+{#-
+    The upper of the batch: that of the comparison of `corrections`, or without one that of a new
+    comparison.
+-#}
 {% macro _get_upper_expr(corrections, options) -%}
     {{ return(
         trueup._get_compared_upper_expr(corrections) if corrections
@@ -16,7 +19,7 @@
 {%- endmacro %}
 
 
-{#- How far a comparison that is made now goes, as an SQL expression. -#}
+{#- The upper of a comparison that is made now, as an SQL expression. -#}
 {% macro _get_desired_upper_expr(options) -%}
     {%- if not options.of -%}
         {{ return(trueup._milliseconds(run_started_at)) }}
@@ -33,7 +36,7 @@
 {%- endmacro %}
 
 
-{#- How far the comparison goes that the corrections were made by; null where it is void. -#}
+{#- The upper of the comparison that made the corrections; null if the comparison is void. -#}
 {% macro _get_compared_upper_expr(corrections) -%}
     {%- set found = trueup._get_comparison(corrections) -%}
     {%- if 'trueup.upper' not in found -%}
@@ -47,8 +50,8 @@ case
 
 
 {#-
-    The plan with the tick that a comparison writes at, and where its batch ends, as another dict. With no
-    tick since the last batch it writes into the open one, and settles nothing.
+    The plan with the tick at which a comparison writes, and with the upper of its batch, as another dict.
+    If no tick has passed since the last batch, the batch writes into the open tick and settles nothing.
 -#}
 {% macro _with_tick(plan, options) -%}
     {%- if options.refresh is not none -%}

@@ -1,4 +1,4 @@
-{#- Whether there is neither a tick to settle, nor a correction, nor anything in open ticks. -#}
+{#- Whether there is nothing to do: no tick to settle, no correction, and nothing in open ticks. -#}
 {% macro _is_idle(plan) -%}
     {{ return(
         plan.upper == plan.lower

@@ -1,10 +1,11 @@
 {#-
-    The collections that a collection by a select is made of (option `of`), where the select reads them.
+    The collections that a collection by a select reads (option `of`), in the schema where the select reads
+    them.
 -#}
 
 {#-
-    The state of an input. With `--defer` the select may read it in another schema: then its upper is
-    read there, too. Raises where it is read in both.
+    The state of an input. With `--defer` the select may read the input in another schema: then its upper is
+    read there, too. Raises if the select reads the input in both schemas.
 -#}
 {% macro _get_input_state(collection) -%}
     {%- set prefix = 'model.' ~ model.package_name ~ '.' -%}
@@ -29,8 +30,8 @@
 
 
 {#-
-    Adds to `paths` what a node reads, as far as `input`: each with whether it is read in another
-    schema. All that is read there is of that schema, too.
+    Adds to `paths` the nodes that a node reads, up to `input`, each with a flag: is it read in another
+    schema? All that a deferred node reads is in the other schema, too.
 -#}
 {% macro _get_reads(node_id, input, is_deferred, paths) -%}
     {%- for parent in graph.nodes.get(node_id, {}).get('depends_on', {}).get('nodes', []) -%}
@@ -45,7 +46,7 @@
 {%- endmacro %}
 
 
-{#- Whether a node is a model of a collection, `input`, the id of its view. -#}
+{#- Whether a node is a model of a collection. `input` is the id of the collection's view. -#}
 {% macro _is_node_of(node_id, input) -%}
     {%- set roles = ['changelog', 'state', 'errors', 'live'] -%}
     {%- set name, _, role = node_id.rpartition('_') -%}

@@ -1,9 +1,9 @@
 {#-
-    What the log has lost, or never gave, for dbt's line of the batch: a run that says nothing of it
-    would look like one that is up to date. With the option `late: fail` a loss stops the run.
+    A note about commands that the log has lost or never had, for dbt's line of the batch. Without the note
+    such a run would look up to date. With the option `late: fail` a loss stops the run.
 -#}
 
-{#- The note of a run, one line; none where there is nothing to say. -#}
+{#- The note of a run, one line; none if there is nothing to report. -#}
 {% macro _get_log_note(collection, plan) -%}
     {%- if plan.last_seq == 0 and plan.commands_settled > 0 -%}
         {{ return(
@@ -36,10 +36,12 @@
 
 
 {#-
-    The greatest settled tick that the log had commands of, if it now ends before it; else none. The
-    changelog is the witness: the frontier may be past the log for good reasons (`input_upper`). No
-    witness is heard where the log may lose what it likes (`log: partial`), where it has no command at
-    all, as after a retention, and where corrections follow whatever the log says now.
+    The greatest settled tick for which the log once had commands, if the log now ends before it; else none.
+    The changelog tells which tick that is. The frontier does not: it may be ahead of the log for good
+    reasons (`input_upper`).
+
+    The check is skipped in three cases: the log may lose commands (`log: partial`); the log has no commands
+    at all, for example after a retention; corrections make the collection follow the log anyway.
 -#}
 {% macro _get_lost_tick(collection, plan) -%}
     {%- set options = collection.options -%}
@@ -63,7 +65,7 @@ where
 {%- endmacro %}
 
 
-{#- What dbt says of a run that has nothing to write. -#}
+{#- The message of a run that has nothing to write. -#}
 {% macro _idle_message(plan, note) -%}
     {%- set is_up_to_date = trueup._idle_code(plan, note) == 'NOOP' -%}
     {{ return(
@@ -72,7 +74,7 @@ where
 {%- endmacro %}
 
 
-{#- The code of its result: a log that ends below the frontier is a notice. -#}
+{#- The code of the result of such a run: a log that ends below the frontier is a notice. -#}
 {% macro _idle_code(plan, note) -%}
     {{ return('NOOP' if note is none or plan.last_seq == 0 else 'NOTICE') }}
 {%- endmacro %}

@@ -1,7 +1,7 @@
 {#-
-    What the log of a collection holds for the next batch, and where that ends, as a dict: a part of the
-    plan. A collection by a SELECT has no log: its upper is that of a comparison. The query is one of its
-    own: in one with `_get_progress` Spark would plan that again at each place that names it.
+    The commands that the log has for the next batch, and the upper of that batch, as a dict: a part of the
+    plan. A collection by a SELECT has no log: its upper is that of a comparison. This is a separate query:
+    if it contained `_get_progress`, Spark would plan that query again wherever its name appears.
 -#}
 {% macro _ensure_measured_log(collection, progress, corrections) -%}
     {%- set is_reclocked = '_offset' in collection.extras -%}
@@ -19,11 +19,12 @@
 
 
 {#-
-    The select behind `_ensure_measured_log`: one row. `progress` is what `_get_progress` returns. `settled` says, as an SQL expression, how far the last
-    batch goes in each partition of a log without ticks; none for a log that has them.
+    The select behind `_ensure_measured_log`: one row. `progress` is what `_get_progress` returns. `settled`
+    is an SQL expression of how far the last batch goes in each partition of a log without ticks. It is none
+    for a log with ticks.
 -#}
 {% macro _measured_log_select(commands, progress, settled, options, input_upper=none) -%}
-    {#- What a select says cannot be capped; the collections that it reads are. -#}
+    {#- `trueup_until` does not cap the result of a select. It caps the collections that the select reads. -#}
     {%- set until = trueup._var('trueup_until') if commands is not none else none -%}
     {%- set until = 'null' if until is none else until -%}
     {%- set input_upper = input_upper or 'log_upper' -%}
@@ -53,7 +54,7 @@ capped as (
 
     select
         {% if has_no_lower and commands is none -%}
-        -- What a select says of inputs that end below 0 is written at their last tick, too.
+        -- If the inputs of a select end below 0, its result is written at their last tick, too.
         * except (lower),
         coalesce({{ input_upper }}, 0) as upper,
         case when upper < 0 then upper - 1 else 0 end as lower,
@@ -104,8 +105,8 @@ cross join cut
 
 
 {#-
-    The CTE `log`, of one row: how far the commands go, and what is special about them. `bound` is the
-    lower of the batch, or, where the log says what it is, the least tick there can be.
+    The CTE `log`, one row: how far the commands go, and their special cases. `bound` is the lower of the
+    batch. If the log decides the lower, `bound` is the least possible tick.
 
     Reads: the relation `commands`. Ends with: `log`.
 -#}
@@ -126,10 +127,10 @@ log as (
         cast(null as bigint) as first_truncate
         {%- else -%}
         max(_ts) as last_tick,
-        -- Null past the greatest bigint: `_require_bounded_ticks` refuses that tick.
+        -- Null beyond the greatest bigint: `_require_bounded_ticks` refuses that tick.
         try_add(max(_ts), 1) as log_upper,
-        -- Not by count_if nor filter: Spark fails on a bound beyond the type that the tick had in
-        -- the log, such as an int, where it hands such a condition down to the scan.
+        -- No count_if or filter here: Spark pushes such a condition down to the scan. There it fails if the
+        -- bound is beyond the tick's type in the log, such as an int.
         count(case when _ts < {{ bound }} then 1 end) as commands_settled,
         count(case when _ts >= {{ bound }} then 1 end) as commands_ahead,
         count(case when _ts is null then 1 end) as null_ticks,
@@ -143,9 +144,9 @@ log as (
 
 
 {#-
-    CTEs that cut the batch at a tick: `cut_upper` takes as many ticks as hold at most
-    `max_commands` commands, at least one, and `cut_count` is how many these hold; null where all of
-    them fit.
+    CTEs that cut the batch at a tick. `cut_upper` takes as many ticks as hold at most `max_commands`
+    commands, but at least one tick. `cut_count` is the number of their commands. Both are null if all
+    commands fit.
 
     Reads: `capped`, the relation `commands`. Ends with: `cut`.
 -#}

@@ -1,8 +1,8 @@
 {#-
-    Brings the tables of a collection to where a batch can be minted on them, and plans the run: they are
-    made where they are missing (after a rebase has dropped them), and the state has all that the
-    changelog has; with `heals` a state that is lost is left to be healed. Returns the plan, a dict; see
-    docs/objects.md. `corrections` is the table of corrections that the batch takes in, or none.
+    Prepares the tables of a collection for a batch, and plans the run. Missing tables are made, also those
+    that a rebase has dropped. The state catches up with the changelog. With `heals` a lost state is left
+    for the heal. Returns the plan, a dict; see docs/objects.md. `corrections` is the table of corrections
+    that the batch takes in, or none.
 -#}
 {% macro _ensure_plan(collection, corrections=none, is_rebase=false, heals=false) -%}
     {%- set is_reclocked = '_offset' in collection.extras -%}

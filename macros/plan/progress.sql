@@ -1,6 +1,6 @@
 {#-
-    Reads what the tables of a collection say of its batches, as a dict: the part of the plan that does not
-    come from the log (docs/objects.md).
+    Reads from the tables of a collection where its batches stand, as a dict: the part of the plan that does
+    not come from the log (docs/objects.md).
 -#}
 {% macro _get_progress(collection, corrections) -%}
     {{ return(run_query(
@@ -10,15 +10,16 @@
 
 
 {#-
-    The select behind `_get_progress`: one row. All tables are added up at once: that is one job of Spark,
-    where a query each would be many.
+    The select behind `_get_progress`: one row. It aggregates all tables in one query. That is one Spark
+    job; a query for each table would be many.
 -#}
 {% macro _progress_select(collection, corrections) -%}
 with
 
 progress_rows as (
 
-    -- The state comes before the changelog: whatever other runs commit in between, it is not ahead.
+    -- Read the state before the changelog: then the state is never ahead, even if another run commits in
+    -- between.
     select
         'state' as _table,
         _seq,
@@ -64,7 +65,7 @@ added_up as (
         coalesce(max(_seq) filter (where _table = 'changelog'), 0) as last_seq,
         max_by(struct(_upper, _batch_id, _statistics), _seq) filter (where _table = 'changelog')
             as _last,
-        -- Not the last one's: its batch may have been staged before a compaction.
+        -- Not from the last batch: that batch may have been staged before a compaction.
         max(_statistics.since) filter (where _table = 'changelog') as since,
         sort_array(collect_list(case when _table = 'changelog' then struct(
             _seq,
@@ -76,7 +77,8 @@ added_up as (
         max(_batch_id) filter (where _table = 'batch') as staged_batch_id,
         max(_statistics.read_only) filter (where _table = 'batch') as is_staged_to_look_at,
         count_if(_table = 'corrections') as correction_count,
-        -- One comparison finds all of them after the same batch; two at once, after one of two.
+        -- All corrections of one comparison have the same batch here. Two comparisons at once may give two
+        -- batches.
         array(
             min(_batch_id) filter (where _table = 'corrections'),
             max(_batch_id) filter (where _table = 'corrections')

@@ -1,15 +1,15 @@
 {#-
-    Ticks for logs that have none: every command that was not seen before gets the tick of the
-    batch, which is the lower. What was seen is known by partition: all offsets below its
-    `next_offset`, which the progress row keeps.
+    Ticks for a log without ticks. Each new command gets the tick of the batch, which is the lower. The
+    progress row keeps `next_offset` for each partition. A command is old if its offset is below the
+    `next_offset` of its partition.
 
-    Partitions are data, of which any text may be the name: they go from the changelog to the batch
-    through two variables of the Spark session, never through the text of a statement.
+    A partition may have any text as its name. So the names go from the changelog to the batch through two
+    variables of the Spark session, and never through the text of a statement.
 -#}
 
 {#-
-    Sets the session variable `settled`, how far the last batch goes, and makes the session view
-    `reclocked`, the commands with ticks.
+    Sets the session variable `settled`: how far the last batch goes. Makes the session view `reclocked`:
+    the commands with ticks.
 -#}
 {% macro _ensure_reclocked_view(collection, progress) -%}
     {%- set settled = trueup._session_name(collection.name, 'settled') -%}
@@ -26,7 +26,7 @@
 {%- endmacro %}
 
 
-{#- How far the batch `seq` goes in each partition, as a select of one row; null before the first. -#}
+{#- A select of one row: how far the batch `seq` goes in each partition; null before the first batch. -#}
 {% macro _settled_partitions_select(changelog, seq) -%}
 select any_value(_statistics.partitions)
 from {{ changelog }}
@@ -35,8 +35,8 @@ where _kind = 'progress' and _seq = {{ seq }}
 
 
 {#-
-    A select of the commands with ticks: those seen before are below the `lower`. `settled` says how
-    far the last batch goes, as an SQL expression.
+    A select of the commands with ticks. Old commands get a tick below the `lower`. `settled` is an SQL
+    expression of how far the last batch goes.
 -#}
 {% macro _reclocked_commands_select(commands, lower, settled) -%}
 with
@@ -62,8 +62,8 @@ cross join last_progress
 
 
 {#-
-    CTEs that say how far each partition goes, one row. `settled` says how
-    far the last batch goes, as an SQL expression.
+    CTEs that find how far each partition goes, one row. `settled` is an SQL expression of how far the last
+    batch goes.
 
     Reads: the relation `commands`. Ends with: `reclocked`.
 -#}
@@ -108,7 +108,7 @@ reclocked as (
 {%- endmacro %}
 
 
-{#- The offset after the last one of a partition; raises where there is none, instead of a wrong one. -#}
+{#- The offset after the last one of a partition. If there is no such bigint, it raises. -#}
 {% macro _next_offset_expr() -%}
 coalesce(try_add(max(_offset), 1), raise_error(concat(
             'the offset (`reclock`) must be below 9223372036854775807, the greatest bigint.\nGot: ',
@@ -118,8 +118,8 @@ coalesce(try_add(max(_offset), 1), raise_error(concat(
 
 
 {#-
-    What a measure of the log says, as a dict. Its partitions stay in the session variable `measured`,
-    which `partitions` names: the batch takes the commands that were measured, whatever comes meanwhile.
+    The measure of the log, as a dict. Its partitions stay in the session variable `measured`, which
+    `partitions` names. So the batch takes exactly the measured commands, even if more arrive meanwhile.
 -#}
 {% macro _ensure_measured_partitions(collection, measured_log) -%}
     {%- set measured = trueup._session_name(collection, 'measured') -%}
@@ -136,7 +136,7 @@ coalesce(try_add(max(_offset), 1), raise_error(concat(
 {%- endmacro %}
 
 
-{#- The measure of a log as a select of one struct: `partitions`, and in JSON all else that it says. -#}
+{#- The measure of a log as a select of one struct: `partitions`, and all other fields in JSON. -#}
 {% macro _measured_partitions_select(measured_log) -%}
 select struct(
     to_json(struct(* except (partitions)), map('ignoreNullFields', 'false')) as figures,

@@ -1,4 +1,4 @@
-{#- The least refresh at or after a tick; none for none. Never beyond the `greatest` tick. -#}
+{#- The first refresh at or after a tick; none if there is none. Never above the `greatest` tick. -#}
 {% macro _next_refresh(schedule, tick, greatest=9223372036854775807) -%}
     {%- set points = schedule.at | select('>=', tick) | list -%}
     {%- for each in schedule.every -%}
@@ -10,7 +10,7 @@
 {%- endmacro %}
 
 
-{#- The greatest refresh before a tick; none when there is none; of `every` never below 0. -#}
+{#- The last refresh before a tick; none if there is none. A refresh of `every` is never below 0. -#}
 {% macro _last_refresh_before(schedule, tick) -%}
     {%- set points = schedule.at | select('<', tick) | list -%}
     {%- for each in schedule.every -%}
@@ -21,22 +21,22 @@
 {%- endmacro %}
 
 
-{#- The last refresh there will ever be; none where there is always another one. -#}
+{#- The last refresh of the schedule; none if the schedule has no end. -#}
 {% macro _last_refresh(schedule) -%}
     {{ return(none if schedule.every else schedule.at | max) }}
 {%- endmacro %}
 
 
 {#-
-    The plan with its upper and its tick by the schedule, as another dict: what is compared now is written
-    at the last refresh before `upper`, and nothing changes until the next one. Where no refresh has come
-    since the lower nothing is due, and `reason` says until when. After the last refresh the collection is
-    final.
+    The plan with its upper and its tick by the schedule, as another dict. The result of the comparison is
+    written at the last refresh before `upper`. It stays unchanged until the next refresh. If there was no
+    refresh since the lower, no update is due, and `reason` says until when. After the last refresh the
+    collection is final.
 -#}
 {% macro _scheduled_plan(plan, schedule) -%}
     {%- set tick = trueup._last_refresh_before(schedule, plan.upper) -%}
     {%- set next = trueup._next_refresh(schedule, plan.upper) -%}
-    {#- Rounded down to 0 it may be none of the schedule. -#}
+    {#- The schedule may have no refresh at 0, so check the rounded tick. -#}
     {%- set is_one = tick is not none and trueup._next_refresh(schedule, tick) == tick -%}
     {%- if not is_one or tick < plan.lower or tick >= plan.upper -%}
         {{ return(dict(

@@ -1,4 +1,6 @@
-{#- Raises where ticks cannot be settled: before a rebase drops what it could not make again. -#}
+{#-
+    Raises if the ticks cannot be settled. It runs before a rebase drops data that it could not make again.
+-#}
 {% macro _require_ticks(collection) -%}
     {%- set commands = collection.source -%}
     {%- set is_missing = '_partition is null or _offset is null' if '_offset' in collection.extras
@@ -11,7 +13,7 @@
 {%- endmacro %}
 
 
-{#- Raises where commands have no tick: they would never be settled, nor missed. -#}
+{#- Raises if commands have no tick: they would never be settled, and nobody would notice. -#}
 {% macro _require_no_null_ticks(commands, null_ticks) -%}
     {%- if null_ticks > 0 -%}
         {%- do trueup._raise_error(
@@ -24,8 +26,8 @@
 
 
 {#-
-    Raises where a tick is the greatest bigint: the upper, one more, would be none, and a sum that
-    overflows is silent where ANSI mode is off, as in the sessions of dbt-spark.
+    Raises if a tick is the greatest bigint. The upper is the tick plus one, which would overflow. Without
+    ANSI mode, as in the sessions of dbt-spark, an overflow raises no error.
 -#}
 {% macro _require_bounded_ticks(commands, last_tick) -%}
     {%- if last_tick == 9223372036854775807 -%}
@@ -39,7 +41,7 @@
 {%- endmacro %}
 
 
-{#- Raises where a batch by this plan would settle what cannot be settled, or what the options forbid. -#}
+{#- Raises if the planned batch would settle ticks that cannot be settled, or that the options forbid. -#}
 {% macro _require_settleable(collection, plan) -%}
     {%- set options = collection.options -%}
     {%- do trueup._require_no_null_ticks(collection.commands, plan.null_ticks) -%}
@@ -63,7 +65,7 @@
 {%- endmacro %}
 
 
-{#- Raises where late commands of a log without ticks would have to be put right. -#}
+{#- Raises if late commands of a log without ticks would need a correction. -#}
 {% macro _require_no_correction_of_offsets(options) -%}
     {%- if options.late == 'correct' -%}
         {%- do trueup._raise_error(

@@ -1,9 +1,9 @@
 {#-
-    Makes the state of a changelog that has lost it, empty, so that it is healed as one that has lost all
-    its rows, and they are reported. Returns whether it was missing.
+    Makes an empty state if the changelog has lost its state. The heal then treats it as a state that has
+    lost all its rows, and reports them. Returns whether the state was missing.
 
-    dbt knows the tables that were there when its run began. Another run may have made the state since:
-    then this one makes nothing, and the property says so.
+    dbt knows only the tables that existed when its run began. Another run may have made the state since
+    then. In that case this run makes nothing, and the table property says so.
 -#}
 {% macro _ensure_lost_state(collection) -%}
     {%- set changelog, state = collection.changelog, collection.state -%}
@@ -22,8 +22,8 @@
 
 
 {#-
-    Whether the state is not one that a run leaves, even one that is killed: it was missing, has no
-    progress row, or is more than one batch behind.
+    Whether the state is lost. No run leaves such a state, not even a killed run: the state was missing, has
+    no progress row, or is more than one batch behind.
 -#}
 {% macro _is_state_lost(was_there, position) -%}
     {{ return(

@@ -1,9 +1,9 @@
 {#-
-    The tables of a collection: changelog, staged batch and state. They are made empty and typed
-    before anything is written, so that the first run goes the way of every other.
+    The tables of a collection: changelog, staged batch and state. They are made empty and typed before
+    anything is written. So the first run works like every other run.
 -#}
 
-{#- Makes the changelog, the staged batch and the state where they are missing. -#}
+{#- Makes the changelog, the staged batch and the state if they are missing. -#}
 {% macro _ensure_tables(collection) -%}
     {%- set changelog, state, batch = collection.changelog, collection.state, collection.batch -%}
     {%- set unique_key, columns = collection.unique_key, collection.command_columns -%}
@@ -41,7 +41,7 @@
 {%- endmacro %}
 
 
-{#- Creates a table where it is missing, with its schema, and tells dbt of it. -#}
+{#- Creates a table with its schema if it is missing, and registers it with dbt. -#}
 {% macro _ensure_table(relation, select, partition_by=none, own_properties=none) -%}
     {%- do adapter.create_schema(relation) -%}
     {%- do run_query(trueup._create_table_sql(
@@ -52,7 +52,7 @@
 
 
 {#-
-    Drops changelog and state of a collection that begins again (a rebase); but raises before where its
+    Drops the changelog and the state of a collection for a rebase. Raises before it drops anything if the
     input could not make them again.
 -#}
 {% macro _ensure_forgotten(collection) -%}
@@ -68,7 +68,7 @@
 {%- endmacro %}
 
 
-{#- A changelog without a batch: its columns, no row. -#}
+{#- A changelog without a batch: the columns, and no rows. -#}
 {% macro _empty_changelog_select(commands, unique_key, columns) -%}
 select
     {{ trueup._column_list(unique_key) }},
@@ -92,7 +92,7 @@ where false
 {%- endmacro %}
 
 
-{#- A state that has applied no batch: its progress row alone. -#}
+{#- A state that has applied no batch: only its progress row. -#}
 {% macro _unapplied_state_select(changelog, unique_key, columns) -%}
 select
     {{ trueup._column_list(unique_key) }},

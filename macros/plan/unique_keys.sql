@@ -1,10 +1,11 @@
 {#-
-    Each row of a select must be the only one of its key. To look for duplicates on every run would
-    cost half of the comparison, so it goes by what is known anyway: a key that is there twice and
-    wrong is in the corrections twice; one that is not wrong leaves a row more than they account for.
+    Each row of a select must have its own key. A search for duplicates on every run would cost half as much
+    as the comparison. So the check uses facts that are already known. A duplicate key with wrong rows is in
+    the corrections twice. A duplicate key with correct rows leaves one row more than the corrections
+    explain.
 -#}
 
-{#- Raises where the rows of a select have a key more than once, and shows one. -#}
+{#- Raises if the rows of a select have a key more than once, and shows one such key. -#}
 {% macro _require_unique_keys(collection) -%}
     {%- set message = trueup._get_duplicate_key_message(collection) -%}
     {%- if message is not none -%}
@@ -13,7 +14,7 @@
 {%- endmacro %}
 
 
-{#- Looks for a key that the rows of a select have more than once: a message, or none. -#}
+{#- The message of a key that the rows of a select have more than once, or none. -#}
 {% macro _get_duplicate_key_message(collection) -%}
     {%- set found = run_query(trueup._duplicate_key_select(
         collection.name, collection.source, collection.unique_key

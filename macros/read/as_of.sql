@@ -1,6 +1,6 @@
 {#-
-    The collection as it was at the end of the tick `ts`, as a select of its key and value columns:
-    the changelog up to there, consolidated. `ts` is an integer or an SQL expression.
+    The collection as it was at the end of the tick `ts`, as a select of its key and value columns. It is
+    the changelog up to that tick, consolidated. `ts` is an integer or an SQL expression.
 -#}
 {% macro as_of(collection, ts) -%}
 {{ trueup._consolidated_ticks_select(collection, '_ts <= (' ~ ts ~ ')', ts, ts) }}
@@ -12,8 +12,8 @@ where _diff > 0
 
 
 {#-
-    What changed after the tick `from_ts`, up to the end of the tick `to_ts`, as a select of the key
-    and value columns and `_diff`: `as_of(from_ts)` with these changes is `as_of(to_ts)`.
+    The changes after the tick `from_ts`, up to the end of the tick `to_ts`, as a select of the key and
+    value columns and `_diff`. `as_of(from_ts)` plus these changes is `as_of(to_ts)`.
 -#}
 {% macro changes_between(collection, from_ts, to_ts) -%}
 {{ trueup._consolidated_ticks_select(
@@ -27,8 +27,8 @@ where _diff <> 0
 
 
 {#-
-    The CTE `consolidated`: the rows of the updates that meet `condition`, each once, with the sum
-    of its diffs. The first and the last tick have to be readable.
+    The CTE `consolidated`: each row of the updates that meet `condition`, once, with the sum of its diffs.
+    The first and the last tick must be readable.
 -#}
 {% macro _consolidated_ticks_select(collection, condition, first_ts, last_ts) -%}
 with
@@ -51,9 +51,9 @@ consolidated as (
 
 
 {#-
-    True; raises when the query runs where the first tick is below what was compacted, or the last
-    one at or past the changelog's upper. A scalar subquery, so that no filter around the select can
-    take the check away.
+    True, or raises when the query runs: if a compaction has moved `since` above the first tick, or if the
+    last tick is at or above the changelog's upper. It is a scalar subquery, so no filter around the select
+    can remove the check.
 -#}
 {% macro _is_readable_expr(collection, first_ts, last_ts) -%}
 (

@@ -1,7 +1,7 @@
 {#-
-    The collection as a view for analysts: exactly the key and value columns of its rows. With the
-    option `inline_errors` the keys with a value error, too, whose text is in a column of this name
-    between the key and the values.
+    The collection as a view for analysts: exactly the key and value columns of its rows. With the option
+    `inline_errors` the view also has the keys with a value error. A column with the name that the option
+    gives holds the text of the error. It stands between the key and the values.
 -#}
 {% macro collection(collection) -%}
     {{- config(materialized='view') -}}

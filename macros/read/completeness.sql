@@ -1,6 +1,6 @@
 {#-
-    Where a log with partitions and offsets is not what an append-only log would be, as a view: one
-    row per finding. See the YAML beside this file.
+    The places where a log with partitions and offsets is not like an append-only log, as a view: one row
+    per finding. See the YAML beside this file.
 -#}
 {% macro completeness(collection) -%}
     {{- config(materialized='view') -}}
@@ -41,7 +41,7 @@ batches as (
 
 ),
 
--- What a batch went past: the log did not have it then, and may have lost what came before, since.
+-- Offsets that a batch skipped: the log did not have them then. It may also have lost older offsets since.
 settled as (
 
     select

@@ -1,4 +1,4 @@
-{#- The keys that are broken now, and why, as a view: one row per key that is broken now. -#}
+{#- The keys that are broken now, and the reasons, as a view: one row per broken key. -#}
 {% macro errors(collection) -%}
     {{- config(materialized='view') -}}
     {%- do trueup._require_role('errors', collection) -%}

@@ -1,9 +1,9 @@
 {#-
-    The collection with a look ahead, as a view: the rows that it would have if every command of
-    the log were settled now, each with `_is_final`. See the YAML beside this file.
+    The collection with a look ahead, as a view: the rows that it would have if every command of the log
+    were settled now, each with `_is_final`. See the YAML beside this file.
 
-    The columns are known by name only at run time, so the materialization `trueup_live` renders
-    the select; what stands here names what it reads.
+    The column names are known only at run time, so the materialization `trueup_live` renders the select.
+    The text here only names the models that it reads.
 -#}
 {% macro live(collection) -%}
     {{- config(materialized='trueup_live') -}}
@@ -13,8 +13,8 @@
 
 
 {#-
-    The select of the view. What is settled is read from the state, with the frontier of its own
-    progress row; the steps of the commands after it are those of a batch.
+    The select of the view. Settled rows are read from the state, with the frontier of the state's progress
+    row. Later commands become steps in the same way as in a batch.
 -#}
 {% macro _live_select(collection, columns) -%}
     {%- set unique_key, extras = collection.unique_key, collection.extras -%}
@@ -93,9 +93,9 @@ where _value is not null and _value._error is null and _error_key is null
 
 
 {#-
-    The commands that no batch has settled, of a log without ticks, as a select: all of them come in the
-    next tick. What is settled is read when the view is: each partition up to its next offset, which
-    the progress row of the last batch in the state has.
+    The commands of a log without ticks that no batch has settled, as a select. All of them get the next
+    tick. The view reads what is settled whenever it is queried: each partition is settled up to its next
+    offset. The progress row of the state's last batch has these offsets.
 -#}
 {% macro _reclocked_ahead_select(collection) -%}
 with

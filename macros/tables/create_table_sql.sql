@@ -1,8 +1,8 @@
 {#-
-    `create table ... as` in the table format of the model's config `file_format` (default iceberg),
-    with the properties that make small MERGEs cheap and those that the protocol relies on;
-    `tblproperties` of the config come last, but may not weaken the latter. The changelog keeps what it
-    was made with in `own_properties`.
+    `create table ... as` in the table format of the model's config `file_format` (default iceberg). It sets
+    properties that make small MERGEs cheap, and properties that the protocol relies on. The config's
+    `tblproperties` come last, but may not weaken the protocol. The changelog also keeps the
+    `own_properties` that describe how it was made.
 -#}
 {% macro _create_table_sql(relation, select, replace=false, partition_by=none, own_properties=none) -%}
     {%- set file_format = trueup._file_format() -%}
@@ -38,7 +38,7 @@ alter table {{ relation }} set tblproperties ({{ trueup._property_list(propertie
 {%- endmacro %}
 
 
-{#- The table format of the model: its config `file_format`. Raises where it is not one of ours. -#}
+{#- The table format of the model: its config `file_format`. Raises if trueup does not support it. -#}
 {% macro _file_format() -%}
     {%- set file_format = config.get('file_format') or 'iceberg' -%}
     {%- set formats = trueup._table_properties() -%}

@@ -1,6 +1,6 @@
 {#-
-    The statement that drops a table with its files. Without `purge` Iceberg keeps them, in a folder
-    that no catalog knows any more; Delta has no such word, and the catalog removes them.
+    The statement that drops a table with its files. Without `purge` Iceberg keeps the files, in a folder
+    that belongs to no catalog any more. Delta has no `purge`: the catalog removes the files.
 -#}
 {% macro _drop_table_sql(relation, file_format) -%}
     {{ return(

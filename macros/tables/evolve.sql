@@ -1,12 +1,12 @@
 {#-
-    Schema evolution: what becomes of the changelog and the state when the columns of the commands
-    change. The changelog follows the commands as far as it may, and the state follows the
-    changelog, so that a run which was killed in between leaves nothing that stays behind.
+    Schema evolution: how the changelog and the state change when the columns of the commands change. The
+    changelog follows the commands as far as allowed, and the state follows the changelog. So even if a run
+    is killed in between, the next run brings both up to date.
 -#}
 
 {#-
-    The key and value columns of the changelog, once it has followed those of the commands. Raises
-    where it cannot follow.
+    The key and value columns of the changelog, after it has followed those of the commands. Raises if it
+    cannot follow.
 -#}
 {% macro _ensure_followed_columns(collection) -%}
     {%- do trueup._require_same_key(collection.changelog, collection.unique_key) -%}
@@ -19,8 +19,8 @@
 
 
 {#-
-    Brings the tables to the columns of the commands, as far as the option `on_schema_change` allows
-    it, and returns the key and value columns that they have then. Raises before it changes them.
+    Changes the tables to the columns of the commands, as far as the option `on_schema_change` allows, and
+    returns the resulting key and value columns. It raises before it changes anything.
 -#}
 {% macro _ensure_columns(changelog, state, unique_key, columns, options) -%}
     {%- set stored_columns = trueup._ensure_widened(changelog) -%}
@@ -41,7 +41,7 @@
 {%- endmacro %}
 
 
-{#- Brings the state to the key and value columns of its changelog. -#}
+{#- Changes the state to the key and value columns of its changelog. -#}
 {% macro _ensure_state_columns(state, stored_columns) -%}
     {%- do trueup._ensure_table_columns(
         state, trueup._schema_changes(stored_columns, trueup._ensure_widened(state))
@@ -49,7 +49,7 @@
 {%- endmacro %}
 
 
-{#- Raises where a change is one that the tables cannot follow, or that the option forbids. -#}
+{#- Raises if the tables cannot follow a change, or if the option forbids it. -#}
 {% macro _require_evolvable(changelog, changes, unique_key, options) -%}
     {%- set rebase = "start again from the log: --full-refresh and --vars '{trueup_rebase: true}'" -%}
     {%- set may_widen = options.on_schema_change == 'append_new_columns' -%}
@@ -91,7 +91,7 @@
 {%- endmacro %}
 
 
-{#- Adds the columns that are new to a table, and widens those whose type is wider now. -#}
+{#- Adds new columns to a table, and widens the columns whose type is wider now. -#}
 {% macro _ensure_table_columns(table, changes) -%}
     {%- for column in changes.added -%}
         {%- do run_query(
@@ -112,7 +112,7 @@
 {%- endmacro %}
 
 
-{#- Raises where another run has called off a widening: what reads the table would cast its dates. -#}
+{#- Raises if another run has undone a widening: a statement that reads the table would cast its dates. -#}
 {% macro _require_widened(table, columns, widened) -%}
     {%- set left = trueup._schema_changes(widened, columns) -%}
     {%- if left.widened or left.added -%}

@@ -1,6 +1,6 @@
 {#-
-    The columns of a select: a list of `name` and `type`. `describe query`, because the rows of
-    `describe table` mix columns with headings that begin with `#`, which a column's name may too.
+    The columns of a select: a list of `name` and `type`. It uses `describe query`, because the rows of
+    `describe table` mix columns with headings that begin with `#`. A column's name may begin with `#`, too.
 -#}
 {% macro _get_columns(select) -%}
     {%- set columns = [] -%}
@@ -14,7 +14,10 @@
 {%- endmacro %}
 
 
-{#- The type of a column of a select, of which `describe` leaves out fields from the 26th on. -#}
+{#-
+    The type of a column of a select. `describe` leaves out the fields from the 26th on, so it is not used
+    here.
+-#}
 {% macro _get_whole_type(select, name) -%}
     {%- set query -%}
 select typeof(described.{{ trueup._quoted(name) }})

@@ -1,16 +1,16 @@
 {#-
-    The keys that an apply touches, as a Bloom filter of one hash: the state's other rows are left out
-    before they are shuffled and sorted, which is most of what a MERGE into a large table does. Few of
-    them get through, and they match nothing.
+    The keys that an apply touches, as a Bloom filter of one hash. Most of the work of a MERGE into a large
+    table is to shuffle and sort its rows. The filter removes other rows of the state before that. Few of
+    them pass, and these match nothing.
 
-    The filter stands in the MERGE as a literal, for Spark knows neither subqueries nor variables in its
-    condition. A literal of bytes is no part of the code that Spark compiles for it.
+    The filter is a literal in the MERGE, because Spark allows neither subqueries nor variables in the
+    condition. A literal of bytes is not part of the code that Spark compiles for the condition.
 -#}
 
 {#-
-    The filter of the updates after the variable `applied`, and of the progress row, as a dict: `bits`,
-    a text with five bits in each character, and its `length`. It grows with the number of `updates`,
-    and stops at 128 kB: of 100,000 keys one of seven others gets through then.
+    The filter of the updates after the variable `applied`, and of the progress row, as a dict: `bits`, a
+    text with five bits in each character, and its `length`. The filter grows with the number of `updates`,
+    up to 128 kB. At that size and with 100,000 keys, one of seven other keys passes.
 -#}
 {% macro _get_key_filter(collection, changelog, identity, updates) -%}
     {%- set length = [2 ** (2 * updates).bit_length(), 131072] | min -%}
@@ -62,7 +62,7 @@ from in_sequence
 {%- endmacro %}
 
 
-{#- Whether the filter may have the key of `alias`, as a condition. -#}
+{#- A condition: whether the filter may contain the key of `alias`. -#}
 {% macro _in_key_filter_expr(key_filter, identity, alias) -%}
     {%- set bit = trueup._bit_expr(identity, alias, key_filter.length) -%}
     {{ return(
@@ -72,7 +72,7 @@ from in_sequence
 {%- endmacro %}
 
 
-{#- The number of the bit of a key, in a filter of so many characters. -#}
+{#- The number of the bit of a key, in a filter with the given number of characters. -#}
 {% macro _bit_expr(identity, alias, length) -%}
     {{ return('pmod(' ~ trueup._key_hash_expr(identity, alias) ~ ', ' ~ 5 * length ~ ')') }}
 {%- endmacro %}

@@ -1,18 +1,18 @@
 {#-
-    The range of the keys of a batch. Most logs change new and recent keys: where the state is large,
-    stage and apply read only those of its files, and parts of files, that can have a key of the range.
-    A table format knows from its statistics which these are.
+    The range of the keys of a batch. Most logs change new and recent keys. If the state is large, stage and
+    apply read only the files, and parts of files, that may have a key in the range. The table format finds
+    them by its statistics.
 
-    The range is looked for first, and what came since is refused: its keys would be taken for new
-    ones. It is of the first key column, and stands in the statements as literals: Spark knows no
-    variables in the condition of a MERGE. Null keys are in every range, and so are errors and the
-    progress row, whose keys are null.
+    The range is queried first. Updates that arrive later with a key outside it are refused: their keys
+    would be taken for new ones. The range is of the first key column. It stands in the statements as
+    literals, because Spark allows no variables in the condition of a MERGE. Null keys are in every range.
+    So are errors and the progress row, whose keys are null.
 -#}
 
 {#-
-    A range that has all keys of `keys`, selects of the first key column; `columns` are those of the changelog. A
-    dict of literals, `first` and `last`, null without a key; or none where the column has
-    no range.
+    A range that contains all keys of `keys`, which are selects of the first key column. `columns` are those
+    of the changelog. A dict of literals, `first` and `last`, null without a key; none if the column has no
+    range.
 -#}
 {% macro _get_key_range(keys, unique_key, columns) -%}
     {%- set column = columns | selectattr('name', 'eq', unique_key[0]) | first -%}
@@ -33,10 +33,10 @@
 
 
 {#-
-    The select behind `_get_key_range`: one row, the first and the last key as texts in JSON. Whole
-    numbers are rounded, down and up to a multiple of a power of two that is at most an eighth of what
-    lies between them: the ranges of scattered keys differ little, and Spark keeps the code that it
-    has compiled for a range as long as the range stays the same. Bits cannot overflow.
+    The select behind `_get_key_range`: one row, the first and the last key as texts in JSON. Whole numbers
+    are rounded, down and up, to a multiple of a power of two. That power is at most an eighth of the
+    distance between them. So the ranges of scattered keys are often the same, and Spark reuses the code
+    that it compiled for the range. Operations on bits cannot overflow.
 -#}
 {% macro _key_range_select(keys, type) -%}
     {%- set numbers = {'date': 'unix_date(_key)', 'timestamp': 'unix_micros(_key)'} -%}
@@ -69,8 +69,8 @@ from (
 
 
 {#-
-    Whether keys of a type have a range: numbers and times. The statistics of texts are cut, and say
-    nothing of bytes that are no text.
+    Whether keys of a type have a range: numbers and times. The statistics of texts are cut short, and do
+    not cover bytes that are not text.
 -#}
 {% macro _has_range(type) -%}
     {{ return(trueup._parsed_type(type).name in [
@@ -79,7 +79,7 @@ from (
 {%- endmacro %}
 
 
-{#- Whether a key, an SQL expression of the first key column, is in the range, as a condition. -#}
+{#- A condition: whether a key, an SQL expression of the first key column, is in the range. -#}
 {% macro _in_key_range_expr(key_range, key) -%}
     {{ return(
         '(' ~ key ~ ' between ' ~ key_range.first ~ ' and ' ~ key_range.last ~ ' or ' ~ key

@@ -1,7 +1,6 @@
 {#-
-    Names that are ours: the columns of the commands and the changelog and, below, those that stand
-    beside a user's column on the way from one to the other. A user's column may not begin with one
-    of them.
+    Names that are ours: the columns of the commands and the changelog and, below, the columns that are used
+    in between. The name of a user's column may not begin with one of them.
 -#}
 {% macro _own_columns() -%}
     {{ return([
@@ -15,7 +14,7 @@
 {%- endmacro %}
 
 
-{#- What an update of the changelog has beside its content (key, values, error, error key). -#}
+{#- The columns of an update in the changelog, besides its content (key, values, error, error key). -#}
 {% macro _update_columns() -%}
     {{ return([
         '_ts', '_diff', '_cause', '_kind', '_seq', '_lower', '_upper', '_batch_id', '_statistics',
@@ -24,13 +23,13 @@
 {%- endmacro %}
 
 
-{#- What a row of the state has beside its content. -#}
+{#- The columns of a row of the state, besides its content. -#}
 {% macro _state_columns() -%}
     {{ return(['_ts', '_kind', '_seq', '_upper']) }}
 {%- endmacro %}
 
 
-{#- Of the columns of the commands those that only some logs have, by name. -#}
+{#- The columns of the commands that only some logs have, by name. -#}
 {% macro _extra_columns(columns) -%}
     {%- set extras = [
         '_unchanged', '_unchanged_value', '_old_key', '_partition', '_offset'
@@ -39,13 +38,13 @@
 {%- endmacro %}
 
 
-{#- Of the columns of the changelog or of the commands those that are the user's. -#}
+{#- The user's columns among the columns of the changelog or of the commands. -#}
 {% macro _user_columns(columns) -%}
     {{ return(columns | rejectattr('name', 'in', trueup._own_columns()) | list) }}
 {%- endmacro %}
 
 
-{#- The names of the columns that are not part of the key. -#}
+{#- The names of the columns that do not belong to the key. -#}
 {% macro _value_names(columns, unique_key) -%}
     {{ return(columns | map(attribute='name') | reject('in', unique_key) | list) }}
 {%- endmacro %}

@@ -1,13 +1,13 @@
 {#-
-    The type of `partitions` on the progress row. `first_offset` is the first that the batch took,
-    null where it took none; all offsets below `next_offset` are settled.
+    The type of `partitions` on the progress row. `first_offset` is the first offset that the batch took,
+    null if it took none. All offsets below `next_offset` are settled.
 -#}
 {% macro _partitions_type() -%}
     {{ return('array<struct<_partition: string, first_offset: bigint, next_offset: bigint>>') }}
 {%- endmacro %}
 
 
-{#- What `partitions` says, as a map of each partition to its next offset. -#}
+{#- The content of `partitions`, as a map from each partition to its next offset. -#}
 {% macro _next_offsets_expr(partitions) -%}
     {{ return(
         'map_from_entries(transform(' ~ partitions

@@ -1,6 +1,6 @@
 {#-
-    The table formats that trueup writes: those with MERGE, each with its table properties. A large
-    MERGE leaves the rows of a file sorted by key: of small row groups a run can pass over most.
+    The table formats that trueup supports: those with MERGE, each with its table properties. A large MERGE
+    leaves the rows of a file sorted by key. With small row groups a run can skip most of them.
 -#}
 {% macro _table_properties() -%}
     {{ return({
@@ -23,7 +23,9 @@
 {%- endmacro %}
 
 
-{#- The config `tblproperties`; raises where it would weaken the protocol, or claim what we keep. -#}
+{#-
+    The config `tblproperties`. Raises if it would weaken the protocol, or set a property that trueup keeps.
+-#}
 {% macro _given_properties() -%}
     {%- set given = config.get('tblproperties') or {} -%}
     {%- set subject = 'Config `tblproperties` of ' ~ model.name -%}
@@ -36,8 +38,8 @@
 
 
 {#-
-    Raises where properties of a table let a run commit what it would lose to another one: below
-    `serializable`, two appends of one batch need not conflict.
+    Raises if the properties of a table would let a run commit after it has lost to another run: below
+    `serializable`, two appends of one batch may not conflict.
 -#}
 {% macro _require_isolation(subject, properties, next_step) -%}
     {%- for name, value in properties.items() -%}
@@ -55,7 +57,7 @@
 {%- endmacro %}
 
 
-{#- The properties of a table, which say that it is isolated as the protocol needs it; else it raises. -#}
+{#- The properties of a table. Raises unless they isolate the table as the protocol needs it. -#}
 {% macro _get_isolated_properties(relation) -%}
     {%- set properties = {} -%}
     {%- for row in run_query('show tblproperties ' ~ relation).rows -%}

@@ -1,8 +1,6 @@
-{#-
-    What has to hold of the tables of a collection before a run writes to them.
--#}
+{#- The checks of the tables of a collection before a run writes to them. -#}
 
-{#- Raises where a table that another model makes is not there yet. -#}
+{#- Raises if a table that another model makes does not exist yet. -#}
 {% macro _require_made(collection, relation, by) -%}
     {%- if load_relation(relation) is none -%}
         {%- do trueup._raise_error(
@@ -13,10 +11,7 @@
 {%- endmacro %}
 
 
-{#-
-    Raises unless the key is the one that the changelog was made with, and the changelog is isolated as
-    the protocol needs it.
--#}
+{#- Raises unless the changelog was made with this key, and is isolated as the protocol needs it. -#}
 {% macro _require_same_key(changelog, unique_key) -%}
     {%- set came = trueup._column_list(unique_key) -%}
     {%- set expected = trueup._get_isolated_properties(changelog)['trueup.unique_key'] -%}
@@ -32,8 +27,8 @@
 
 
 {#-
-    Raises unless the order is of the types that the changelog was made with. It is compared within
-    a tick alone, but a tick may still be open.
+    Raises unless the order has the types that the changelog was made with. Orders are compared only within
+    a tick, but a tick may still be open.
 -#}
 {% macro _require_same_order(changelog, order_type) -%}
     {%- set property = 'show tblproperties ' ~ changelog ~ " ('trueup.order')" -%}

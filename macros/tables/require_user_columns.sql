@@ -1,4 +1,4 @@
-{#- Raises for a key or value column with a name of ours, or of a type that has no equality. -#}
+{#- Raises if a key or value column has one of our names, or a type without equality. -#}
 {% macro _require_user_columns(columns, source=none) -%}
     {%- set subject = source or '`trueup.commands` in ' ~ model.name -%}
     {%- set subject = subject ~ ': a key or value column' -%}
@@ -28,7 +28,7 @@
 {%- endmacro %}
 
 
-{#- Raises where the column of inline errors is already a column of the collection. -#}
+{#- Raises if the collection already has a column with the name for inline errors. -#}
 {% macro _require_free_name(inline_errors, columns) -%}
     {%- set names = columns | map(attribute='name') | list -%}
     {%- if inline_errors and inline_errors | lower in names | map('lower') -%}

@@ -1,10 +1,10 @@
-{#- The kind of a row of the state: whether it is a row or an open error. -#}
+{#- The kind of a row of the state: a row or an open error. -#}
 {% macro _kind_expr(error) -%}
     {{ return('case when ' ~ error ~ " is null then 'row' else 'error' end") }}
 {%- endmacro %}
 
 
-{#- The kind of an error: of a value, of a key that cannot be decoded, or of a missing key. -#}
+{#- The kind of an error: a bad value, a key that cannot be decoded, or a missing key. -#}
 {% macro _error_kind_expr() -%}
 case
         when _error_key is null then 'value'

@@ -1,12 +1,12 @@
 {#-
-    Whether two tables have the same key and value columns. Another run may change them at any
-    moment, so the statement that writes asks itself, when Spark plans it. Without that a MERGE would
-    cast silently: a date in the time zone of the session.
+    Whether two tables have the same key and value columns. Another run may change them at any moment. So
+    the statement that writes makes the check itself, when Spark plans it. Without the check a MERGE would
+    silently cast a date in the time zone of the session.
 -#}
 
 {#-
-    A condition: true if two tables have the same key and value columns, else it raises. `left_but`
-    and `right_but` are the columns of each that are not compared.
+    A condition: true if two tables have the same key and value columns, else it raises. It does not compare
+    the columns `left_but` of the left table and `right_but` of the right table.
 -#}
 {% macro _same_columns_expr(left, right, left_but, right_but) -%}
 case
@@ -29,7 +29,7 @@ case
 {%- endmacro %}
 
 
-{#- What a run is told that meets columns which another run changes. -#}
+{#- The message for a run that finds columns which another run is changing. -#}
 {% macro _columns_moved_message(table) -%}
     {{ return(
         'columns moved: another run changes the columns of ' ~ table

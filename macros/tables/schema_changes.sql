@@ -1,12 +1,13 @@
 {#-
-    How the columns of the commands differ from those of a table. A dict of lists:
+    The differences between the columns of the commands and those of a table. A dict of lists:
 
     `added`       columns that the table does not have
     `dropped`     columns of the table that the commands do not have: null from now on
-    `widened`     columns of a type that holds all values of the table's, and more
+    `widened`     columns of a type that holds all values of the table's type, and more
     `changed`     columns of any other type
 
-    Each has `name` and `type`; widened and changed ones have `old_type`, that of the table, too.
+    Each entry has `name` and `type`. Widened and changed entries also have `old_type`, the type in the
+    table.
 -#}
 {% macro _schema_changes(columns, table_columns) -%}
     {%- set there = {} -%}
@@ -33,13 +34,13 @@
 {%- endmacro %}
 
 
-{#- A type as the table stores it: Iceberg has no integer smaller than int. -#}
+{#- A type as the table stores it: Iceberg has no integer type smaller than int. -#}
 {% macro _stored_type(type) -%}
     {{ return(modules.re.sub('\\b(tinyint|smallint)\\b', 'int', type)) }}
 {%- endmacro %}
 
 
-{#- Whether a type holds all values of an older one, exactly. -#}
+{#- Whether a type holds all values of an older type exactly. -#}
 {% macro _is_wider(type, old_type) -%}
     {%- set pairs = [('bigint', 'int'), ('double', 'float'), ('timestamp', 'date')] -%}
     {%- if (type, trueup._stored_type(old_type)) in pairs -%}

@@ -8,7 +8,7 @@
 {%- endmacro %}
 
 
-{#- The fields of `_statistics`: counts of rows as bigint, times in UTC. -#}
+{#- The fields of `_statistics`. Counts of rows are bigint, times are in UTC. -#}
 {% macro _statistics_fields() -%}
     {%- set types = {
         'tie_samples': 'array<string>', 'definition': 'string',
@@ -29,13 +29,13 @@
 
 
 {#-
-    Seals: each progress row certifies itself and the row before it, so that an edit of any of them is
+    Seals: each progress row certifies itself and the row before it, so that an edit of any progress row is
     found. The field `seal` of `_statistics` holds five hashes:
 
-    `updates`      the updates of the batch: XOR of `_update_mark_expr`, which knows tick, sign and cause
+    `updates`      the updates of the batch: XOR of `_update_mark_expr`, which covers tick, sign and cause
     `certificate`  the certificate of the row
     `previous`     `own` of the batch before; null for the first batch
-    `own`          all fields of the row that are fixed when the batch is staged, and the three above
+    `own`          all fields of the row that are fixed when the batch is staged, and the three hashes above
     `committed`    `own`, and the fields that are set later: `since` and `committed_at`
 -#}
 {% macro _seal_type() -%}
@@ -47,9 +47,9 @@
 
 
 {#-
-    Certificates: what a collection adds up to, by bucket of keys. They are linear: that of a
-    collection after a batch is the one before plus that of the batch's updates, so a batch costs
-    what its updates cost. A sum of 64-bit hashes would overflow, so each half is summed for itself.
+    Certificates: the sums of a collection, by bucket of keys. They are linear: the certificate after a
+    batch is the one before it plus that of the batch's updates. So a batch costs only as much as its
+    updates. A sum of 64-bit hashes would overflow, so the two halves are summed separately.
 -#}
 {% macro _certificate_type() -%}
     {{ return(

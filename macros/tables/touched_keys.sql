@@ -1,9 +1,9 @@
 {#-
-    What stage and apply say of the keys of a batch: which rows of the state may have one, and that no
-    other key came since.
+    Expressions for stage and apply: which rows of the state may have a key of the batch, and that no other
+    key has arrived since.
 -#}
 
-{#- What is true of a key of `alias` if the updates touch it: a list of conditions. -#}
+{#- A list of conditions that are true for a key of `alias` if the updates touch the key. -#}
 {% macro _touched_conditions(key_range, key_filter, identity, alias) -%}
     {%- set conditions = [] -%}
     {%- if key_range -%}
@@ -19,9 +19,9 @@
 
 
 {#-
-    An expression of a row whose key is among those that a run has looked at; it raises where one of
-    `conditions` is false, for commands or batches may have come since. Not a condition of the row:
-    Spark would move that below joins, to rows that these leave out.
+    An expression of a row with one of the keys that a run has looked at. It raises if one of `conditions`
+    is false, because commands or batches may have arrived since. It is not a condition of the row: Spark
+    would move a condition below joins, and then check rows that the joins leave out.
 -#}
 {% macro _assert_in_range_expr(expression, conditions) -%}
 case
@@ -34,7 +34,10 @@ case
 {%- endmacro %}
 
 
-{#- The hash of a key, as an SQL expression: equal keys of the same types have the same, others may. -#}
+{#-
+    The hash of a key, as an SQL expression. Equal keys of the same types have the same hash; other keys
+    may, too.
+-#}
 {% macro _key_hash_expr(names, alias) -%}
     {{ return('xxhash64(' ~ trueup._column_list(names, alias) ~ ')') }}
 {%- endmacro %}

@@ -1,29 +1,30 @@
 {#-
-    Widens columns. Iceberg widens most types in place, but it cannot make a date a timestamp: a
-    helper column takes the values, and then the name. A date becomes its midnight in UTC, whatever
-    the time zone of the session is, so that it means the same in every session and keeps its digest.
+    Widens columns. Iceberg widens most types in place, but it cannot change a date to a timestamp. For that
+    a helper column takes the values, and then the name of the column. A date becomes its midnight in UTC,
+    whatever the time zone of the session. So it means the same in every session and keeps its digest.
 
-    The columns of a table while a run R widens `d`, and what R does next:
+    The columns of a table while a run R widens `d`, and the next statement of R:
 
     `d` date                                   adds `_widening_to_R_d`
     `d` date, `_widening_to_R_d`               fills it, renames `d` to `_widening_from_R_d`
     `_widening_from_R_d`, `_widening_to_R_d`   renames `_widening_to_R_d` to `d`
     `_widening_from_R_d`, `d` timestamp        drops `_widening_from_R_d`
 
-    A run may be killed after any statement, and another run may widen the same column between any
-    two. Nothing is lost, because each statement that comes too late fails or can be taken back:
+    A run may be killed after any statement. Another run may widen the same column between any two
+    statements. Nothing is lost, because each statement that comes too late fails or can be undone:
 
-    - A helper column has the run in its name. What a run adds, fills and renames is its own.
-    - No statement drops `d`. A column that is dropped has given all its values to `d` before.
-    - Filling raises unless `d` is a date. A late run may still rename a widened `d` away; its type
-      shows that, and `_ensure_widened` gives it its name again.
+    - A helper column has the run in its name. A run adds, fills and renames only its own helper.
+    - No statement drops `d`. Before a column is dropped, `d` has got all its values.
+    - Filling raises unless `d` is a date. A late run may still rename a widened `d`. Its type shows that,
+      and `_ensure_widened` renames it back.
 
-    Another run may append meanwhile. A batch that was read after a helper came does not fit the
-    table, and that run fails. For one that was read before, filling writes the progress rows, too:
-    the other run has read them, so one of the two fails. Else its dates would be gone.
+    Another run may append meanwhile. If it read its batch after a helper was added, the batch does not fit
+    the table, and that run fails. If it read its batch before, filling protects the dates: filling also
+    writes the progress rows, which the other run has read. So one of the two fails. Otherwise the dates of
+    the batch would be lost.
 -#}
 
-{#- The statements with which this run begins to widen a column; all, where it is widened in place. -#}
+{#- The statements that begin the widening of a column. If the column is widened in place, these are all. -#}
 {% macro _begin_widening_sqls(table, column) -%}
     {%- set alter = trueup._step_marker('alter') ~ '\nalter table ' ~ table -%}
     {%- set name = trueup._quoted(column.name) -%}
@@ -45,9 +46,9 @@
 
 
 {#-
-    Brings every widening of a table that has begun to an end, this run's and those of runs that were
-    killed or are under way, and returns the key and value columns of the table then. The column is
-    a timestamp if its helper was filled and the date renamed, else still a date.
+    Ends every widening of a table that has begun: of this run, of killed runs, and of other active runs.
+    Returns the resulting key and value columns of the table. The column is a timestamp if its helper was
+    filled and the date renamed, else still a date.
 -#}
 {% macro _ensure_widened(table) -%}
     {%- set columns = trueup._get_user_columns(table) -%}
@@ -62,7 +63,7 @@
 {%- endmacro %}
 
 
-{#- The next statements of the widenings that a table shows, by its columns; none where it shows none. -#}
+{#- The next statements of the widenings that the columns of a table show; none if they show none. -#}
 {% macro _next_widening_sqls(table, columns) -%}
     {%- set alter = trueup._step_marker('alter') ~ '\nalter table ' ~ table -%}
     {%- set statements = [] -%}
@@ -89,9 +90,9 @@
 
 
 {#-
-    The widenings that columns show. A dict by the name of the widened column: `type`, that of the
-    column of this name, none where there is none; `to` and `from`, the helpers and the old columns,
-    each with its `run` and its `column`.
+    The widenings that columns show. A dict by the name of the widened column: `type`, the type of the
+    column with this name, none if it does not exist; `to` and `from`, the helpers and the old columns, each
+    with its `run` and its `column`.
 -#}
 {% macro _open_widenings(columns) -%}
     {%- set types, found = {}, {} -%}
@@ -113,9 +114,9 @@
 
 
 {#-
-    The part of a widening that is to have its name; none where a column has it, or none can. It is
-    the column that was widened already and then renamed by a run that came late; or the helper of
-    the run that has renamed the date, which has filled it before; or else the date itself.
+    The part of a widening that gets the column's name; none if a column has it, or if there is no such
+    part. In this order: a column that was already widened, and then renamed by a late run; the helper of
+    the run that has renamed the date, because that run filled it before; the date itself.
 -#}
 {% macro _widening_source(found) -%}
     {%- if found.type is not none -%}
@@ -128,7 +129,7 @@
 {%- endmacro %}
 
 
-{#- The statement that gives a column the values of an old one that it lacks: none, as a rule. -#}
+{#- The statement that copies to a column the values that only its old column has: usually there are none. -#}
 {% macro _copy_expr(table, old, name, type) -%}
     {%- set name = trueup._quoted(name) -%}
     {%- set value = trueup._quoted(old.name) -%}
@@ -140,7 +141,7 @@
 {%- endmacro %}
 
 
-{#- How the names of the helper columns of a widening begin. -#}
+{#- The prefix of the names of the helper columns of a widening. -#}
 {% macro _widening_prefix() -%}
     {{ return('_widening_') }}
 {%- endmacro %}
