@@ -1,7 +1,6 @@
 {#-
     The name of a session object (a variable or a temporary view) of a collection. Collections that run side
-    by side may share one Spark session, even with another package, so the name also holds a mark of the
-    package.
+    by side may share one Spark session, so the name also holds a mark of the package.
 -#}
 {% macro _session_name(collection, object) -%}
     {%- set owner = local_md5(model.package_name ~ '.' ~ collection)[:8] -%}

@@ -5,6 +5,7 @@
     be about to append it.
 -#}
 {% materialization trueup_batch, adapter='spark' %}
+    {#- 1. Read the options. -#}
     {%- set collection = trueup._collection('batch') -%}
     {%- set options = collection.options -%}
     {%- set target_relation = this.incorporate(type='table') -%}
@@ -15,7 +16,7 @@
         {%- set is_rebase = not collection.is_by_select -%}
     {%- endif -%}
     {%- set takes_corrections = options.late == 'correct' and not is_rebase -%}
-    {#- Refuse bad settings before anything changes. -#}
+    {#- 2. Refuse bad settings before anything changes. -#}
     {%- do trueup._require_not_deferred(
         collection.name,
         [trueup._source_role(collection.name)] + (['corrections'] if takes_corrections else [])
@@ -28,17 +29,20 @@
 
     {{ run_hooks(pre_hooks) }}
 
+    {#- 3. Find the corrections that the batch takes in, and their comparison. -#}
     {%- set corrections = collection.corrections if takes_corrections else none -%}
     {%- if takes_corrections -%}
         {%- do trueup._require_made(collection.name, corrections, by='corrections') -%}
     {%- endif -%}
     {%- set comparison = trueup._get_comparison(corrections) if takes_corrections else none -%}
+    {#- 4. Catch up and plan: make missing tables, apply the rest of the changelog, choose the ticks. -#}
     {%- set collection = trueup._ensure_input(collection) -%}
     {%- set plan = trueup._ensure_plan(collection, corrections, is_rebase) -%}
     {%- if takes_corrections and not collection.is_by_select -%}
         {%- set plan = trueup._with_compared_commands(plan, comparison) -%}
     {%- endif -%}
 
+    {#- 5. If an approved batch is staged or there is nothing to do, report that and go to step 8. -#}
     {%- set note = trueup._get_log_note(collection, plan) -%}
     {%- set leftover = plan.leftover_batch_id -%}
     {%- if leftover is not none and trueup._get_is_approved(collection.batch, leftover) -%}
@@ -56,6 +60,7 @@
             trueup._idle_message(plan, note), code=trueup._idle_code(plan, note)
         ) -%}
     {%- else -%}
+        {#- 6. Stage: replace the staged batch. -#}
         {%- do run_query(trueup._declare_plan_sql(collection.name, plan)) -%}
         {%- set select = compiled_code -%}
         {%- set leaves_open = plan.open_upper > plan.upper -%}
@@ -71,6 +76,7 @@
             {{ trueup._create_table_sql(target_relation, select, replace=true) }}
         {%- endcall -%}
         {%- do trueup._ensure_no_kept_steps(collection.extras) -%}
+        {#- 7. Remove the staged batch if it is empty or does not fit its corrections. Report the result. -#}
         {%- if plan.upper == plan.lower
                 and trueup._get_staged_count(target_relation) == 0 -%}
             {%- do run_query(trueup._unstage_sql(target_relation, invocation_id)) -%}
@@ -92,6 +98,7 @@
         {%- endif -%}
     {%- endif -%}
 
+    {#- 8. Set grants and docs, and run the hooks. -#}
     {%- do trueup._ensure_grants_and_docs(target_relation) -%}
 
     {{ run_hooks(post_hooks) }}

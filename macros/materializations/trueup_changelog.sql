@@ -3,6 +3,7 @@
     batch that is already appended is left alone. Another batch in its place is an error.
 -#}
 {% materialization trueup_changelog, adapter='spark' %}
+    {#- 1. Read the options, and refuse bad settings. -#}
     {%- set collection = trueup._collection('changelog') -%}
     {%- set options, batch = collection.options, collection.batch -%}
     {%- set target_relation = this.incorporate(type='table') -%}
@@ -13,10 +14,12 @@
 
     {{ run_hooks(pre_hooks) }}
 
+    {#- 2. Read the staged batch, and compare it with the end of the changelog. -#}
     {%- for relation in [batch, target_relation] -%}
         {%- do trueup._require_made(collection.name, relation, by='batch') -%}
     {%- endfor -%}
     {%- set staged = trueup._get_staged_batch(target_relation, batch) -%}
+    {#- 3. If there is nothing to append, or the batch must not be appended, report that and go to step 7. -#}
     {%- if staged.seq is none or staged.is_appended -%}
         {%- do trueup._report_idle('nothing to append') -%}
     {%- elif trueup._var('trueup_read_only') -%}
@@ -31,7 +34,9 @@
         {%- do trueup._ensure_discarded(batch, staged) -%}
         {%- do exceptions.raise_compiler_error(staged.mismatch) -%}
     {%- else -%}
+        {#- 4. Refuse a batch with too many retractions. -#}
         {%- do trueup._require_few_retractions(collection, staged) -%}
+        {#- 5. Append the batch. The statement itself checks the columns and the seal. -#}
         {%- set same_columns = trueup._same_columns_expr(
             batch, target_relation, trueup._update_columns(), trueup._update_columns()
         ) -%}
@@ -46,6 +51,7 @@
             -#}
             {{ trueup._append_batch_sql(target_relation, checked_batch, on_conflict='skip') }}
         {%- endcall -%}
+        {#- 6. Report the result: the batch is appended, or another run was first. -#}
         {%- if not trueup._get_is_appended(target_relation, staged.batch_id) -%}
             {%- do trueup._report_lost_race(batch, staged, options) -%}
         {%- else -%}
@@ -57,6 +63,7 @@
         {%- endif -%}
     {%- endif -%}
 
+    {#- 7. Set grants and docs, and run the hooks. -#}
     {%- do trueup._ensure_grants_and_docs(target_relation) -%}
 
     {{ run_hooks(post_hooks) }}

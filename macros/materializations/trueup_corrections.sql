@@ -4,6 +4,7 @@
     the collection, so there is nothing to compare with.
 -#}
 {% materialization trueup_corrections, adapter='spark' %}
+    {#- 1. Read the options, and refuse bad settings. -#}
     {%- set target_relation = this.incorporate(type='table') -%}
     {%- set collection = trueup._collection('corrections') -%}
     {%- set options = collection.options -%}
@@ -17,6 +18,7 @@
 
     {{ run_hooks(pre_hooks) }}
 
+    {#- 2. If there is nothing to compare or verify, report that and go to step 7. -#}
     {%- if is_rebase and not collection.is_by_select -%}
         {%- do trueup._report_idle(
             'a rebase begins again, nothing is corrected', code='NOTICE'
@@ -26,12 +28,15 @@
             'nothing to correct (late: ' ~ options.late ~ ', verify: never)'
         ) -%}
     {%- else -%}
+        {#- 3. Catch up and plan: make missing tables, apply the rest of the changelog, choose the ticks. -#}
         {%- set collection = trueup._ensure_input(collection) -%}
         {%- set plan = trueup._ensure_plan(
             collection, is_rebase=is_rebase, heals=options.verify != 'never'
         ) -%}
+        {#- 4. Verify the state, and heal it where needed. -#}
         {%- set columns = trueup._ensure_followed_columns(collection) -%}
         {%- set healed = trueup._ensure_healed(collection, plan, columns) -%}
+        {#- 5. Compare the desired rows with the persisted rows, and write the corrections. -#}
         {%- if options.late == 'correct' -%}
             {%- set plan = trueup._with_tick(plan, options) if collection.is_by_select else plan -%}
             {%- set surplus = trueup._ensure_compared(
@@ -40,6 +45,7 @@
         {%- else -%}
             {%- do trueup._report_idle('nothing to correct') -%}
         {%- endif -%}
+        {#- 6. Count the corrections, check them, and report the result. Set grants and docs. -#}
         {%- if healed or options.late == 'correct' -%}
             {%- set found = trueup._get_correction_counts(collection) -%}
             {%- if collection.is_by_select -%}
@@ -53,6 +59,7 @@
         {%- endif -%}
     {%- endif -%}
 
+    {#- 7. Run the hooks. -#}
     {{ run_hooks(post_hooks) }}
 
     {{ return({'relations': [target_relation]}) }}

@@ -2,6 +2,7 @@
     The view that looks ahead of the settled ticks. It is made at run time, when the column names are known.
 -#}
 {% materialization trueup_live, adapter='spark' %}
+    {#- 1. Read the options, and refuse bad settings. -#}
     {%- set collection = trueup._collection('live') -%}
     {%- set target_relation = this.incorporate(type='view') -%}
     {%- do trueup._require_not_deferred(collection.name, ['commands', 'state']) -%}
@@ -10,12 +11,14 @@
 
     {{ run_hooks(pre_hooks) }}
 
+    {#- 2. Make the view. -#}
     {%- call statement('main') -%}
 {{ trueup._step_marker('create') }}
 create or replace view {{ target_relation }} as
 {{ trueup._live_select(collection, trueup._get_user_columns(collection.changelog)) }}
     {%- endcall -%}
 
+    {#- 3. Set grants and docs, and run the hooks. -#}
     {%- do trueup._ensure_grants_and_docs(target_relation) -%}
 
     {{ run_hooks(post_hooks) }}

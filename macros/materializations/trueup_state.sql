@@ -3,6 +3,7 @@
     state from the whole changelog. The only input is the changelog.
 -#}
 {% materialization trueup_state, adapter='spark' %}
+    {#- 1. Read the options, and refuse bad settings. -#}
     {%- set collection = trueup._collection('state') -%}
     {%- set target_relation = this.incorporate(type='table') -%}
     {%- set changelog, unique_key = collection.changelog, collection.unique_key -%}
@@ -10,9 +11,11 @@
 
     {{ run_hooks(pre_hooks) }}
 
+    {#- 2. Check that the changelog exists and has the same key. -#}
     {%- do trueup._require_made(collection.name, changelog, by='batch') -%}
     {%- do trueup._require_same_key(changelog, unique_key) -%}
     {%- if should_full_refresh() -%}
+        {#- 3. With `--full-refresh`: rebuild the state from the whole changelog. Then go to step 6. -#}
         {%- set columns = trueup._ensure_widened(changelog) -%}
         {%- do trueup._require_sound_changelog(changelog, unique_key, columns) -%}
         {%- set rehydrated = trueup._get_rehydrated_select(collection, columns) -%}
@@ -21,12 +24,14 @@
         {%- endcall -%}
         {%- do trueup._report_result('rebuilt from the changelog') -%}
     {%- else -%}
+        {#- 4. Make the state if it is missing. If it has applied every batch, go to step 6. -#}
         {%- do trueup._ensure_state(collection) -%}
         {%- set position = trueup._get_position(changelog, target_relation) -%}
         {%- do trueup._require_changelog_ahead(collection.name, position) -%}
         {%- if position.applied_seq == position.last_seq -%}
             {%- do trueup._report_idle('up to date at batch ' ~ position.applied_seq) -%}
         {%- else -%}
+            {#- 5. Apply the tail of the changelog. Then maintain the tables if that is due. -#}
             {%- set net_updates = trueup._ensure_net_updates(collection, position, compiled_code) -%}
             {%- do trueup._get_isolated_properties(target_relation) -%}
             {%- set tail = trueup._get_tail_keys(collection, position) -%}
@@ -40,6 +45,7 @@
         {%- endif -%}
     {%- endif -%}
 
+    {#- 6. Set grants and docs, and run the hooks. -#}
     {%- do trueup._ensure_grants_and_docs(target_relation) -%}
 
     {{ run_hooks(post_hooks) }}
