@@ -124,7 +124,8 @@ def test_a_rewritten_history_is_refused_and_nothing_is_appended(
 
     assert refused.exit_code == 1
     assert refused.out == ""
-    assert "rewritten or is another branch's; to begin anew, run `make clean`" in refused.err
+    assert "It was rewritten, or it is that of another branch; to" in refused.err
+    assert "`make clean`" in refused.err
     assert log() == before
 
 

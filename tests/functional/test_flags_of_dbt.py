@@ -69,7 +69,7 @@ def test_a_retry_after_a_lost_race_succeeds_and_the_next_run_settles_the_rest(
     project.append("c", [put(tick, "theirs")])
     injected = let_another_run_win(project, monkeypatch, before)
     project.append("c", [put(tick + 1, "ours")])
-    project.run("path:models/c", fails=True)
+    project.run("--write-json", "path:models/c", fails=True)
     assert injected
     monkeypatch.undo()
     (lost,) = [line for line in project.messages if "upper mismatch: " in line]

@@ -64,7 +64,7 @@ def project(
     copied = tmp_path_factory.mktemp("copied") / "package"
     shutil.copytree(package, copied)
     for limit, lower in LIMITS.items():
-        replace(copied / "macros" / "keys" / "limits.sql", limit, lower)
+        replace(copied / "macros" / "tables" / "key_limits.sql", limit, lower)
     project = Project(tmp_path_factory.mktemp("large"), "large", spark, copied)
     for collection, key in KEYS.items():
         extra = EXTRA.get(collection, [])

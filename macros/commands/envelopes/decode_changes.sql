@@ -60,7 +60,7 @@ sides as (
         end) as is_old_side
     from moves
 
-)
+),
 
 decoded as (
 
