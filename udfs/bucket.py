@@ -180,16 +180,18 @@ class Bucket:
 
         Returns:
             The slots that have a value; those values, large_binary; the slots that do not add up.
+            No slot is in both lists.
         """
         cut_len = np.clip(self.len_sum, 0, self.xor_len)
-        live = np.flatnonzero(self.diff_sum == 1)
-        values = self._xors(cut_len).take(pa.array(live))
+        single = np.flatnonzero(self.diff_sum == 1)
+        values = self._xors(cut_len).take(pa.array(single))
         is_left = (self.len_sum != 0) | (self.checksum_sum != 0)
         is_left |= np.bitwise_or.reduceat(self.xor, self.xor_head) != 0
         is_wrong = np.where(self.diff_sum == 0, is_left, self.diff_sum != 1)
-        is_wrong[live] = (self.len_sum != cut_len)[live]
-        is_wrong[live] |= self.checksum_sum[live] != checksum_values(values, self.chunk_words)
-        return live, values, np.flatnonzero(is_wrong)
+        is_wrong[single] = (self.len_sum != cut_len)[single]
+        is_wrong[single] |= self.checksum_sum[single] != checksum_values(values, self.chunk_words)
+        is_live = ~is_wrong[single]
+        return single[is_live], values.filter(pa.array(is_live)), np.flatnonzero(is_wrong)
 
     def _xors(self, lengths: Integers) -> pa.Array:
         """Return the first bytes of the XOR of each slot, as large_binary."""

@@ -1,4 +1,4 @@
-"""The SQL aggregates through Spark: the acceptance vectors, and the laws, against pure Python."""
+"""Compares the SQL aggregates in Spark with the acceptance vectors and with pure Python."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ drawn = settings(
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-"""Examples that are collected, so that one query of Spark takes them all."""
+"""For tests that only collect examples, so that one query of Spark reads all of them."""
 
 
 # ------------------------------------------------------------------------------- the ways to sum
@@ -99,7 +99,7 @@ each_way = pytest.mark.parametrize("way", WAYS)
 def consolidate(
     spark: SparkSession, way: str, updates: Sequence[pure.KeyedUpdate]
 ) -> dict[bytes, Any]:
-    """Give the rows that are left of each key; updates are in random partitions and chunks."""
+    """Return the row that is left of each key. Updates are in random partitions and chunks."""
     seeded = random.Random(len(updates))  # noqa: S311 - the same in every run
     shuffled = seeded.sample(updates, len(updates))
     ticks = pa.array(range(len(updates)))
@@ -107,9 +107,11 @@ def consolidate(
     columns = [*pure.arrays(shuffled), ticks, pa.array([2 * tick.as_py() for tick in ticks])]
     table = pa.table([*columns, chunks], names=["k", "v", "_diff", "_seq", "_ts", "chunk"])
     spark.createDataFrame(table).repartition(3).createOrReplaceTempView("updates")
-    rows = {bytes(row.key): row for row in spark.sql(WAYS[way]).collect()}
-    # In a history of sound batches the last update of a key is one of the value that is left: both
-    # come to the same. These updates are in no such sequence.
+    found = spark.sql(WAYS[way]).collect()
+    rows = {bytes(row.key): row for row in found}
+    assert len(rows) == len(found)
+    # In the changelog the last update of a key adds the value that is left, so all ways give the
+    # same place. These updates are shuffled, so the places may differ.
     last_of_key = {key: place for place, (key, _, _) in enumerate(shuffled)}
     last_of_value = {update[:2]: place for place, update in enumerate(shuffled)}
     for key, row in rows.items():
@@ -126,9 +128,7 @@ def consolidate(
 
 
 @each_way
-def test_updates_leave_the_value_nothing_or_the_error_of_each_vector(
-    spark: SparkSession, way: str
-) -> None:
+def test_the_updates_of_each_vector_give_the_expected_result(spark: SparkSession, way: str) -> None:
     expected: dict[bytes, dict[str, Any]] = {}
     updates: list[pure.KeyedUpdate] = []
     for vector in (param.values[0] for param in pure.vectors()):
@@ -154,7 +154,7 @@ def test_updates_leave_the_value_nothing_or_the_error_of_each_vector(
 # ------------------------------------------------------------------------------- the laws
 
 
-def test_every_way_leaves_and_refuses_what_pure_python_does(spark: SparkSession) -> None:
+def test_every_way_gives_the_values_and_errors_of_pure_python(spark: SparkSession) -> None:
     updates: list[pure.KeyedUpdate] = []
     balanced = pure.histories().map(lambda history: history[0])
     random_diffs = st.tuples(pure.keys, pure.values, st.integers(-3, 3))
@@ -189,7 +189,7 @@ def test_every_way_leaves_and_refuses_what_pure_python_does(spark: SparkSession)
 # ------------------------------------------------------------------------------- memory
 
 
-def test_a_key_of_many_updates_goes_through_in_chunks(spark: SparkSession) -> None:
+def test_a_key_with_many_updates_is_consolidated_in_chunks(spark: SparkSession) -> None:
     """100,000 updates of 1 kB: the value of each tick is retracted at the next."""
     spark.sql(
         """
@@ -230,7 +230,7 @@ def test_a_key_of_many_updates_goes_through_in_chunks(spark: SparkSession) -> No
 def steps(
     spark: SparkSession, given: dict[str, tuple[State, list[Command]]]
 ) -> dict[tuple[str, int], Any]:
-    """Fold commands over states through Spark; give the row of each name and tick."""
+    """Fold commands over states in Spark. Return the row of each name and tick."""
     rows: list[tuple[bytes, bytes | None, int | None, int | None, bool]] = []
     for name, (state, commands) in given.items():
         if (finalized := state.finalized_value()) is not None:
@@ -252,7 +252,9 @@ def steps(
         )
         """
     ).collect()
-    return {(bytes(row.key).decode(), row.ts): row for row in folded}
+    found = {(bytes(row.key).decode(), row.ts): row for row in folded}
+    assert len(found) == len(folded)
+    return found
 
 
 def emitted(row: Any) -> list[Update]:
@@ -265,9 +267,9 @@ def value_of(row: Any) -> bytes | None:
 
 
 class Case(NamedTuple):
-    """A state and at most one command, and the key at the tick `ts` afterwards.
+    """A state, at most one command, and the expected key at the tick `ts` afterwards.
 
-    `updates` are what the command emits; None where the vector does not say.
+    `updates` are the updates that the command emits; None if the vector does not list them.
     """
 
     state: State
@@ -317,7 +319,7 @@ def scenario_cases() -> Iterator[tuple[str, Case]]:
             state = after
 
 
-def test_states_read_and_commands_write_and_emit_what_each_vector_says(
+def test_states_and_commands_give_the_expected_results_of_each_vector(
     spark: SparkSession,
 ) -> None:
     cases = dict([*read_cases(), *constructor_cases(), *scenario_cases()])
@@ -330,7 +332,7 @@ def test_states_read_and_commands_write_and_emit_what_each_vector_says(
             assert emitted(row) == case.updates, name
 
 
-def test_feedback_finalizes_what_each_scenario_says(spark: SparkSession) -> None:
+def test_feedback_gives_the_finalized_value_of_each_scenario(spark: SparkSession) -> None:
     updates: list[pure.KeyedUpdate] = []
     expected: dict[bytes, bytes | None] = {}
     for vector in (param.values[0] for param in provisional.vectors("scenarios")):
@@ -350,7 +352,7 @@ def test_feedback_finalizes_what_each_scenario_says(spark: SparkSession) -> None
     assert left == {key: value for key, value in expected.items() if value is not None}
 
 
-def test_a_key_that_is_consolidating_is_refused(spark: SparkSession) -> None:
+def test_a_key_with_two_finalized_values_is_an_error(spark: SparkSession) -> None:
     sql = """
         select trueup_provisional(key, key, ts, ts, false) as ticks
         from values (binary('k'), bigint(null)), (binary('k'), bigint(null)) as rows (key, ts)
@@ -359,7 +361,7 @@ def test_a_key_that_is_consolidating_is_refused(spark: SparkSession) -> None:
         spark.sql(sql).collect()
 
 
-def test_many_commands_fold_as_pure_python_folds_them(spark: SparkSession) -> None:
+def test_spark_folds_commands_as_pure_python_does(spark: SparkSession) -> None:
     given_states: dict[str, tuple[State, list[Command]]] = {}
     commands = st.lists(
         st.builds(Command, st.none() | provisional.values, st.integers(5, 6), st.integers(0, 9)),

@@ -1,4 +1,4 @@
-"""The sums over the updates of a key: the acceptance vectors, and the laws, in every way to sum."""
+"""Tests every way to sum the updates of a key: with the vectors, and with random input."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KeyedUpdate = tuple[bytes, bytes, int]
 """Key, value and diff."""
 
 ONE_WORD = 80
-"""The chunk_bytes that takes one word of 8 bytes at a time."""
+"""A `chunk_bytes` with which one word of 8 bytes is summed at a time."""
 ALL_ORDERS = factorial(6)
 SAMPLES = 100
 unhurried = settings(deadline=None)
@@ -49,7 +49,7 @@ def by_updates(updates: Sequence[Update]) -> bytes | None:
 
 
 def by_merged_parts(updates: Sequence[Update]) -> bytes | None:
-    """Merge two halves, the later first, each of them merged from single updates."""
+    """Merge each half from single updates, then merge the later half with the earlier half."""
     half = len(updates) // 2
     left, right = (
         reduce(Accumulator.merge, (Accumulator.from_update(*each) for each in part), Accumulator())
@@ -96,7 +96,7 @@ def encoded(item: dict[str, Any]) -> bytes:
 
 
 def orders(updates: list[Update]) -> Iterable[Sequence[Update]]:
-    """Every order of a few updates, some orders of many."""
+    """Every order of a few updates, or some random orders of many updates."""
     if factorial(len(updates)) <= ALL_ORDERS:
         return permutations(updates)
     seeded = random.Random(len(updates))  # noqa: S311 - the same orders in every run
@@ -105,7 +105,7 @@ def orders(updates: list[Update]) -> Iterable[Sequence[Update]]:
 
 @each_way
 @pytest.mark.parametrize("vector", vectors())
-def test_updates_leave_the_value_nothing_or_the_error_of_the_vector(
+def test_the_updates_of_the_vector_give_the_expected_result(
     vector: dict[str, Any], way: Callable[[Sequence[Update]], bytes | None]
 ) -> None:
     groups = [vector["updates"], *expand(vector.get("generate", []), "updates")]
@@ -137,13 +137,13 @@ def test_updates_leave_the_value_nothing_or_the_error_of_the_vector(
         (Accumulator(-1, 0, 0, b""), "non 0/1 diff_sum"),
     ],
 )
-def test_the_first_sum_that_disagrees_names_the_error(sums: Accumulator, fault: str) -> None:
+def test_the_error_names_the_first_sum_that_is_wrong(sums: Accumulator, fault: str) -> None:
     with pytest.raises(ConsolidationError, match=f"^{fault}.*\nGot: diff_sum {sums.diff_sum}, "):
         sums.decode()
 
 
 @each_way
-def test_a_negative_length_is_named(way: Callable[[Sequence[Update]], bytes | None]) -> None:
+def test_the_error_names_a_negative_length(way: Callable[[Sequence[Update]], bytes | None]) -> None:
     with pytest.raises(ConsolidationError, match="len_sum is negative"):
         way([(b"a", 1), (b"b", 1), (b"abc", -1)])
 
@@ -158,7 +158,7 @@ def test_a_negative_length_is_named(way: Callable[[Sequence[Update]], bytes | No
         ([(b"abc", 1), (b"a", -1), (b"abc", 1)], "value_xor is not the same length"),
     ],
 )
-def test_length_and_xor_find_what_a_blind_checksum_does_not(
+def test_length_and_xor_find_errors_without_the_checksum(
     way: Callable[[Sequence[Update]], bytes | None],
     updates: list[Update],
     fault: str,
@@ -170,7 +170,7 @@ def test_length_and_xor_find_what_a_blind_checksum_does_not(
 
 
 @each_way
-def test_the_checksum_finds_what_all_other_sums_do_not(
+def test_the_checksum_finds_errors_that_the_other_sums_miss(
     way: Callable[[Sequence[Update]], bytes | None],
 ) -> None:
     swapped = [(b"goodfishgoodbird", 1), (b"goodfishbaddbird", -1)]
@@ -179,7 +179,7 @@ def test_the_checksum_finds_what_all_other_sums_do_not(
         way(swapped)
 
 
-def test_the_error_names_the_least_key_that_does_not_add_up() -> None:
+def test_the_error_names_the_smallest_key_that_is_wrong() -> None:
     updates = [(b"c", b"v", 2), (b"a", b"v", 1), (b"b", b"v", 2), (b"c", b"v", 2)]
     for ordered in permutations(updates):
         with pytest.raises(
@@ -197,7 +197,7 @@ def test_the_error_names_the_least_key_that_does_not_add_up() -> None:
         (b"k" * 1000, f"key '{'k' * 60}'... of 1000 bytes: "),
     ],
 )
-def test_a_key_is_shown_as_text_and_cut(key: bytes, shown: str) -> None:
+def test_the_error_shows_a_key_as_text_and_shortens_it(key: bytes, shown: str) -> None:
     with pytest.raises(ConsolidationError) as raised:
         consolidate([(key, b"v", -1)], ONE_WORD)
     assert str(raised.value).startswith(shown)
@@ -215,7 +215,7 @@ def test_a_checksum_is_the_same_in_every_run_and_version() -> None:
     ]
 
 
-def test_values_that_are_alike_have_checksums_that_are_not() -> None:
+def test_similar_values_have_different_checksums() -> None:
     values = {bytes([first, second]) for first in range(256) for second in range(256)}
     values |= {b"\0" * length for length in range(300)}
     values |= {str(number).encode() for number in range(30_000)}
@@ -227,7 +227,7 @@ def test_values_that_are_alike_have_checksums_that_are_not() -> None:
 
 
 @pytest.mark.parametrize("length", [1, 7, 8, 9, 16, 40])
-def test_any_bit_of_a_value_turns_half_of_the_checksum(length: int) -> None:
+def test_each_bit_of_a_value_flips_about_half_of_the_checksum(length: int) -> None:
     value = int.from_bytes(b"the quick brown fox jumps over the lazy dog"[:length], "little")
     turned = [
         checksum(value.to_bytes(length, "little"))
@@ -238,7 +238,7 @@ def test_any_bit_of_a_value_turns_half_of_the_checksum(length: int) -> None:
     assert 28 <= sum(each.bit_count() for each in turned) / len(turned) <= 36
 
 
-def test_words_that_change_places_change_the_checksum() -> None:
+def test_swapping_words_changes_the_checksum() -> None:
     words = [b"aaaaaaaa", b"bbbbbbbb", b"cccccccc", b"dddddddd"]
     assert len({checksum(b"".join(order)) for order in permutations(words)}) == 24
 
@@ -258,7 +258,7 @@ chunks = st.sampled_from([1, ONE_WORD, 2 * ONE_WORD, 7 * ONE_WORD, CHUNK_BYTES])
 
 
 @given(accumulators, accumulators, accumulators)
-def test_merge_is_associative_and_commutative_and_nothing_changes_nothing(
+def test_merge_is_associative_and_commutative_and_has_a_neutral_element(
     a: Accumulator, b: Accumulator, c: Accumulator
 ) -> None:
     assert a.merge(b).merge(c) == a.merge(b.merge(c))
@@ -267,25 +267,25 @@ def test_merge_is_associative_and_commutative_and_nothing_changes_nothing(
 
 
 @given(accumulators)
-def test_what_is_negated_cancels(a: Accumulator) -> None:
+def test_an_accumulator_and_its_negation_cancel_out(a: Accumulator) -> None:
     assert a.merge(a.negate()).is_zero
     assert a.negate().negate() == a
 
 
 @pytest.mark.parametrize("sums", [(1,), (0, 1), (0, 0, 1), (0, 0, 0, b"\1")])
-def test_any_sum_that_is_left_is_not_zero(sums: tuple[Any, ...]) -> None:
+def test_an_accumulator_is_zero_only_if_all_sums_are_zero(sums: tuple[Any, ...]) -> None:
     assert not Accumulator(*sums).is_zero
     assert Accumulator(0, 0, 0, b"\0\0").is_zero
 
 
 @given(accumulators)
-def test_zero_is_what_decodes_to_nothing(a: Accumulator) -> None:
+def test_a_zero_accumulator_and_no_other_decodes_to_nothing(a: Accumulator) -> None:
     assert a.is_zero == (a.fault() is None and a.decode() is None)
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[list[KeyedUpdate], dict[bytes, bytes]]:
-    """Values that follow one another per key, shuffled, and the last one unless it was deleted."""
+    """Shuffled updates of keys whose values change, and the last value of each live key."""
     updates: list[KeyedUpdate] = []
     left = {}
     for key in draw(st.sets(keys)):
@@ -322,7 +322,7 @@ def live(sums: dict[bytes, Accumulator]) -> dict[bytes, bytes]:
 
 @unhurried
 @given(histories(), st.lists(st.integers(0, 100), max_size=4), chunks)
-def test_a_balanced_history_leaves_its_last_values_however_it_is_shuffled_and_split(
+def test_a_balanced_history_gives_its_last_values_in_any_order_and_split(
     history: tuple[list[KeyedUpdate], dict[bytes, bytes]], cuts: list[int], chunk_bytes: int
 ) -> None:
     updates, left = history
@@ -332,7 +332,7 @@ def test_a_balanced_history_leaves_its_last_values_however_it_is_shuffled_and_sp
 
 
 def is_balanced(updates: Iterable[KeyedUpdate]) -> bool:
-    """Whether every key is left with at most one value, once: by counting, without any sum."""
+    """Whether each key has at most one value, once. Counts values and uses no accumulator."""
     counts = Counter[tuple[bytes, bytes]]()
     for key, value, diff in updates:
         counts[key, value] += diff
@@ -346,7 +346,7 @@ def is_balanced(updates: Iterable[KeyedUpdate]) -> bool:
     st.lists(st.integers(0, 100), max_size=4),
     chunks,
 )
-def test_an_unbalanced_history_is_refused_with_the_same_words_in_every_way(
+def test_every_way_refuses_an_unbalanced_history_with_the_same_error(
     updates: list[KeyedUpdate], cuts: list[int], chunk_bytes: int
 ) -> None:
     sums = sums_by_key(updates)
@@ -366,7 +366,7 @@ def test_an_unbalanced_history_is_refused_with_the_same_words_in_every_way(
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
-def test_slices_of_arrays_are_read_where_they_are_and_types_are_kept(kind: pa.DataType) -> None:
+def test_only_the_slice_of_an_array_is_read_and_its_type_is_kept(kind: pa.DataType) -> None:
     updates = [(b"x", b"out", 9), (b"a", b"12345678", 1), (b"b", b"", 1), (b"y", b"out", 9)]
     keys, values, diffs = arrays(updates)
     left = consolidate_bucket(keys.cast(kind)[1:3], values.cast(kind)[1:3], diffs[1:3])
@@ -374,17 +374,17 @@ def test_slices_of_arrays_are_read_where_they_are_and_types_are_kept(kind: pa.Da
     assert [column.to_pylist() for column in left] == [[b"a", b"b"], [b"12345678", b""]]
 
 
-def test_no_update_leaves_no_key() -> None:
+def test_an_empty_bucket_gives_no_keys() -> None:
     keys, values = consolidate_bucket(*arrays([]))
     assert (len(keys), len(values), keys.type, values.type) == (0, 0, pa.binary(), pa.binary())
 
 
-def test_keys_come_in_the_order_in_which_they_first_appear() -> None:
+def test_keys_keep_the_order_of_their_first_appearance() -> None:
     updates = [(b"c", b"1", 1), (b"a", b"2", 1), (b"b", b"3", 1), (b"a", b"2", -1)]
     assert list(consolidate(updates, ONE_WORD)) == [b"c", b"b"]
 
 
-def test_many_keys_consolidate_as_a_dict_does() -> None:
+def test_consolidating_many_keys_gives_the_same_result_as_a_dict() -> None:
     seeded = random.Random(7)  # noqa: S311 - the same updates in every run
     state: dict[bytes, bytes] = {}
     updates = []
@@ -400,7 +400,7 @@ def test_many_keys_consolidate_as_a_dict_does() -> None:
         assert consolidate(updates, chunk_bytes) == state
 
 
-def test_a_long_value_is_worked_on_in_the_memory_of_a_chunk() -> None:
+def test_a_long_value_is_consolidated_in_the_memory_of_one_chunk() -> None:
     long, chunk_bytes = 16 * 2**20, 2**20
     columns = arrays([(b"k", b"x" * long, 1), (b"k", b"y" * long, 1), (b"k", b"x" * long, -1)])
     tracemalloc.start()
@@ -423,7 +423,9 @@ def test_a_long_value_is_worked_on_in_the_memory_of_a_chunk() -> None:
         (2, pa.array([1, 1, 1])),
     ],
 )
-def test_nulls_and_arrays_of_other_lengths_are_an_error(position: int, column: pa.Array) -> None:
+def test_nulls_and_arrays_of_different_lengths_are_an_error(
+    position: int, column: pa.Array
+) -> None:
     columns = arrays([(b"a", b"1", 1), (b"b", b"2", 1)])
     columns[position] = column
     with pytest.raises(ValueError, match="one length and no nulls\nGot: ") as raised:
@@ -437,7 +439,7 @@ def test_sums_that_may_exceed_64_bits_are_an_error() -> None:
         consolidate(updates, ONE_WORD)
 
 
-def test_what_the_aggregates_are_made_of_imports_nothing_heavy() -> None:
+def test_the_modules_of_the_aggregates_import_neither_pandas_nor_pyspark() -> None:
     lines = [
         "import sys, dbt_trueup.udfs.consolidation, dbt_trueup.udfs.fold_bucket",
         "print({'pandas', 'pyspark'} & {*sys.modules})",

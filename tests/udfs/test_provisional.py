@@ -1,4 +1,4 @@
-"""One key while a tick is open: the acceptance vectors, and the laws."""
+"""Tests one key during an open tick: with the acceptance vectors, and with random input."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def update_of(item: dict[str, Any]) -> Update:
 
 
 def state_of(item: dict[str, Any] | str | None) -> State:
-    """Read a state; an absent key is a tombstone."""
+    """Read a state. An absent key and a deleted key have the same state."""
     if item is None:
         return State()
     if isinstance(item, str):
@@ -60,7 +60,7 @@ def net(updates: Iterable[Update]) -> Counter[tuple[bytes, int]]:
 
 
 @pytest.mark.parametrize("vector", vectors("accessors"))
-def test_a_state_reads_as_the_vector_says(vector: dict[str, Any]) -> None:
+def test_a_state_gives_the_values_of_the_vector(vector: dict[str, Any]) -> None:
     state, ts = state_of(vector["state"]), vector["ts"]
     if "error" in vector:
         for read in (
@@ -78,13 +78,15 @@ def test_a_state_reads_as_the_vector_says(vector: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("vector", vectors("constructors"))
-def test_a_command_writes_the_state_of_the_vector(vector: dict[str, Any]) -> None:
+def test_a_command_gives_the_state_of_the_vector(vector: dict[str, Any]) -> None:
     state, _ = state_of(vector["from"]).apply(command_of(vector["command"]))
     assert state == state_of(vector["to"])
 
 
 @pytest.mark.parametrize("vector", vectors("scenarios"))
-def test_steps_emit_leave_and_read_what_the_scenario_says(vector: dict[str, Any]) -> None:
+def test_each_step_gives_the_updates_state_and_values_of_the_scenario(
+    vector: dict[str, Any],
+) -> None:
     state = state_of(vector["start"])
     all_emitted: list[Update] = []
     for step in vector["steps"]:
@@ -104,12 +106,12 @@ def test_steps_emit_leave_and_read_what_the_scenario_says(vector: dict[str, Any]
 # ------------------------------------------------------------------------------- the rules
 
 
-def test_an_equal_value_emits_nothing_and_its_order_advances() -> None:
+def test_an_equal_value_emits_nothing_but_advances_the_order() -> None:
     command = Command(value=b"A", ts=5, order=3)
     assert State(finalized=b"A").apply(command) == (State(b"A", command), [])
 
 
-def test_a_value_without_bytes_is_a_value() -> None:
+def test_an_empty_value_is_a_value_and_not_a_delete() -> None:
     state, updates = State(finalized=b"").apply(Command(value=None, ts=5, order=1))
     assert updates == [Update(b"", 5, -1)]
     assert state.feedback(updates) == State()
@@ -125,20 +127,20 @@ def test_a_value_without_bytes_is_a_value() -> None:
         [Update(b"B", 5, -1), Update(b"C", 5, 1)],
     ],
 )
-def test_feedback_that_does_not_add_up_is_refused(updates: list[Update]) -> None:
+def test_feedback_must_leave_one_value_or_none(updates: list[Update]) -> None:
     state = State(finalized=b"A", provisional=Command(value=b"B", ts=5, order=1))
     with pytest.raises(ConsolidationError):
         state.feedback(updates)
 
 
-def test_a_feedback_that_is_partly_in_cannot_be_read() -> None:
+def test_a_state_cannot_be_read_while_feedback_is_incomplete() -> None:
     retracted = State(finalized=b"A").collect([Update(b"A", 5, -1)])
     with pytest.raises(ConsolidationError, match=r"consolidating.*\nGot: diff_sum 0"):
         retracted.value_at(5)
     assert retracted.feedback([]) == State()
 
 
-def test_no_command_changes_nothing() -> None:
+def test_folding_no_commands_keeps_the_state() -> None:
     state = State(b"A", Command(value=b"B", ts=5, order=1))
     assert fold(state, []) == (state, [])
 
@@ -156,7 +158,7 @@ commands = st.builds(
 
 
 def of_one_tick(max_size: int = 6) -> st.SearchStrategy[list[Command]]:
-    """Commands at tick 5 whose orders differ."""
+    """Commands at tick 5 with different orders."""
     return st.lists(
         st.builds(Command, st.none() | values, st.just(5), st.integers(0, 9)),
         max_size=max_size,
@@ -177,7 +179,7 @@ def test_the_greatest_order_of_a_tick_wins_in_any_order_of_arrival(
 
 
 @given(finalized, of_one_tick())
-def test_the_updates_of_a_tick_telescope_and_their_feedback_finalizes_its_value(
+def test_updates_of_a_tick_sum_to_one_change_and_feedback_finalizes_it(
     start: bytes | None, tick: list[Command]
 ) -> None:
     state, updates = fold(State(start), tick)
@@ -190,7 +192,7 @@ def test_the_updates_of_a_tick_telescope_and_their_feedback_finalizes_its_value(
 
 
 @given(st.builds(State, finalized, st.none() | commands), st.lists(commands, max_size=8))
-def test_commands_never_touch_the_finalized_value(state: State, log: list[Command]) -> None:
+def test_commands_never_change_the_finalized_value(state: State, log: list[Command]) -> None:
     after, _ = fold(state, log)
     assert after.finalized == state.finalized
     assert after.value_at(7) == state.finalized
@@ -202,7 +204,7 @@ def test_commands_never_touch_the_finalized_value(state: State, log: list[Comman
     st.lists(st.builds(Update, values, st.integers(5, 6), st.integers(-1, 2)), max_size=5),
     st.integers(0, 5),
 )
-def test_feedback_forgets_what_was_provisional_and_comes_in_any_parts(
+def test_feedback_clears_the_provisional_value_and_may_come_in_parts(
     start: bytes | None, provisional: Command | None, updates: list[Update], cut: int
 ) -> None:
     counts = Counter[bytes]([] if start is None else [start])
