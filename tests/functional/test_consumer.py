@@ -1,4 +1,4 @@
-"""A project that installs the package: other schemas, an alias, odd names, nested types."""
+"""A project installs the package. It has other schemas, an alias, odd names and nested types."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import yaml
 from dbt.cli.main import dbtRunner
 from sqlfluff.core import FluffConfig, Linter
 
+from tests.acceptance import multiset
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def consumer(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 def dbt(folder: Path, *command: str) -> dict[str, str]:
-    """Run dbt, which must succeed; what it said of each node."""
+    """Run dbt, which must succeed. Give its message for each node."""
     quiet = ["--quiet", "--no-use-colors", "--project-dir", str(folder)]
     invoked = dbtRunner().invoke([*command, *quiet])
     said = {one.node.name: str(one.message) for one in getattr(invoked.result, "results", [])}
@@ -56,12 +57,16 @@ def test_a_project_that_installs_trueup_runs_and_passes_its_tests(
         ("ada", 1, "paid"),
         ("ada", 2, "open"),
     ]
+    versions = spark.sql("select * from trueup_sales.orders_history where is_current")
+    assert multiset([tuple(row)[:-3] for row in versions.collect()]) == multiset(
+        [tuple(row) for row in rows.collect()]
+    )
     assert rows.collect()[1]["select"]["zip"] == 10115
     assert rows.collect()[0]["tags"] == [None, "open"]
     assert spark.sql("select * from trueup_sales.orders_now where _kind = 'progress'").count() == 1
 
 
-def test_a_second_run_is_a_no_op_that_says_so(consumer: Path) -> None:
+def test_a_second_run_writes_nothing_and_says_so(consumer: Path) -> None:
     said = dbt(consumer, "run")
     assert said["orders_batch"] == "up to date at 7"
     assert said["orders_changelog"] == "nothing to append"
@@ -69,16 +74,16 @@ def test_a_second_run_is_a_no_op_that_says_so(consumer: Path) -> None:
 
 
 OURS = re.compile(r"trueup_\w+\.sql|[^/]+/models/(?!.*\.yml/).*\.sql")
-"""Of what dbt compiles: models, and data tests of ours; dbt writes the text of its own."""
+"""Compiled models and compiled tests of trueup. dbt writes the SQL of its own tests."""
 UNKNOWN_TO_SQLFLUFF = (
     "section: 'group by all",
     "section: \"case when _kind = 'progress' then struct",
 )
-"""Its grammar of Spark has neither `group by all` nor `struct(column.* except (field))`."""
+"""Its grammar of Spark lacks `group by all` and `struct(column.* except (field))`."""
 
 
 @pytest.mark.parametrize("project", ["consumer", "demo"])
-def test_the_sql_that_dbt_compiles_follows_the_rules_for_generated_sql(
+def test_compiled_sql_follows_the_rules_for_generated_sql(
     project: str, consumer: Path, tmp_path: Path
 ) -> None:
     folder = consumer if project == "consumer" else ROOT

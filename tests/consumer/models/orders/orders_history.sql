@@ -1,0 +1,2 @@
+{{ config(materialized='view') }}
+{{ trueup.history('orders', track=['status'], by='commit_time') }}

@@ -1,0 +1,214 @@
+"""The versions of `trueup.history` agree with `as_of`, `changes_between` and the dict model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance import Column, multiset
+from tests.oracle import Collection, Command
+from tests.project import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+KEY, VALUE = [Column("k", "string")], [Column("v", "string"), Column("n", "int")]
+LAST = 7
+RUNS = 3
+
+
+def put(ts: int, key: str | None, v: str | None, n: int | None = 0, order: int = 1) -> Command:
+    return Command(ts, (order,), (key,), (v, n))
+
+
+def delete(ts: int, key: str) -> Command:
+    return Command(ts, (2,), (key,), None)
+
+
+ARRIVALS = [
+    [
+        *(put(ts, "often", f"v{ts // 2}", ts) for ts in range(4)),
+        put(0, "gone", "a"),
+        delete(2, "gone"),
+        put(0, "back", "same"),
+        delete(1, "back"),
+        put(3, "back", "same"),
+        put(1, "nulls", None, None),
+        put(2, "nulls", None, 5),
+        put(0, "broken", "good"),
+        Command(1, (1,), ("broken",), None, "no number"),
+        put(3, "broken", "good"),
+        put(4, "open", "v4"),
+    ],
+    # The commands of the ticks 1 and 2 are late: they correct the rows at the frontier.
+    [
+        put(1, "late", "x"),
+        put(2, "often", "late", 9, order=2),
+        delete(4, "open"),
+        put(5, "often", "v2", 7),
+    ],
+    # In one batch `nulls` changes and changes back: by commit time it has one version.
+    [
+        *(put(6, "often", "v2", 8), put(6, "gone", "b"), delete(5, "late")),
+        *(put(5, "nulls", "x", 1), put(6, "nulls", None, 5)),
+        *(put(LAST, "last", "open"), put(LAST, "gone", "open")),
+    ],
+]
+"""What arrives before each run. The last tick of each run stays open."""
+
+
+Shown = dict[tuple[str, int], Counter[Any]]
+"""The rows of the view of a collection after each batch."""
+
+
+@pytest.fixture(scope="module")
+def ran(new_project: Callable[[str], Project]) -> tuple[Project, Shown]:
+    """Two collections after three runs. `e` writes open ticks, too (`eager`)."""
+    project = new_project("history")
+    shown: Shown = {}
+    for name, eager in {"c": False, "e": True}.items():
+        options = {"late": "correct", "eager": eager, "input_upper": "log_upper - 1"}
+        project.add_collection(name, KEY, VALUE, options)
+        for view, call in {
+            "history": f"history('{name}')",
+            "tracked": f"history('{name}', track=['v'])",
+            "commits": f"history('{name}', by='commit_time')",
+            **{f"at_{ts}": f"as_of('{name}', {ts})" for ts in range(LAST)},
+            "from_1_to_5": f"changes_between('{name}', 1, 5)",
+        }.items():
+            project.write(f"models/{name}/{name}_{view}.sql", f"{{{{ trueup.{call} }}}}")
+    for number, arrived in enumerate(ARRIVALS):
+        for name in "ce":
+            project.append(name, arrived)
+        tables = [f"{name}_{role}" for name in "ce" for role in TABLES]
+        project.run(*(tables if number else []))
+        for name in "ce":
+            shown[name, number + 1] = multiset(project.rows(name))
+    return project, shown
+
+
+@pytest.fixture(scope="module")
+def project(ran: tuple[Project, Shown]) -> Project:
+    return ran[0]
+
+
+def valid(project: Project, view: str, place: Any) -> Counter[Any]:
+    """Give the rows of a history that are valid at a place, without their bounds."""
+    return multiset(
+        [
+            tuple(row)[:-3]
+            for row in project.sql(f"select * from {{}}.{view}")
+            if row["valid_from"] <= place and (row["is_current"] or place < row["valid_to"])
+        ]
+    )
+
+
+@pytest.mark.parametrize("name", ["c", "e"])
+def test_the_versions_of_a_tick_are_the_rows_of_as_of_and_of_the_dict_model(
+    project: Project, name: str
+) -> None:
+    oracle, log = Collection("correct"), list[Command]()
+    upper = 0
+    for arrived in ARRIVALS:
+        log += arrived
+        upper = max(command.ts for command in log)
+        oracle.run(log, upper)
+    assert upper == LAST
+    for ts in range(LAST):
+        sums: Counter[Any] = Counter()
+        for update in oracle.changelog:
+            if update.ts <= ts and update.error is None:
+                sums[(update.key or ()) + (update.value or ())] += update.diff
+        expected = multiset([row for row, diff in sums.items() for _ in range(diff)])
+        assert multiset(project.rows(f"{name}_at_{ts}")) == expected
+        assert valid(project, f"{name}_history", ts) == expected
+
+
+@pytest.mark.parametrize("name", ["c", "e"])
+def test_the_current_versions_are_those_of_the_last_settled_tick(
+    project: Project, name: str
+) -> None:
+    current = project.sql(f"select * except (is_current) from {{}}.{name}_history where is_current")
+    assert multiset([tuple(row)[:-2] for row in current]) == valid(
+        project, f"{name}_history", LAST - 1
+    )
+    assert all(row["valid_from"] < LAST for row in current)
+
+
+@pytest.mark.parametrize("name", ["c", "e"])
+def test_versions_that_begin_and_end_between_two_ticks_are_the_changes_between_them(
+    project: Project, name: str
+) -> None:
+    before, after = (valid(project, f"{name}_history", ts) for ts in (1, 5))
+    changes = {(*row, 1): count for row, count in (after - before).items()}
+    changes |= {(*row, -1): count for row, count in (before - after).items()}
+    assert multiset(project.rows(f"{name}_from_1_to_5")) == Counter(changes)
+
+
+@pytest.mark.parametrize("name", ["c", "e"])
+def test_by_commit_time_the_versions_are_what_the_view_showed_after_each_batch(
+    ran: tuple[Project, Shown], name: str
+) -> None:
+    project, shown = ran
+    committed = [row["_statistics"]["committed_at"] for row in project.progress(name)]
+    assert len(committed) == RUNS
+    for number, moment in enumerate(committed, 1):
+        assert valid(project, f"{name}_commits", moment) == shown[name, number]
+    assert len(project.sql(f"select * from {{}}.{name}_commits where k = 'nulls'")) == 1
+
+
+@pytest.mark.parametrize("name", ["c", "e"])
+@pytest.mark.parametrize("view", ["history", "tracked", "commits"])
+def test_the_versions_of_a_key_do_not_overlap_and_at_most_one_is_current(
+    project: Project, name: str, view: str
+) -> None:
+    ends: dict[str, Any] = {}
+    for row in project.sql(f"select * from {{}}.{name}_{view} order by k, valid_from"):
+        assert row["is_current"] == (row["valid_to"] is None)
+        assert row["is_current"] or row["valid_from"] < row["valid_to"]
+        if row["k"] in ends:
+            assert ends[row["k"]] is not None
+            assert ends[row["k"]] <= row["valid_from"]
+        ends[row["k"]] = row["valid_to"]
+    assert "often" in ends
+
+
+def test_a_deleted_row_that_comes_back_has_two_versions_with_a_gap(project: Project) -> None:
+    found = project.sql("select * from {}.c_history where k = 'back' order by valid_from")
+    assert [(row["valid_from"], row["valid_to"]) for row in found] == [(0, 1), (3, None)]
+
+
+def test_a_version_ends_with_an_error_and_another_begins_with_a_good_value(
+    project: Project,
+) -> None:
+    found = project.sql("select * from {}.c_history where k = 'broken' order by valid_from")
+    assert [(row["valid_from"], row["valid_to"]) for row in found] == [(0, 1), (3, None)]
+
+
+def test_with_track_only_the_tracked_columns_begin_a_version(project: Project) -> None:
+    every = project.sql("select * from {}.c_history order by k, valid_from")
+    expected: list[list[Any]] = []
+    for row in every:
+        last = expected[-1] if expected else [None] * 5
+        if (last[0], last[1], last[4]) == (row["k"], row["v"], row["valid_from"]):
+            last[2], last[4] = row["n"], row["valid_to"]
+        else:
+            expected.append([row["k"], row["v"], row["n"], row["valid_from"], row["valid_to"]])
+    found = project.sql("select * from {}.c_tracked order by k, valid_from")
+    assert [list(row)[:-1] for row in found] == expected
+    assert len(found) < len(every)
+
+
+def test_a_compaction_keeps_the_versions_that_are_still_valid(project: Project) -> None:
+    kept = valid(project, "c_history", 4)
+    bounds = (
+        "select k, valid_from, valid_to from {}.c_history where valid_to is null or valid_to > 4"
+    )
+    before = multiset(project.sql(bounds))
+    project.operate("compact", collection="c", since=4)
+    assert multiset(project.sql("select k, valid_from, valid_to from {}.c_history")) == before
+    assert valid(project, "c_history", 4) == kept
