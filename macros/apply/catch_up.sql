@@ -10,6 +10,7 @@
             collection.state, trueup._ensure_widened(collection.changelog)
         ) -%}
         {%- set net_updates = trueup._ensure_net_updates(collection, position) -%}
+        {%- do trueup._get_isolated_properties(collection.state) -%}
         {%- do run_query(trueup._apply_updates_sql(collection, net_updates)) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -14,31 +14,31 @@ xxhash64(_certificate)
     The hash `own`. `fields` maps `_seq`, `_lower`, `_upper`, `_batch_id`, `updates`, `certificate`
     and `previous` to expressions. `statistics` is the struct that holds all other fields.
 
-    A hash skips nulls, so each value comes after the hash of its name. A field that is null, or
-    that a later version adds, does not change the hash.
+    The fields are hashed as JSON, with their names and without nulls. So a field that is null, or that a
+    later version adds, does not change the hash. JSON is also one short expression: Spark plans it faster
+    than a hash that takes the fields one by one.
 -#}
 {% macro _own_seal_expr(fields, statistics) -%}
-    {%- set values = [] -%}
-    {%- for name, value in fields.items() -%}
-        {%- set type = 'string' if name == '_batch_id' else 'bigint' -%}
-        {%- do values.append({'name': name, 'type': type, 'value': value}) -%}
-    {%- endfor -%}
+    {%- set counts = {} -%}
     {%- for field in trueup._statistics_fields()
         if field.name not in ['since', 'committed_at', 'seal'] -%}
-        {%- do values.append({
-            'name': field.name, 'type': field.type, 'value': statistics ~ '.' ~ field.name
+        {%- set value = statistics ~ '.' ~ field.name -%}
+        {%- do counts.update({
+            field.name: 'unix_micros(' ~ value ~ ')' if field.type == 'timestamp' else value
         }) -%}
     {%- endfor -%}
-    {%- set terms = [] -%}
-    {%- for each in values | sort(attribute='name') -%}
-        {%- set value = 'cast(' ~ each.value ~ ' as ' ~ each.type ~ ')' -%}
-        {%- set hashed = trueup._widest_form(value, each.type | replace(' ', '')).value -%}
-        {%- do terms.append(
-            'if(' ~ each.value ~ ' is null, null, xxhash64(' ~ trueup._literal(each.name) ~ ')), '
-            ~ hashed
-        ) -%}
+    {%- set values = dict(fields, statistics=trueup._sorted_struct_expr(counts)) -%}
+xxhash64(to_json({{ trueup._sorted_struct_expr(values) }}, map('ignoreNullFields', 'true')))
+{%- endmacro %}
+
+
+{#- A struct of expressions by name, sorted by name. -#}
+{% macro _sorted_struct_expr(values) -%}
+    {%- set fields = [] -%}
+    {%- for name, value in values | dictsort -%}
+        {%- do fields.append(trueup._literal(name) ~ ', ' ~ value) -%}
     {%- endfor -%}
-xxhash64({{ terms | join(', ') }})
+    {{ return('named_struct(' ~ (fields | join(', ')) ~ ')') }}
 {%- endmacro %}
 
 

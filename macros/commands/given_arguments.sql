@@ -6,7 +6,7 @@
 {% macro _given_value(name, value, other_name, other_value) -%}
     {%- if value is not none and other_value is not none -%}
         {%- do trueup._raise_error(
-            trueup._argument('commands', other_name), 'left out where `' ~ name ~ '` is given',
+            trueup._argument('commands', other_name), 'left out, because `' ~ name ~ '` is given',
             other_value
         ) -%}
     {%- endif -%}
@@ -47,10 +47,10 @@
     {%- set subject = trueup._argument('commands', 'reclock') -%}
     {%- do trueup._require_list(subject, reclock) -%}
     {%- if reclock | length != 2 -%}
-        {%- do trueup._raise_error(subject, 'two columns, the partition and the offset in it', reclock) -%}
+        {%- do trueup._raise_error(subject, 'two columns: the partition, and the offset in it', reclock) -%}
     {%- elif ts is not none -%}
         {%- do trueup._raise_error(
-            trueup._argument('commands', 'ts'), 'left out where `reclock` is given', ts
+            trueup._argument('commands', 'ts'), 'left out, because `reclock` is given', ts
         ) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -67,7 +67,7 @@
         'ignore_null_updates_except_column_list', except_column_list
     ) -%}
     {%- if names is not none and ignored is not none and ignored is not true -%}
-        {%- do trueup._raise_error(subject, 'true where a list of its columns is given', ignored) -%}
+        {%- do trueup._raise_error(subject, 'true or left out, because a list of its columns is given', ignored) -%}
     {%- elif names is not none -%}
         {%- set ignored = names if except_column_list is none else {'except': names} -%}
     {%- endif -%}

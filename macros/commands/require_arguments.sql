@@ -30,17 +30,17 @@
     {%- set except_subject = trueup._argument('commands', 'except_columns') -%}
     {%- if columns is not none and except_columns is not none -%}
         {%- do trueup._raise_error(
-            columns_subject, 'left out where `except_columns` is given', columns
+            columns_subject, 'left out, because `except_columns` is given', columns
         ) -%}
     {%- elif columns is not none -%}
         {%- do trueup._require_list(columns_subject, columns) -%}
         {%- if not trueup._names_but(columns, key) -%}
-            {%- do trueup._raise_error(columns_subject, 'more than key columns', columns) -%}
+            {%- do trueup._raise_error(columns_subject, 'a list with at least one column that is not in the key', columns) -%}
         {%- endif -%}
     {%- elif except_columns is not none -%}
         {%- do trueup._require_list(except_subject, except_columns) -%}
         {%- if trueup._names_but(except_columns, key) != except_columns -%}
-            {%- do trueup._raise_error(except_subject, 'free of key columns', except_columns) -%}
+            {%- do trueup._raise_error(except_subject, 'a list without key columns', except_columns) -%}
         {%- endif -%}
     {%- endif -%}
 {%- endmacro %}
@@ -51,7 +51,7 @@
     {%- for name in trueup._names_but(names, columns) -%}
         {%- do trueup._raise_error(
             trueup._argument('commands', 'ignore_null_updates'),
-            'of the value columns (' ~ (columns | join(', ')) ~ ')', name
+            'a list of value columns (' ~ (columns | join(', ')) ~ ')', name
         ) -%}
     {%- endfor -%}
 {%- endmacro %}

@@ -21,6 +21,7 @@
             ~ ' batch ' ~ plan.last_seq ~ '; nothing is healed, run again'
         ) -%}
     {%- endif -%}
+    {%- do trueup._get_isolated_properties(collection.state) -%}
     {%- do trueup._require_sound_changelog(
         collection.changelog, collection.unique_key, columns
     ) -%}

@@ -5,7 +5,8 @@
 {% macro expectations(collection, max_errors=0) -%}
     {%- if max_errors is not integer or max_errors < 0 -%}
         {%- do trueup._raise_error(
-            trueup._argument('expectations', 'max_errors'), 'an integer, at least 0', max_errors
+            trueup._argument('expectations', 'max_errors'), 'an integer, at least 0', max_errors,
+            'Call it again with such a number, or leave the argument out.'
         ) -%}
     {%- endif -%}
     {%- if execute -%}

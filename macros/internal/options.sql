@@ -49,15 +49,15 @@
     {%- set rules = trueup._option_rules() -%}
     {%- set given = (config.get('meta') or {}).get('trueup') or {} -%}
     {%- if given is not mapping -%}
-        {%- do trueup._raise_error('`meta.trueup` of ' ~ model.name, 'a mapping of options', given) -%}
+        {%- do trueup._raise_error(
+            '`meta.trueup` of ' ~ model.name, 'a mapping of options', given,
+            'Write one line `<option>: <value>` for each option below `trueup:`.'
+        ) -%}
     {%- endif -%}
     {%- set options = {} -%}
     {%- for name, value in given.items() -%}
         {%- if name not in rules -%}
-            {%- do trueup._raise_error(
-                'Each option in `meta.trueup` of ' ~ model.name,
-                'one of ' ~ (rules | sort | join(', ')), name
-            ) -%}
+            {%- do trueup._raise_option_error(none, 'one of ' ~ (rules | sort | join(', ')), name) -%}
         {%- endif -%}
         {%- do trueup._require_option(name, rules[name].allowed, value) -%}
     {%- endfor -%}
@@ -68,9 +68,8 @@
         {%- do options.update({name: value}) -%}
         {%- set is_of_select = rule.get('of') == 'select' -%}
         {%- if collection is not none and not is_select and is_of_select and name in given -%}
-            {%- do trueup._raise_error(
-                'Option `' ~ name ~ '` in `meta.trueup` of ' ~ model.name,
-                'of a collection by a select (with a model ' ~ collection ~ '_desired)',
+            {%- do trueup._raise_option_error(
+                name, 'left out: only a collection by a SELECT (a model ' ~ collection ~ '_desired) has it',
                 given[name]
             ) -%}
         {%- endif -%}
@@ -87,40 +86,39 @@
 
 {#- Raises unless `value` is allowed for the option. -#}
 {% macro _require_option(name, allowed, value) -%}
-    {%- set subject = 'Option `' ~ name ~ '` in `meta.trueup` of ' ~ model.name -%}
     {%- if allowed is not string -%}
         {%- if value not in allowed -%}
-            {%- do trueup._raise_error(subject, 'one of ' ~ (allowed | join(', ')), value) -%}
+            {%- do trueup._raise_option_error(name, 'one of ' ~ (allowed | join(', ')), value) -%}
         {%- endif -%}
     {%- elif allowed in ['expression', 'name'] -%}
         {%- if value is not string or not value.strip() -%}
             {%- set must = {'expression': 'an SQL expression', 'name': 'the name of a column'} -%}
-            {%- do trueup._raise_error(subject, must[allowed], value) -%}
+            {%- do trueup._raise_option_error(name, must[allowed], value) -%}
         {%- endif -%}
     {%- elif allowed == 'list' -%}
         {%- if value is string or value is mapping or value is not iterable or value | length -%}
-            {%- do trueup._require_list(subject, value) -%}
+            {%- do trueup._require_list('Option `' ~ name ~ '` in `meta.trueup` of ' ~ model.name, value) -%}
         {%- endif -%}
     {%- elif allowed == 'count or share' -%}
         {%- if not (value is integer and value >= 0 or value is float and 0 <= value <= 1) -%}
-            {%- do trueup._raise_error(
-                subject, 'a count of rows, such as 1000, or a share of them, such as 0.1', value
+            {%- do trueup._raise_option_error(
+                name, 'a count of rows, such as 1000, or a share of them, such as 0.1', value
             ) -%}
         {%- endif -%}
     {%- elif allowed == 'schedule' -%}
         {%- do trueup._schedule(value) -%}
     {%- elif allowed.startswith('always') -%}
         {%- if value not in ['always', 'never'] and not (value is integer and value > 0) -%}
-            {%- do trueup._raise_error(subject, allowed, value) -%}
+            {%- do trueup._raise_option_error(name, allowed, value) -%}
         {%- endif -%}
     {%- elif allowed == 'boolean' -%}
         {%- if value is not boolean -%}
-            {%- do trueup._raise_error(subject, 'true or false', value) -%}
+            {%- do trueup._raise_option_error(name, 'true or false', value) -%}
         {%- endif -%}
-    {%- elif not trueup._is_bigint(value) -%}
-        {%- do trueup._raise_error(subject, 'of the type ' ~ allowed, value) -%}
-    {%- elif allowed == 'positive integer' and value < 1 -%}
-        {%- do trueup._raise_error(subject, 'of the type ' ~ allowed, value) -%}
+    {%- elif not trueup._is_bigint(value) or allowed == 'positive integer' and value < 1 -%}
+        {%- do trueup._raise_option_error(
+            name, 'an integer' if allowed == 'integer' else 'a positive integer', value
+        ) -%}
     {%- endif -%}
 {%- endmacro %}
 

@@ -9,7 +9,8 @@
     {%- if load_relation(relation) is none -%}
         {%- do trueup._raise_error(
             trueup._argument(macro, 'collection'), 'the name of a collection that has run',
-            collection ~ ', without ' ~ relation
+            collection ~ ', without the table ' ~ relation,
+            'Build the collection first, or correct the name.'
         ) -%}
     {%- endif -%}
     {{ return(relation) }}
@@ -22,7 +23,8 @@
     {%- if found | length != 1 -%}
         {%- do trueup._raise_error(
             trueup._argument(macro, 'collection'), 'the name of one collection',
-            collection ~ ': ' ~ (found | length) ~ ' enabled models are named ' ~ name
+            collection ~ ': ' ~ (found | length) ~ ' enabled models are named ' ~ name,
+            'Give the name of a collection as in `<name>_commands`; `dbt ls` lists the models.'
         ) -%}
     {%- endif -%}
     {{ return(api.Relation.create(

@@ -1,13 +1,22 @@
 {#-
-    Stops with a message of a fixed form: who refuses what, what is required, what was given, and, if it is
-    not obvious, what to do next.
+    Stops with a message of a fixed form, one line each: what is required, what was given, what to do next.
+    By default the next step names the file of the model or of the test.
 -#}
 {% macro _raise_error(subject, must, got, next_step=none) -%}
-    {%- set lines = [subject ~ ' must be ' ~ must ~ '.', 'Got: ' ~ got] -%}
-    {%- if next_step -%}
-        {%- do lines.append(next_step) -%}
-    {%- endif -%}
-    {%- do exceptions.raise_compiler_error(lines | join('\n')) -%}
+    {%- set next_step = next_step or 'Correct it in ' ~ model.original_file_path ~ '.' -%}
+    {%- do exceptions.raise_compiler_error(
+        [subject ~ ' must be ' ~ must ~ '.', 'Got: ' ~ got, next_step] | join('\n')
+    ) -%}
+{%- endmacro %}
+
+
+{#- Stops, because the value of an option, or with the name none the name of one, is not allowed. -#}
+{% macro _raise_option_error(name, must, got) -%}
+    {%- set option = 'Each option' if name is none else 'Option `' ~ name ~ '`' -%}
+    {%- do trueup._raise_error(
+        option ~ ' in `meta.trueup` of ' ~ model.name, must, got,
+        'Correct it in dbt_project.yml, in the YAML of the model, or in its `config`.'
+    ) -%}
 {%- endmacro %}
 
 

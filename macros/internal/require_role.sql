@@ -15,7 +15,8 @@
     {%- if model.name != expected -%}
         {%- do trueup._raise_error(
             '`trueup.' ~ role ~ "('" ~ collection ~ "')`",
-            'called from the model ' ~ expected, model.name
+            'called from the model ' ~ expected, model.name,
+            'Rename the file, or give the name of the collection that it belongs to.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -27,7 +28,8 @@
     {%- if execute and prefix ~ '_commands' in graph.nodes and prefix ~ '_desired' in graph.nodes -%}
         {%- do trueup._raise_error(
             'The collection `' ~ collection ~ '`', 'made by commands or by a select',
-            'both ' ~ collection ~ '_commands and ' ~ collection ~ '_desired'
+            'both ' ~ collection ~ '_commands and ' ~ collection ~ '_desired',
+            'Keep one of the two models.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}

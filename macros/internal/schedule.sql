@@ -14,9 +14,9 @@
     {%- if given is string or given is not iterable -%}
         {%- set given = [{'interval': given, 'aligned_to': refresh.get('aligned_to', 0)}] -%}
     {%- elif 'aligned_to' in refresh -%}
-        {%- do trueup._raise_error(
-            trueup._refresh_option(), 'a schedule whose `aligned_to` stands beside one interval',
-            refresh, 'Give each interval of a list its own `aligned_to`.'
+        {%- do trueup._raise_option_error(
+            'refresh', 'a schedule whose `aligned_to` is beside the interval it belongs to: in a list, each'
+            ~ ' interval has its own', refresh
         ) -%}
     {%- endif -%}
     {%- set schedule = {'every': [], 'at': []} -%}
@@ -29,31 +29,23 @@
     {%- endfor -%}
     {%- set points = refresh.get('at', []) -%}
     {%- if points is string or points is mapping or points is not iterable -%}
-        {%- do trueup._raise_error(trueup._refresh_option(), 'a schedule whose `at` is a list', points) -%}
+        {%- do trueup._raise_option_error('refresh', 'a schedule whose `at` is a list', points) -%}
     {%- endif -%}
     {%- for point in points -%}
         {%- do schedule.at.append(trueup._point_tick(point, '`at`')) -%}
     {%- endfor -%}
     {%- if not (schedule.every or schedule.at) -%}
-        {%- do trueup._raise_error(
-            trueup._refresh_option(), 'a schedule with `every` or `at`', refresh
-        ) -%}
+        {%- do trueup._raise_option_error('refresh', 'a schedule with `every` or `at`', refresh) -%}
     {%- endif -%}
     {{ return(schedule) }}
-{%- endmacro %}
-
-
-{#- The name of the option in messages. -#}
-{% macro _refresh_option() -%}
-    {{ return('Option `refresh` in `meta.trueup` of ' ~ model.name) }}
 {%- endmacro %}
 
 
 {#- Raises for anything except a mapping of these keys. -#}
 {% macro _require_keys(given, allowed, what) -%}
     {%- if given is not mapping or given.keys() | reject('in', allowed) | list -%}
-        {%- do trueup._raise_error(
-            trueup._refresh_option(), what ~ ' a mapping of ' ~ (allowed | join(', ')), given
+        {%- do trueup._raise_option_error(
+            'refresh', what ~ ' a mapping of ' ~ (allowed | join(', ')), given
         ) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -75,8 +67,8 @@
         {%- endif -%}
     {%- endif -%}
     {%- if ticks.count < 1 -%}
-        {%- do trueup._raise_error(
-            trueup._refresh_option(),
+        {%- do trueup._raise_option_error(
+            'refresh',
             'a schedule whose interval is a positive number of ticks, or a text such as `1 hour` (in '
             ~ (units | join(', ')) ~ 's)', interval
         ) -%}
@@ -98,8 +90,8 @@
     {%- set time = '([ T]([01]\\d|2[0-3]):[0-5]\\d' ~ seconds ~ zone ~ ')?' -%}
     {%- set found = modules.re.match('^' ~ day ~ time ~ '$', text) -%}
     {%- if not found or found.group(3) | int > trueup._last_day(found.group(1), found.group(2)) -%}
-        {%- do trueup._raise_error(
-            trueup._refresh_option(),
+        {%- do trueup._raise_option_error(
+            'refresh',
             'a schedule whose ' ~ what ~ ' is an integer, or a time such as 2026-01-31 04:00:00',
             point
         ) -%}

@@ -18,7 +18,7 @@
         {%- do trueup._raise_error(
             'A column that is written as bytes', 'of one of the types '
             ~ (['string', 'array', 'struct'] + (trueup._byte_forms() | list)) | sort | join(', '),
-            text
+            text, 'Cast it to one of them in the relation that is read.'
         ) -%}
     {%- endif -%}
     {{ return({'name': name, 'text': text}) }}

@@ -5,15 +5,18 @@
 {% macro _var(name) -%}
     {%- set value = var(name, none if name in ['trueup_until', 'trueup_approve'] else false) -%}
     {%- if name == 'trueup_until' -%}
-        {%- if value is not none and not trueup._is_bigint(value) -%}
-            {%- do trueup._raise_error('Var `' ~ name ~ '`', 'an integer, or null for no cap', value) -%}
-        {%- endif -%}
+        {%- set must = none if value is none or trueup._is_bigint(value)
+            else 'an integer, or null for no limit' -%}
     {%- elif name == 'trueup_approve' -%}
-        {%- if value is not none and value is not string -%}
-            {%- do trueup._raise_error('Var `' ~ name ~ '`', 'the plan of a staged batch, such as plan-0123456789abcdef', value) -%}
-        {%- endif -%}
-    {%- elif value is not boolean -%}
-        {%- do trueup._raise_error('Var `' ~ name ~ '`', 'true or false', value) -%}
+        {%- set must = none if value is none or value is string
+            else 'the plan of a staged batch, such as plan-0123456789abcdef' -%}
+    {%- else -%}
+        {%- set must = none if value is boolean else 'true or false' -%}
+    {%- endif -%}
+    {%- if must -%}
+        {%- do trueup._raise_error(
+            'Var `' ~ name ~ '`', must, value, 'Correct it in --vars, or in `vars` of dbt_project.yml.'
+        ) -%}
     {%- endif -%}
     {{ return(value) }}
 {%- endmacro %}

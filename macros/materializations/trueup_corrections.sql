@@ -28,13 +28,17 @@
             'nothing to correct (late: ' ~ options.late ~ ', verify: never)'
         ) -%}
     {%- else -%}
-        {#- 3. Catch up and plan: make missing tables, apply the rest of the changelog, choose the ticks. -#}
+        {#-
+            3. Catch up: make missing tables, apply the rest of the changelog. Only a comparison also plans:
+            to verify the state, nobody has to read the log.
+        -#}
         {%- set collection = trueup._ensure_input(collection) -%}
         {%- set plan = trueup._ensure_plan(
             collection, is_rebase=is_rebase, heals=options.verify != 'never'
-        ) -%}
+        ) if options.late == 'correct' else trueup._ensure_progress(collection, heals=true) -%}
         {#- 4. Verify the state, and heal it where needed. -#}
-        {%- set columns = trueup._ensure_followed_columns(collection) -%}
+        {%- set columns = trueup._ensure_followed_columns(collection) if options.late == 'correct'
+            else trueup._ensure_stored_columns(collection) -%}
         {%- set healed = trueup._ensure_healed(collection, plan, columns) -%}
         {#- 5. Compare the desired rows with the persisted rows, and write the corrections. -#}
         {%- if options.late == 'correct' -%}

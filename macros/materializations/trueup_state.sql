@@ -13,7 +13,9 @@
 
     {#- 2. Check that the changelog exists and has the same key. -#}
     {%- do trueup._require_made(collection.name, changelog, by='batch') -%}
-    {%- do trueup._require_same_key(changelog, unique_key) -%}
+    {%- do trueup._require_same_key(
+        changelog, trueup._get_isolated_properties(changelog), unique_key
+    ) -%}
     {%- if should_full_refresh() -%}
         {#- 3. With `--full-refresh`: rebuild the state from the whole changelog. Then go to step 6. -#}
         {%- set columns = trueup._ensure_widened(changelog) -%}

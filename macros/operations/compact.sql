@@ -8,6 +8,7 @@
 {% macro compact(collection, since) -%}
     {%- set changelog = trueup._get_relation_of(collection, 'changelog', 'compact') -%}
     {%- set state = trueup._get_relation_of(collection, 'state', 'compact') -%}
+    {%- do trueup._get_isolated_properties(changelog) -%}
     {#-
         Read the ticks before the position: updates appended in between are at or above the upper of these
         ticks.
@@ -19,12 +20,14 @@
     {%- if since is not integer or row.upper is none or since > row.upper -%}
         {%- do trueup._raise_error(
             trueup._argument('compact', 'since'), 'a settled tick, at most the upper '
-            ~ trueup._number_or_null(row.upper) ~ ' of ' ~ changelog, since
+            ~ trueup._number_or_null(row.upper) ~ ' of ' ~ changelog, since,
+            'Nothing is compacted. Call it again with such a tick.'
         ) -%}
     {%- elif row.since is not none and since <= row.since -%}
         {%- do trueup._raise_error(
             trueup._argument('compact', 'since'), 'after ' ~ row.since
-            ~ ', up to which ' ~ changelog ~ ' is compacted already', since
+            ~ ', up to which ' ~ changelog ~ ' is compacted already', since,
+            'Nothing is left to do, unless a later tick was meant.'
         ) -%}
     {%- endif -%}
     {%- do trueup._require_sound_changelog(

@@ -20,12 +20,16 @@
         {%- if keep[name] is not integer or not least <= keep[name] <= 100000 -%}
             {%- do trueup._raise_error(
                 trueup._argument('maintain', name),
-                'an integer from ' ~ least ~ ' to 100000', keep[name]
+                'an integer from ' ~ least ~ ' to 100000', keep[name],
+                'Call it again with such a number, or leave the argument out.'
             ) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- if idle is not boolean -%}
-        {%- do trueup._raise_error(trueup._argument('maintain', 'idle'), 'true or false', idle) -%}
+        {%- do trueup._raise_error(
+            trueup._argument('maintain', 'idle'), 'true or false', idle,
+            'Call it again with one of them, or leave the argument out.'
+        ) -%}
     {%- endif -%}
     {%- set state = trueup._get_relation_of(collection, 'state', 'maintain') -%}
     {%- set changelog = trueup._get_relation_of(collection, 'changelog', 'maintain') -%}

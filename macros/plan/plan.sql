@@ -1,19 +1,10 @@
 {#-
-    Prepares the tables of a collection for a batch, and plans the run. Missing tables are made, also those
-    that a rebase has dropped. The state catches up with the changelog. With `heals` a lost state is left
-    for the heal. Returns the plan, a dict; see docs/objects.md. `corrections` is the table of corrections
-    that the batch takes in, or none.
+    Brings the tables of a collection up to date, and plans the run. Returns the plan, a dict; see
+    docs/objects.md. `corrections` is the table of corrections that the batch takes in, or none.
 -#}
 {% macro _ensure_plan(collection, corrections=none, is_rebase=false, heals=false) -%}
-    {%- set is_reclocked = '_offset' in collection.extras -%}
-    {%- if is_rebase -%}
-        {%- do trueup._ensure_forgotten(collection) -%}
-    {%- endif -%}
-    {%- set is_state_missing = heals and trueup._ensure_lost_state(collection) -%}
-    {%- do trueup._ensure_tables(collection) -%}
-    {%- set progress = trueup._get_progress(collection, corrections) -%}
-    {%- do trueup._require_undamaged(collection.changelog, progress.unsealed_seq) -%}
-    {%- if is_reclocked -%}
+    {%- set progress = trueup._ensure_progress(collection, corrections, is_rebase, heals) -%}
+    {%- if '_offset' in collection.extras -%}
         {%- do trueup._require_no_correction_of_offsets(collection.options) -%}
         {%- do trueup._ensure_reclocked_view(collection, progress) -%}
     {%- endif -%}
@@ -23,9 +14,26 @@
         tick=measured.lower, **measured
     ) -%}
     {%- do trueup._require_settleable(collection, plan) -%}
-    {%- set is_state_lost = heals and trueup._is_state_lost(not is_state_missing, plan) -%}
-    {%- if not is_state_lost -%}
-        {%- do trueup._ensure_caught_up(collection, plan) -%}
+    {{ return(plan) }}
+{%- endmacro %}
+
+
+{#-
+    Brings the tables of a collection up to date, and returns where they stand: the part of the plan that
+    does not come from the log. Missing tables are made, also those that a rebase has dropped. The state
+    catches up with the changelog. With `heals` a lost state is left for the heal.
+-#}
+{% macro _ensure_progress(collection, corrections=none, is_rebase=false, heals=false) -%}
+    {%- if is_rebase -%}
+        {%- do trueup._ensure_forgotten(collection) -%}
     {%- endif -%}
-    {{ return(dict(plan, is_state_lost=is_state_lost)) }}
+    {%- set is_state_missing = heals and trueup._ensure_lost_state(collection) -%}
+    {%- do trueup._ensure_tables(collection) -%}
+    {%- set progress = trueup._get_progress(collection, corrections) -%}
+    {%- do trueup._require_undamaged(collection.changelog, progress.unsealed_seq) -%}
+    {%- set is_state_lost = heals and trueup._is_state_lost(not is_state_missing, progress) -%}
+    {%- if not is_state_lost -%}
+        {%- do trueup._ensure_caught_up(collection, progress) -%}
+    {%- endif -%}
+    {{ return(dict(progress, is_state_lost=is_state_lost)) }}
 {%- endmacro %}

@@ -3,13 +3,16 @@
 -#}
 {% macro _require_ticks(collection) -%}
     {%- set commands = collection.source -%}
-    {%- set is_missing = '_partition is null or _offset is null' if '_offset' in collection.extras
-        else '_ts is null' -%}
+    {%- set is_reclocked = '_offset' in collection.extras -%}
+    {%- set is_missing = '_partition is null or _offset is null' if is_reclocked else '_ts is null' -%}
     {%- set row = run_query(
-        'select count_if(' ~ is_missing ~ '), max(_ts) from ' ~ commands
+        'select count_if(' ~ is_missing ~ '), max(' ~ ('_offset' if is_reclocked else '_ts')
+        ~ ') from ' ~ commands
     ).rows[0] -%}
     {%- do trueup._require_no_null_ticks(commands, row[0]) -%}
-    {%- do trueup._require_bounded_ticks(commands, row[1]) -%}
+    {%- do trueup._require_bounded_ticks(
+        commands, row[1], 'offset (`reclock`)' if is_reclocked else 'tick (`ts`)'
+    ) -%}
 {%- endmacro %}
 
 
@@ -26,16 +29,19 @@
 
 
 {#-
-    Raises if a tick is the greatest bigint. The upper is the tick plus one, which would overflow. Without
-    ANSI mode, as in the sessions of dbt-spark, an overflow raises no error.
+    Raises if a tick or an offset is the greatest bigint. The batch ends one after it, which would overflow.
+    Without ANSI mode, as in the sessions of dbt-spark, an overflow raises no error. `kind` says which of the
+    two it is.
 -#}
-{% macro _require_bounded_ticks(commands, last_tick) -%}
+{% macro _require_bounded_ticks(commands, last_tick, kind='tick (`ts`)') -%}
     {%- if last_tick == 9223372036854775807 -%}
+        {%- set name = kind.partition(' ')[0] -%}
         {%- do trueup._raise_error(
-            'The tick (`ts`) of every command of ' ~ commands,
+            'The ' ~ kind ~ ' of every command of ' ~ commands,
             'below 9223372036854775807, the greatest bigint: a batch ends one after it',
-            'a command with the tick ' ~ last_tick,
-            'Nothing is staged. If it stands for "no tick yet", leave the command out until it has one.'
+            'a command with the ' ~ name ~ ' ' ~ last_tick,
+            'Nothing is staged. If it stands for "no ' ~ name
+            ~ ' yet", leave the command out until it has one.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -56,6 +56,7 @@
     input could not make them again.
 -#}
 {% macro _ensure_forgotten(collection) -%}
+    {%- do trueup._require_single_read() -%}
     {%- if collection.is_by_select -%}
         {%- do trueup._require_unique_keys(collection) -%}
     {%- else -%}

@@ -45,7 +45,8 @@ alter table {{ relation }} set tblproperties ({{ trueup._property_list(propertie
     {%- if file_format not in formats -%}
         {%- do trueup._raise_error(
             'Config `file_format` of ' ~ model.name,
-            'a table format with MERGE: ' ~ (formats | join(', ')), file_format
+            'a table format with MERGE: ' ~ (formats | join(', ')), file_format,
+            'Set `+file_format` of the collection in dbt_project.yml.'
         ) -%}
     {%- endif -%}
     {{ return(file_format) }}

@@ -9,10 +9,12 @@
     cannot follow.
 -#}
 {% macro _ensure_followed_columns(collection) -%}
-    {%- do trueup._require_same_key(collection.changelog, collection.unique_key) -%}
-    {%- do trueup._require_same_order(collection.changelog, collection.order_type) -%}
+    {%- set changelog = collection.changelog -%}
+    {%- set properties = trueup._get_isolated_properties(changelog) -%}
+    {%- do trueup._require_same_key(changelog, properties, collection.unique_key) -%}
+    {%- do trueup._require_same_order(changelog, properties, collection.order_type) -%}
     {{ return(trueup._ensure_columns(
-        collection.changelog, collection.state, collection.unique_key, collection.command_columns,
+        changelog, collection.state, collection.unique_key, collection.command_columns,
         collection.options
     )) }}
 {%- endmacro %}
@@ -33,11 +35,33 @@
     {%- if changes.added or changes.widened -%}
         {%- set stored_columns = trueup._get_user_columns(changelog) -%}
     {%- endif -%}
-    {%- if trueup._open_widenings(stored_columns) -%}
-        {%- do exceptions.raise_compiler_error(trueup._columns_moved_message(changelog)) -%}
-    {%- endif -%}
+    {%- do trueup._require_no_open_widening(changelog, stored_columns) -%}
     {%- do trueup._ensure_state_columns(state, stored_columns) -%}
     {{ return(stored_columns) }}
+{%- endmacro %}
+
+
+{#-
+    The key and value columns of the changelog as they are, for a model that only reads the tables. The
+    state gets the same ones: a killed run may have left it behind.
+-#}
+{% macro _ensure_stored_columns(collection) -%}
+    {%- set changelog = collection.changelog -%}
+    {%- do trueup._require_same_key(
+        changelog, trueup._get_isolated_properties(changelog), collection.unique_key
+    ) -%}
+    {%- set columns = trueup._ensure_widened(changelog) -%}
+    {%- do trueup._require_no_open_widening(changelog, columns) -%}
+    {%- do trueup._ensure_state_columns(collection.state, columns) -%}
+    {{ return(columns) }}
+{%- endmacro %}
+
+
+{#- Raises if another run is widening a column of the changelog. -#}
+{% macro _require_no_open_widening(changelog, columns) -%}
+    {%- if trueup._open_widenings(columns) -%}
+        {%- do exceptions.raise_compiler_error(trueup._columns_moved_message(changelog)) -%}
+    {%- endif -%}
 {%- endmacro %}
 
 

@@ -31,7 +31,9 @@
     {%- set subject = 'Config `tblproperties` of ' ~ model.name -%}
     {%- do trueup._require_isolation(subject, given, 'Leave the property out.') -%}
     {%- for name in given if name.startswith('trueup.') -%}
-        {%- do trueup._raise_error(subject, 'without the properties of trueup itself', name) -%}
+        {%- do trueup._raise_error(
+            subject, 'without the properties of trueup itself', name, 'Leave the property out.'
+        ) -%}
     {%- endfor -%}
     {{ return(given) }}
 {%- endmacro %}

@@ -11,10 +11,10 @@
 {%- endmacro %}
 
 
-{#- Raises unless the changelog was made with this key, and is isolated as the protocol needs it. -#}
-{% macro _require_same_key(changelog, unique_key) -%}
+{#- Raises unless the changelog was made with this key. `properties` are those of its table. -#}
+{% macro _require_same_key(changelog, properties, unique_key) -%}
     {%- set came = trueup._column_list(unique_key) -%}
-    {%- set expected = trueup._get_isolated_properties(changelog)['trueup.unique_key'] -%}
+    {%- set expected = properties['trueup.unique_key'] -%}
     {%- if came != expected -%}
         {%- do trueup._raise_error(
             'Config `unique_key` of ' ~ model.name, 'the key that ' ~ changelog ~ ' was made with: '
@@ -28,11 +28,10 @@
 
 {#-
     Raises unless the order has the types that the changelog was made with. Orders are compared only within
-    a tick, but a tick may still be open.
+    a tick, but a tick may still be open. `properties` are those of the table of the changelog.
 -#}
-{% macro _require_same_order(changelog, order_type) -%}
-    {%- set property = 'show tblproperties ' ~ changelog ~ " ('trueup.order')" -%}
-    {%- set expected = run_query(property).rows[0][1] -%}
+{% macro _require_same_order(changelog, properties, order_type) -%}
+    {%- set expected = properties['trueup.order'] -%}
     {%- if order_type != expected -%}
         {%- do trueup._raise_error(
             'The order (`sequence_by`) of ' ~ model.name,

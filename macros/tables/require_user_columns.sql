@@ -32,9 +32,8 @@
 {% macro _require_free_name(inline_errors, columns) -%}
     {%- set names = columns | map(attribute='name') | list -%}
     {%- if inline_errors and inline_errors | lower in names | map('lower') -%}
-        {%- do trueup._raise_error(
-            'Option `inline_errors` in `meta.trueup` of ' ~ model.name,
-            'a name that no key or value column has (' ~ (names | join(', ')) ~ ')', inline_errors
+        {%- do trueup._raise_option_error(
+            'inline_errors', 'a name that no key or value column has (' ~ (names | join(', ')) ~ ')', inline_errors
         ) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -35,13 +35,13 @@
     {%- for name, type in schema.items() -%}
         {%- for own in trueup._own_columns() if name.lower().startswith(own) -%}
             {%- do trueup._raise_error(
-                subject, "free of names that begin with trueup's own (" ~ own ~ ')', name
+                subject, "a dict whose names do not begin as trueup's own columns do (" ~ own ~ ')', name
             ) -%}
         {%- endfor -%}
         {%- set head = modules.re.match('([a-z_]*)( *[(][0-9 ,]+[)]|<.+>)?$', type | string) -%}
         {%- if not head or head.group(1) not in trueup._json_forms() -%}
             {%- do trueup._raise_error(
-                subject, 'of types in lower case among ' ~ (trueup._json_forms() | join(', ')),
+                subject, 'a dict whose types are, in lower case, among ' ~ (trueup._json_forms() | join(', ')),
                 name ~ ' ' ~ type
             ) -%}
         {%- endif -%}

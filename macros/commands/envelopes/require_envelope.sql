@@ -16,7 +16,7 @@
         {%- do trueup._require_list(subject, reclock) -%}
         {%- if reclock | length != 2 or expressions.ts -%}
             {%- do trueup._raise_error(
-                subject, 'two columns, the partition and the offset in it, without `ts`', reclock
+                subject, 'two columns: the partition, and the offset in it; with it, `ts` is left out', reclock
             ) -%}
         {%- endif -%}
     {%- endif -%}
