@@ -1,4 +1,4 @@
-"""What another run, or a person, does between two statements of a run."""
+"""Lets a test act between two statements of a run, as another run or a person might."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 @contextmanager
 def before(statement: str, act: Callable[[], object]) -> Iterator[list[str]]:
-    """Act once, right before the first statement that a pattern is found in.
+    """Act once, right before the first statement that matches a pattern.
 
     Args:
         statement: A regular expression.
-        act: What happens then; its own statements are not looked at.
+        act: The action. Its own statements are not matched against the pattern.
 
     Yields:
-        The statement that it happened before; the block fails without one.
+        A list that receives the statement. The block fails if no statement matches.
     """
     execute = Cursor.execute
     found: list[str] = []

@@ -10,6 +10,7 @@ import jinja2
 import pytest
 import yaml
 from dbt_common.tests import enable_test_caching
+from hypothesis import HealthCheck, settings
 
 from tests.project import Project
 
@@ -21,16 +22,23 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 
+# No test fails because a machine is slow.
+settings.register_profile("trueup", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("trueup")
+
 SMALL = {
     "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "1",
     # The tests run many small statements. Most of their time goes into planning. Both of Java's
-    # compilers pay: after fifty runs of a collection, a run takes a third less than with the first
-    # compiler alone.
+    # compilers help: after fifty runs of a collection, a run takes a third less time than with the
+    # first compiler alone. But the second compiler takes much time itself. So its thresholds are
+    # twelve times the defaults.
     "spark.driver.extraJavaOptions": (
         "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m"
         # With the default sizes, Java spends 6% of the time on collecting garbage.
         " -Xms1g -Xmn512m -XX:MetaspaceSize=512m"
+        " -XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=2400"
+        " -XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=160000"
     ),
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
@@ -61,9 +69,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_parse_of_each_macro() -> None:
-    """Cache the syntax trees of macros: dbt parses each one twice in every project of the tests.
+    """Cache the syntax trees of macros. Otherwise dbt parses each macro twice in every project.
 
-    dbt has a cache for its own tests, too; with it, it looks for plugins only once.
+    `enable_test_caching` is a cache that dbt has for its own tests. It makes dbt look for plugins
+    only once.
     """
     enable_test_caching()
     parse = jinja2.Environment.parse
@@ -85,10 +94,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     example = jinja2.Template((ROOT / "profiles.yml.example").read_text())
     environment = {"TRUEUP_HOME": str(folder), "TRUEUP_SCHEMA": "trueup"}
     profile = yaml.safe_load(example.render(env_var=environment.get))
-    settings = profile["trueup"]["outputs"]["local"]["server_side_parameters"]
-    settings |= SMALL | {"spark.trueup.jvm_log": str(folder / "spark.log")}
-    # A commit waits for the disk three times, so that it outlives a power cut: no test is of that.
-    settings["spark.sql.catalog.lake.uri"] += "&synchronous=OFF"
+    parameters = profile["trueup"]["outputs"]["local"]["server_side_parameters"]
+    parameters |= SMALL | {"spark.trueup.jvm_log": str(folder / "spark.log")}
+    # A commit would wait for the disk three times, to survive a power cut. Tests need not.
+    parameters["spark.sql.catalog.lake.uri"] += "&synchronous=OFF"
     (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
     os.environ["DBT_PROFILES_DIR"] = str(folder)
     return folder
@@ -134,9 +143,9 @@ def in_zone(spark: SparkSession, home: Path) -> Iterator[Callable[[str], None]]:
 
 @pytest.fixture(scope="session")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the package does, without its demo and its descriptions: half of what dbt parses.
+    """The package without its demo and its descriptions, so that dbt parses half as much.
 
-    The whole of it is installed by tests/consumer.
+    tests/consumer installs the whole package.
     """
     folder = tmp_path_factory.mktemp("package")
     for path in (ROOT / "dbt_project.yml", *(ROOT / "macros").rglob("*.sql")):
@@ -150,7 +159,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def new_project(
     spark: SparkSession, package: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Project]:
-    """A function that creates an empty dbt project that uses trueup, and a schema of its name."""
+    """A function that creates an empty dbt project with trueup, and a schema of the same name."""
 
     def make(name: str) -> Project:
         return Project(tmp_path_factory.mktemp(name), name, spark, package)

@@ -1,4 +1,4 @@
-"""Histories of git repositories: a real log of keyed commands, and trees that it must leave."""
+"""Histories of git repositories: real logs of keyed commands, and the trees they must give."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parents[2] / "shared" / "data" / "git_history"
 
 
 class Change(NamedTuple):
-    """A path changed by a commit; mode and blob are empty where the op is `D`."""
+    """A path that a commit changed. Mode and blob are empty if the op is `D`."""
 
     commit_no: int
     change_no: int
@@ -30,13 +30,13 @@ class Change(NamedTuple):
     op: str
 
     def command(self) -> oracle.Command:
-        """The change as a command: the commit is the tick, the place within it the order."""
+        """The change as a command. The commit is the tick, the place in the commit is the order."""
         value = None if self.op == "D" else (self.mode, self.blob)
         return oracle.Command(self.commit_no, (self.change_no,), (self.path,), value)
 
 
 class File(NamedTuple):
-    """A path that is there after a commit."""
+    """A path in the tree of a commit."""
 
     path: str
     mode: str
@@ -45,7 +45,7 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class History:
-    """The changes of one repository, and its trees by the commit that they come after."""
+    """The changes of one repository, and its trees by the number of their commit."""
 
     name: str
     changes: list[Change]
@@ -53,15 +53,15 @@ class History:
 
 
 def available() -> list[str]:
-    """The names that `load` takes; none where there is no folder."""
+    """The names that `load` takes; none if the folder does not exist."""
     return sorted(manifest.parent.name for manifest in FOLDER.glob("*/manifest.json"))
 
 
 def load(name: str) -> History:
-    """Read one history and hold it against its manifest.
+    """Read one history and compare it with its manifest.
 
     Raises:
-        ValueError: A count or a checksum differs: the files are not those of the manifest.
+        ValueError: A count or a checksum differs from the manifest.
     """
     manifest = json.loads((FOLDER / name / "manifest.json").read_text(encoding="utf-8"))
     changes = [
@@ -83,7 +83,7 @@ def load(name: str) -> History:
 
 
 def _records(path: Path) -> Iterator[list[str]]:
-    """The records of a CSV file below its header."""
+    """The records of a CSV file, without its header."""
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         records = csv.reader(file, strict=True)
         next(records)

@@ -68,7 +68,7 @@ def commit(
     branch: str = "main",
     at: str = f"{NOON.timestamp():.0f} +0000",
 ) -> str:
-    """Commit on top of the first of `parents`, by default the branch; no content deletes a path."""
+    """Commit on top of the first of `parents`, by default the branch. None deletes a path."""
     if parents is None:
         tip = git(repository, "for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}")
         parents = [tip] if tip else []
@@ -79,7 +79,7 @@ def commit(
     lines += [b"committer C <c@example.com> %b" % at.encode(), b"data 0"]
     relations = chain([b"from"], repeat(b"merge"))
     lines += [b"%b %b" % pair for pair in zip(relations, map(str.encode, parents), strict=False)]
-    # Deletions first, so that a file can make room for a folder of its name.
+    # Deletions come first, so that a folder can replace a file of the same name.
     for path, content in sorted(files.items(), key=lambda item: item[1] is not None):
         lines += _file_lines(b'"%b"' % b"".join(b"\\%03o" % byte for byte in path), content)
     git(repository, "fast-import", "--quiet", "--force", given=b"\n".join([*lines, b""]))
@@ -96,7 +96,7 @@ def _file_lines(path: bytes, content: Content | None) -> list[bytes]:
 
 
 def make_story(path: Path) -> Path:
-    """Make a repository in which everything happens that can happen to a path."""
+    """Make a repository with every kind of change that a path can have."""
     repository = new_repository(path)
     steps: list[dict[bytes, Content | None]] = [
         {b"a": (FILE, "one"), b"b": (FILE, "two"), b"run": (PROGRAM, "go"), b"Run": (FILE, "")},

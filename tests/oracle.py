@@ -1,7 +1,7 @@
-"""A collection as a plain dict: what every other test is compared with.
+"""A collection as a plain dict. The other tests compare their results with it.
 
-The log is given whole at every run, in any order. All that comes out is in canonical form; bring
-what you compare it with into that form too.
+Every run gets the whole log, in any order. All results are in canonical form: compare them only
+with values in canonical form.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Value = tuple[Any, ...]
 Identity = tuple[Value | None, str | None]
 """Key and error key; one of them is None."""
 Content = tuple[Value | None, str | None]
-"""Value and error text: a row has a value, a value error its text, a key error neither."""
+"""Value and error text. A row has only a value, a value error only a text, a key error neither."""
 
 
 def canonical(item: object) -> Any:
@@ -41,19 +41,20 @@ def canonical(item: object) -> Any:
 
 
 class StoppedError(Exception):
-    """A run that an option stops before it settles anything."""
+    """An option stopped the run before it settled anything."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """One row of the log; neither value nor error is a delete, or a truncate.
+    """One row of the log. Without value and error it is a delete, or a truncate.
 
     Attributes:
-        unchanged: Positions of the value columns that the command leaves as they are; what its
-            value has there says nothing.
-        old_key: The key whose content the unchanged columns have, where that is another: the last
-            one before the command, whatever deletes of that key came in between in its tick.
-        is_truncate: Whether it is a command to all keys; it has none itself.
+        unchanged: Positions of the value columns that the command leaves unchanged. The items of
+            `value` at these positions are ignored.
+        old_key: The key from which the unchanged columns take their content, if it is another key.
+            They take its last content before the command. Deletes of it in the same tick are
+            ignored.
+        is_truncate: Whether the command is for all keys. It has no key itself.
     """
 
     ts: int
@@ -67,7 +68,7 @@ class Command:
     is_truncate: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a command without an identity, or with two, and a truncate with anything."""
+        """Raise unless the command has one identity, or is a truncate with nothing else."""
         if self.is_truncate:
             given = (self.key, self.error_key, self.value, self.error, self.old_key)
             if given != (None,) * 5:
@@ -79,17 +80,17 @@ class Command:
 
     @property
     def rank(self) -> tuple[tuple[bool, Any], ...]:
-        """The order, to compare: a null is below every other value."""
+        """The order in a form that can be compared. A null is less than every other value."""
         return tuple((part is not None, part) for part in self.order)
 
     @property
     def identity(self) -> Identity:
-        """What the command sets or deletes."""
+        """The key or error key that the command sets or deletes."""
         return canonical(self.key), self.error_key
 
     @property
     def content(self) -> Content | None:
-        """What it is set to, unchanged columns null. Nothing of a message is in a key error."""
+        """The new content. Unchanged columns are null. A key error has no value and no text."""
         if self.value is None and self.error is None:
             return None
         if self.error_key is not None:
@@ -101,21 +102,21 @@ class Command:
 
     @property
     def source(self) -> Identity:
-        """Whose content the unchanged columns have."""
+        """The identity from which the unchanged columns take their content."""
         return self.identity if self.old_key is None else (canonical(self.old_key), None)
 
     @property
     def payload(self) -> tuple[Content | None, frozenset[int], Identity | None]:
-        """What two commands of one key, tick and order differ in, where they are a tie."""
+        """Two commands of one key, tick and order are a tie if their payloads differ."""
         content = self.content
         is_partial = bool(self.unchanged) and content is not None and content[0] is not None
         return content, *((self.unchanged, self.source) if is_partial else (frozenset(), None))
 
     def onto(self, before: Content | None) -> Content | None:
-        """What the key holds after the command, `before` being what its source held.
+        """Return the content after the command. `before` is the content of its source.
 
-        The absent has nulls to give. An error has no values, so it stays as it is until a whole
-        command mends it.
+        An absent source gives nulls. An error has no values, so it stays until a whole command
+        clears it.
         """
         content, unchanged, _ = self.payload
         if not unchanged or before is None:
@@ -127,7 +128,7 @@ class Command:
 
 
 class Update(NamedTuple):
-    """An addition or a retraction, of a row (with a value) or of an error (without)."""
+    """An addition or a retraction of a row (with a value) or of an error (without a value)."""
 
     ts: int
     diff: int
@@ -138,17 +139,17 @@ class Update(NamedTuple):
 
     @property
     def identity(self) -> Identity:
-        """What is updated."""
+        """The key or error key that is updated."""
         return canonical(self.key), self.error_key
 
     @property
     def content(self) -> Content:
-        """What is added or retracted."""
+        """The content that is added or retracted."""
         return canonical(self.value), self.error
 
 
 class Error(NamedTuple):
-    """A live error; `text` is None for a key error."""
+    """An open error. `text` is None for a key error."""
 
     key: Value | None
     error_key: str | None
@@ -156,14 +157,14 @@ class Error(NamedTuple):
 
     @property
     def kind(self) -> Literal["value", "key", "null_key"]:
-        """What the error key alone tells."""
+        """The kind of the error. It depends only on the error key."""
         if self.error_key is None:
             return "value"
         return "null_key" if self.error_key == "null" else "key"
 
 
 class Change(NamedTuple):
-    """What a tick, or a correction, makes of one key."""
+    """How a tick or a correction changes one key."""
 
     ts: int
     identity: Identity
@@ -180,7 +181,7 @@ class Change(NamedTuple):
 
 
 class _Remainder(dict[Identity, Content]):
-    """Contents of keys of which a log has lost the beginning: what it does not say was there."""
+    """Contents of keys. The persisted contents stand for the commands that the log has lost."""
 
     def __init__(self, persisted: dict[Identity, Content], own: Content | None) -> None:
         super().__init__()
@@ -206,18 +207,17 @@ class _Remainder(dict[Identity, Content]):
 
 
 class Collection:
-    """What the runs over a log have left.
+    """The collection that the runs over a log have made.
 
     Args:
-        late: Whether commands below the frontier are dropped, are put right at the frontier, or
-            stop the run.
-        tie_breaker: Takes the commands of one key, tick and order that the policy `ties` leaves
-            undecided, one for each payload, and returns the last in sequence. Without it such a
-            tie raises ValueError.
-        ties: What decides between commands of one key, tick and order: the tie breaker alone, or
-            first whether they are deletes. With `fail` a tie that decides a tick stops the run.
-        errors: Whether an error is kept as one, or stops the run that would add it.
-        log: Whether the log of each run has all commands of before, or a part of them.
+        late: Whether late commands are dropped, are corrected at the frontier, or stop the run.
+        tie_breaker: Takes the commands of one key, tick and order that the policy `ties` does not
+            put in sequence, one for each payload. Returns the winner, the last in sequence.
+            Without a tie breaker such a tie raises ValueError.
+        ties: How ties are broken: by the tie breaker alone, or first by whether a command is a
+            delete. With `fail`, a tie at the greatest order of a key and tick stops the run.
+        errors: Whether an error is kept, or stops the run that would add it.
+        log: Whether the log of each run has all earlier commands, or only a part of them.
     """
 
     def __init__(
@@ -238,7 +238,7 @@ class Collection:
         self.upper = 0
         self.changelog: list[Update] = []
         self.counters = Counter[str]()
-        """Over all batches so far, but `records_indexed` is of now."""
+        """Counts over all batches so far. Only `records_indexed` counts what is live now."""
         self._persisted: dict[Identity, Content] = {}
         self._changed_at: dict[Identity, int] = {}
 
@@ -249,11 +249,11 @@ class Collection:
 
     @property
     def errors(self) -> set[Error]:
-        """The live errors."""
+        """The open errors."""
         return _rows_and_errors(self._persisted)[1]
 
     def inlined(self, key_width: int, value_width: int) -> set[Value]:
-        """The live rows with the text of the error after the key; a value error is a row, too."""
+        """The live rows and value errors, each with its error text or None after the key."""
         bad = {
             (*error.key, error.text, *[None] * value_width)
             for error in self.errors
@@ -272,10 +272,10 @@ class Collection:
     def run(
         self, log: list[Command], until: int | None = None, max_commands: int | None = None
     ) -> list[Update]:
-        """Settle what the whole log so far allows, and return the updates of this batch.
+        """Settle the ticks of the log up to the caps, and return the updates of this batch.
 
         Raises:
-            StoppedError: An option does not allow what the log holds; nothing is settled.
+            StoppedError: An option does not allow a command of the log. Nothing is settled.
         """
         lower, upper = self.upper, self._next_upper(log, until, max_commands)
         met = sum(command.ts < lower for command in log)
@@ -305,7 +305,7 @@ class Collection:
     def _settle(
         self, log: list[Command], lower: int, upper: int
     ) -> tuple[dict[Identity, Content], list[Change], int]:
-        """Give what a batch leaves, the changes on the way there, and how many ties it has."""
+        """Return the contents after a batch, its changes, and its number of ties."""
         contents, changes, tie_count = dict(self._persisted), [], 0
         if self.late == "correct":
             desired: dict[Identity, Content] = {}
@@ -326,14 +326,15 @@ class Collection:
             if self.ties == "fail" and tied:
                 message = f"ties: {tied}"
                 raise StoppedError(message)
-        # Rule: what stays equal emits nothing.
+        # Rule: a key whose content stays equal emits nothing.
         return contents, [each for each in changes if each.before != each.after], tie_count
 
     def _fold_remainder(self, settled: list[Command]) -> dict[Identity, Content]:
-        """What the commands that the log still has make of what is persisted.
+        """Apply the commands that the log still has to the persisted contents.
 
-        Each key is folded for itself: what its log has lost is what is persisted of it, whatever
-        other key it came from; only where nothing is, what is persisted of that other key.
+        Each key is folded alone. Its persisted content stands for all commands that the log has
+        lost, even if the key took its content from another key. Only a key without persisted
+        content takes the persisted content of that other key.
         """
         desired = dict(self._persisted)
         truncated = [each.ts for each in settled if each.is_truncate]
@@ -357,7 +358,10 @@ class Collection:
         return desired
 
     def _next_upper(self, log: list[Command], until: int | None, max_commands: int | None) -> int:
-        """Greatest tick + 1, capped, never back; a cut comes right after the last tick taken."""
+        """Return the greatest tick + 1, or a cap below it. The upper never goes back.
+
+        With `max_commands` the upper comes right after the last tick that is taken.
+        """
         top = max((command.ts + 1 for command in log), default=self.upper)
         upper = max(self.upper, top if until is None else min(top, until))
         if max_commands is None:
@@ -374,11 +378,11 @@ class Collection:
     def _fold_tick(
         self, contents: dict[Identity, Content], commands: list[Command]
     ) -> tuple[dict[Identity, Content | None], set[Identity]]:
-        """Take `contents` through the commands of one tick, order by order.
+        """Apply the commands of one tick to `contents`, order by order.
 
         Returns:
-            What each key that was touched held before the tick, and the keys whose last order has
-            a tie.
+            The content of each touched key before the tick, and the keys whose last order has a
+            tie.
         """
         before: dict[Identity, Content | None] = {}
         tied: set[Identity] = set()
@@ -387,7 +391,7 @@ class Collection:
         for _, same_order in groupby(commands, key=lambda command: command.rank):
             group = list(same_order)
             if any(command.is_truncate for command in group):
-                # Rule: an equal order is newer than the truncate, so the truncate comes first.
+                # Rule: a truncate comes before the other commands of its order.
                 before = {**contents, **before}
                 contents.clear()
                 tied.clear()
@@ -396,7 +400,7 @@ class Collection:
             for command in group:
                 if not command.is_truncate:
                     rivals[command.identity][command.payload] = command
-            # Rule: what another key held is what it held before this order, deleted or not.
+            # Rule: an old key gives its content before this order, even if it was deleted.
             sources = {
                 command.source: contents.get(command.source, deleted.get(command.source))
                 for command in group
@@ -443,7 +447,7 @@ def _ticks(log: list[Command], lower: float, upper: int) -> Iterator[tuple[int, 
 
 
 def _count(changes: Iterable[Change]) -> Counter[str]:
-    """Count the changes; an error is no row, so a row in its place is an insert."""
+    """Count the changes. An error is not a row, so a row that replaces an error is an insert."""
     counts = Counter[str]()
     for _, _, before, after in changes:
         had_row = before is not None and before[0] is not None
@@ -476,7 +480,7 @@ def consolidate(updates: Iterable[Update]) -> dict[tuple[int, Identity, Content]
 
 
 def check_laws(changelog: Iterable[Update]) -> None:
-    """Every diff is +1 or -1; after every tick each row is there once or not, one row a key."""
+    """Assert that every diff is +1 or -1, and that a key has one row or none after each tick."""
     sums: defaultdict[Identity, Counter[Content]] = defaultdict(Counter)
     for ts, updates in groupby(sorted(changelog, key=lambda each: each.ts), lambda each: each.ts):
         touched = set()

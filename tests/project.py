@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 ROLES = ("commands", "corrections", "batch", "changelog", "state", "errors")
+TABLES = ("corrections", "batch", "changelog", "state")
+"""The roles of the models that every run of a collection must run."""
 OWN_COLUMNS = (
     *("_error", "_error_key", "_ts", "_diff", "_cause", "_kind", "_seq", "_lower", "_upper"),
     *("_batch_id", "_statistics", "_certificate"),
@@ -40,7 +42,7 @@ EXTRA_COLUMNS = {
 
 
 QUIET = ("--quiet", "--no-use-colors", "--no-write-json", "--log-level-file", "none")
-"""Flags of dbt: a manifest and a log of debugging messages cost more than dbt's own work."""
+"""Flags of dbt. To write a manifest and a debug log takes longer than dbt's own work."""
 
 
 class Project:
@@ -202,13 +204,13 @@ class Project:
     ) -> None:
         """Run dbt in this process.
 
-        The project is parsed before the first run, and again after each change of it.
+        The project is parsed before the first run, and again after each change of the project.
 
         Args:
             select: The models to run; all by default. Words that begin with `-` are flags of dbt.
             command: The command of dbt.
-            fails: Whether the run must fail; None if it may fail or succeed. If the outcome is
-                another one, this raises with the messages of dbt.
+            fails: Whether the run must fail. None allows both outcomes. After a wrong outcome this
+                raises with the messages of dbt.
             variables: The vars of trueup, without their prefix.
         """
         arguments = ["--project-dir", str(self.folder), *QUIET]
@@ -233,8 +235,25 @@ class Project:
         self.messages = messages(result)
         assert fails in (None, not result.success), "\n".join(self.messages)
 
+    def operate(self, operation: str, *, fails: bool = False, **arguments: object) -> list[str]:
+        """Run an operation of trueup in this process. Return the lines that dbt prints.
+
+        Args:
+            operation: Its name without the package, such as `compact`.
+            fails: Whether the operation must fail. After the other outcome this raises.
+            arguments: The arguments of the operation.
+        """
+        printed: list[str] = []
+        runner = dbtRunner(
+            callbacks=[lambda event: printed.append(str(event.info.msg))]  # type: ignore[attr-defined]
+        )
+        command = ["run-operation", f"trueup.{operation}", "--args", json.dumps(arguments)]
+        result = runner.invoke([*command, "--project-dir", str(self.folder), *QUIET])
+        assert fails != result.success, "\n".join(printed)
+        return printed
+
     def sql(self, text: str) -> list[Row]:
-        """Return the rows of a query. `{}` in it stands for the schema."""
+        """Return the rows of a query. `{}` in the query stands for the schema."""
         return self.spark.sql(text.replace("{}", self.name)).collect()
 
     def rows(self, name: str) -> list[oracle.Value]:

@@ -1,4 +1,4 @@
-"""Random logs over few keys, and random ways to bring one log to its collection."""
+"""Random logs over few keys, and random ways to split a log into runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_TS = 6
 
 
 class Kinds(NamedTuple):
-    """What a log may hold beside whole upserts and deletes with an order of their own."""
+    """The kinds of commands that a log may have besides whole upserts and deletes without ties."""
 
     errors: bool = True
     partial: bool = False
@@ -38,7 +38,7 @@ ALL_KINDS = Kinds(*[True] * 6)
 
 
 class Step(NamedTuple):
-    """Commands that arrive, and the caps of the one run that follows."""
+    """Commands that arrive before a run, and the caps of that run."""
 
     commands: list[Command]
     until: int | None = None
@@ -49,7 +49,7 @@ Drawn = TypeVar("Drawn")
 
 
 def sample(strategy: st.SearchStrategy[Drawn], count: int, seed: int) -> list[Drawn]:
-    """Draw about `count` examples at once, for a test whose every run is dear."""
+    """Draw about `count` examples at once, for a test with expensive runs."""
     found: list[Drawn] = []
 
     @hypothesis.settings(
@@ -69,24 +69,24 @@ def sample(strategy: st.SearchStrategy[Drawn], count: int, seed: int) -> list[Dr
 
 
 def texts() -> st.SearchStrategy[str]:
-    """Texts that are easily mixed up, and any other that Spark can hold."""
+    """Texts that are easily confused, and any other text that Spark can store."""
     tricky = ["", "a", "A", " a", "null", "NaN", "\u00e9", "e\u0301", "\U0001f600", "a\x00b"]
     any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
     return st.sampled_from(tricky) | any_text
 
 
 def numbers() -> st.SearchStrategy[float]:
-    """Doubles, NaN and -0.0 among them."""
+    """Doubles, including NaN and -0.0."""
     return st.sampled_from([0.0, -0.0, float("nan"), float("inf"), float("-inf"), 1.5, 2.0**53])
 
 
 def values() -> st.SearchStrategy[Value]:
-    """Values of VALUE_COLUMNS; all of them may be null."""
+    """Values of VALUE_COLUMNS. Each column may be null."""
     return st.tuples(st.none() | texts(), st.none() | numbers())
 
 
 def keys(width: int) -> st.SearchStrategy[Value]:
-    """Few good keys; only a composite one may hold a null."""
+    """A few good keys. Only a composite key may have a null."""
     if width == 1:
         return st.tuples(st.sampled_from(["", "a", "A", "\u00e9"]))
     return st.tuples(
@@ -95,18 +95,18 @@ def keys(width: int) -> st.SearchStrategy[Value]:
 
 
 def error_keys() -> st.SearchStrategy[str]:
-    """The missing key, zero bytes, and bytes that are no text."""
+    """Error keys: a missing key, no bytes, a zero byte, and a byte that is not text."""
     return st.sampled_from(["null", "x", "x00", "xff"])
 
 
 def orders(kinds: Kinds) -> st.SearchStrategy[tuple[int | None, int | None]]:
-    """Few orders; a null one has no part."""
+    """A few orders. All parts of a null order are null."""
     known = st.tuples(st.integers(0, 1), st.integers(0, 3))
     return st.just((None, None)) | known if kinds.null_orders else known
 
 
 def order_before(order: tuple[int | None, ...]) -> tuple[int | None, ...]:
-    """The last order that is less; the least is taken as it is."""
+    """Return the next smaller order. The smallest order and a null order stay as they are."""
     major, minor = order
     if major is None or minor is None or (major, minor) == (0, 0):
         return order
@@ -115,7 +115,7 @@ def order_before(order: tuple[int | None, ...]) -> tuple[int | None, ...]:
 
 @st.composite
 def commands(draw: st.DrawFn, width: int, kinds: Kinds = WHOLE) -> Command:
-    """An upsert, a delete, a value error or a truncate; the key is good, undecodable or missing."""
+    """An upsert, a delete, a value error or a truncate. The key is good, unreadable or missing."""
     ts = draw(st.integers(0, MAX_TS))
     order = draw(orders(kinds))
     if kinds.truncates and draw(st.integers(0, 9)) == 0:
@@ -149,10 +149,10 @@ def logs(
     min_size: int = 0,
     max_size: int = 30,
 ) -> list[Command]:
-    """A log in any order; `width` is the number of key columns, or either.
+    """A log in any order. `width` is the number of key columns; by default it is random.
 
-    A change of a key mostly comes as its source sends it: with a delete of the old one, at the
-    order of the change or at one before.
+    Like a real source, most changes of a key come with a delete of the old key. The delete has
+    the order of the change, or the next smaller order.
     """
     chosen = width or draw(st.sampled_from(sorted(KEY_COLUMNS)))
     drawn = draw(st.lists(commands(chosen, kinds), min_size=min_size, max_size=max_size))
@@ -166,7 +166,7 @@ def logs(
 
 
 def ignoring_nulls(log: list[Command], positions: Collection[int]) -> list[Command]:
-    """The same log where a null in one of these value columns says that the column is unchanged."""
+    """The same log, but a null in one of these value columns means that the column is unchanged."""
     return [
         replace(
             command,
@@ -190,13 +190,13 @@ def duplicates(draw: st.DrawFn, log: list[Command]) -> list[Command]:
 
 
 def untils() -> st.SearchStrategy[int | None]:
-    """No cap, or one anywhere between before the first tick and after the last."""
+    """No cap, or a cap anywhere from before the first tick to after the last tick."""
     return st.none() | st.integers(0, MAX_TS + 3)
 
 
 @st.composite
 def tick_splits(draw: st.DrawFn, log: list[Command]) -> list[Step]:
-    """Runs that never meet a late command: each is cut at a tick by arrival, a cap, or both."""
+    """Runs without late commands. Arrival, a cap, or both end each run at a tick."""
     ticks = st.integers(0, MAX_TS + 1)
     steps: list[Step] = []
     arrived = 0
@@ -210,7 +210,7 @@ def tick_splits(draw: st.DrawFn, log: list[Command]) -> list[Step]:
 
 @st.composite
 def late_splits(draw: st.DrawFn, log: list[Command]) -> list[Step]:
-    """Runs in any order of arrival, so that commands come late; the last run has no cap."""
+    """Runs whose commands arrive in any order, so that some are late. The last run has no cap."""
     shuffled = draw(shuffles(log))
     cuts = sorted(draw(st.lists(st.integers(0, len(log)), max_size=4)))
     bounds = zip([0, *cuts], [*cuts, len(log)], strict=True)

@@ -1,4 +1,4 @@
-"""The pages hang together: links lead somewhere, every page is found, and lists are complete."""
+"""Checks the pages: links work, every page can be reached, and lists are complete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"
 FENCE = re.compile(r"^( *)(`{3,}).*?^\1\2", re.DOTALL | re.MULTILINE)
 TRUEUP = in_model("files")
 LABELLED = re.compile(r"^```\w+\n(?:#|--) ([\w/.]+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-"""A file that a page writes out: a comment with its path, and its text."""
+"""A file that a page shows in full: a comment with its path, then its text."""
 
 
 def name_of(page: Path) -> str:
@@ -67,14 +67,14 @@ def first_cells(page: Path, heading: str | None = None) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_relative_link_leads_to_a_file_and_to_a_heading_in_it(page: Path) -> None:
+def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
     for file, heading in links_of(page):
         assert file.exists(), f"{name_of(page)} links to {file}"
         if heading and file.suffix == ".md":
             assert heading in anchors_of(file), f"{name_of(page)} links to {file}#{heading}"
 
 
-def test_every_page_is_reached_from_the_index() -> None:
+def test_every_page_can_be_reached_from_the_index() -> None:
     reached, waiting = set(), {INDEX}
     while waiting:
         page = waiting.pop()
@@ -85,11 +85,11 @@ def test_every_page_is_reached_from_the_index() -> None:
     assert sorted(map(name_of, set(DOCS.rglob("*.md")) - reached)) == []
 
 
-def test_the_readme_leads_to_the_index_and_to_the_torture_table() -> None:
+def test_the_readme_links_to_the_index_and_the_torture_table() -> None:
     assert {INDEX, DOCS / "torture.md"} <= {file for file, _ in links_of(ROOT / "README.md")}
 
 
-def test_a_word_is_in_the_glossary_once() -> None:
+def test_the_glossary_defines_each_word_once() -> None:
     words = Counter(word.lower() for word in first_cells(DOCS / "glossary.md"))
 
     assert len(words) > 20
@@ -116,7 +116,9 @@ def test_every_public_macro_and_data_test_is_on_the_page_of_macros() -> None:
     assert [each for each in names if not re.search(rf"{re.escape(each)}\b", text)] == []
 
 
-def test_the_project_of_start_has_seven_models_and_parses(home: Path, tmp_path: Path) -> None:
+def test_the_project_on_the_start_page_has_seven_models_and_parses(
+    home: Path, tmp_path: Path
+) -> None:
     files: dict[str, str] = {"packages.yml": ""}
     for path, text in LABELLED.findall((DOCS / "start.md").read_text()):
         files[path] = files.get(path, "") + text
@@ -126,7 +128,7 @@ def test_the_project_of_start_has_seven_models_and_parses(home: Path, tmp_path: 
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
-    # Without the seed that its configs are for, which is written out as a text.
+    # The configs name a seed that is missing here, because the page shows it as plain text.
     quiet = ["--quiet", "--project-dir", str(tmp_path), "--profiles-dir", str(home)]
     for command in (["deps"], ["parse", "--no-partial-parse"]):
         invoked = dbtRunner().invoke([*command, *quiet])

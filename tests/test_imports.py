@@ -26,7 +26,7 @@ def read_modules() -> dict[str, Path]:
 
 
 def imported_names(module: str, file: Path) -> set[str]:
-    """Return what a file imports anywhere, also inside functions, by its full name."""
+    """Return the full names of all imports of a file, also of those inside functions."""
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     names = set()
     for node in ast.walk(ast.parse(file.read_text())):
@@ -40,7 +40,7 @@ def imported_names(module: str, file: Path) -> set[str]:
 
 
 def import_graph(modules: dict[str, Path]) -> dict[str, set[str]]:
-    """Return the modules of `dbt_trueup` that each of them imports."""
+    """Return for each module of `dbt_trueup` the other modules of it that the module imports."""
     graph = {}
     for module, file in modules.items():
         names = imported_names(module, file)
@@ -50,14 +50,14 @@ def import_graph(modules: dict[str, Path]) -> dict[str, set[str]]:
     return graph
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+def test_imports_are_not_circular() -> None:
     try:
         TopologicalSorter(import_graph(read_modules())).prepare()
     except CycleError as error:
         pytest.fail(f"circular imports: {' <- '.join(error.args[1])}")
 
 
-def test_a_circle_of_imports_is_found(tmp_path: Path) -> None:
+def test_a_circular_import_is_found(tmp_path: Path) -> None:
     (tmp_path / "__init__.py").write_text("from . import a\n")
     (tmp_path / "a.py").write_text("def f():\n    from .b import x\n")
     (tmp_path / "b.py").write_text("from p import y\n")
@@ -68,7 +68,7 @@ def test_a_circle_of_imports_is_found(tmp_path: Path) -> None:
         TopologicalSorter(import_graph(modules)).prepare()
 
 
-def test_udfs_import_nothing_else_of_the_package_but_its_errors() -> None:
+def test_udfs_import_only_the_errors_of_the_package() -> None:
     graph = import_graph(read_modules())
     imported = {
         name
@@ -89,7 +89,7 @@ def test_all_packages_are_listed_for_the_wheel() -> None:
     assert listed == {name for name, file in read_modules().items() if file.stem == "__init__"}
 
 
-def test_all_errors_have_one_base_class() -> None:
+def test_all_errors_have_one_base_class_and_one_module() -> None:
     defined = [error for error in vars(errors).values() if isinstance(error, type)]
     assert defined
     assert all(issubclass(error, errors.TrueupError) for error in defined)

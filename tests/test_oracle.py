@@ -1,4 +1,4 @@
-"""The oracle against the acceptance cases, the git histories, and its own laws."""
+"""Tests the oracle with the acceptance cases, the git histories, and laws for any log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LATE: tuple[Late, ...] = ("drop", "correct")
 
 
 def is_punctual(case: acceptance.Case) -> bool:
-    """Whether no command of the case arrives below the frontier."""
+    """Whether all commands of the case arrive at or above the frontier."""
     collection = Collection(case.late)
     log: list[Command] = []
     for run in case.runs:
@@ -83,7 +83,7 @@ def settle(log: list[Command], late: Late = "drop", ties: Ties = "hash") -> Coll
 
 
 def assert_same(left: Collection, right: Collection, *, ignoring: str = "") -> None:
-    """Compare content, consolidated changelog, upper and counters, but the one ignored."""
+    """Compare content, consolidated changelog, upper, and all counters but the ignored one."""
     assert (left.rows, left.errors) == (right.rows, right.errors)
     assert oracle.consolidate(left.changelog) == oracle.consolidate(right.changelog)
     assert left.upper == right.upper
@@ -117,14 +117,16 @@ def test_every_acceptance_case_holds(case: acceptance.Case) -> None:
 
 @each_policy
 @pytest.mark.parametrize("case", PUNCTUAL, ids=[case.name for case in PUNCTUAL])
-def test_a_case_without_late_commands_holds_under_both_policies(
+def test_a_case_without_late_commands_holds_under_both_late_policies(
     case: acceptance.Case, late: Late
 ) -> None:
     check_case(case, late)
 
 
 @each_case
-def test_every_acceptance_case_holds_shuffled_and_duplicated(case: acceptance.Case) -> None:
+def test_every_acceptance_case_holds_with_reordered_and_duplicate_commands(
+    case: acceptance.Case,
+) -> None:
     check_case(case, case.late, disordered=True)
 
 
@@ -133,11 +135,11 @@ def test_every_acceptance_case_holds_shuffled_and_duplicated(case: acceptance.Ca
 
 BEYOND = ("null tick", "schema narrow")
 SCENARIOS = [one for one in torture.load() if not one.name.startswith(BEYOND)]
-"""All but those that are refused for what the oracle does not know."""
+"""All scenarios except those with an error that the oracle does not know."""
 
 
 def stop(collection: Collection, log: list[Command], until: int) -> str:
-    """Run, and give what stopped it."""
+    """Run. Return the message of the option that stopped the run, or an empty text."""
     try:
         collection.run(log, until)
     except StoppedError as error:
@@ -157,6 +159,7 @@ def test_every_scenario_of_the_torture_table_holds(scenario: torture.Scenario) -
     first, second = torture.UNTILS
     stopped = stop(collection, log[: len(scenario.runs[0])], first)
     stopped += stop(collection, log, second)
+    assert bool(stopped) == bool(scenario.refused)
     live = {*collection.rows, *collection.errors}
     assert live in [set(each) for each in scenario.collections] or stopped
     assert (scenario.refused or "") in stopped
@@ -170,7 +173,7 @@ def test_every_scenario_of_the_torture_table_holds(scenario: torture.Scenario) -
 
 @each_policy
 @each_history
-def test_a_history_leaves_every_tree_when_it_is_settled_in_steps(name: str, late: Late) -> None:
+def test_a_history_gives_every_tree_if_it_is_settled_in_steps(name: str, late: Late) -> None:
     history = git_history.load(name)
     log = [change.command() for change in history.changes]
     collection = Collection(late)
@@ -185,7 +188,7 @@ def test_a_history_leaves_every_tree_when_it_is_settled_in_steps(name: str, late
 
 
 @each_history
-def test_a_history_leaves_every_tree_when_it_arrives_in_steps(name: str) -> None:
+def test_a_history_gives_every_tree_if_it_arrives_in_steps(name: str) -> None:
     history = git_history.load(name)
     collection = Collection()
     for commit_no, tree in sorted(history.trees.items()):
@@ -252,7 +255,9 @@ def test_running_again_changes_nothing(late: Late, data: st.DataObject) -> None:
 @each_policy
 @unhurried
 @given(st.data())
-def test_the_laws_of_a_changelog_hold_for_any_arrival(late: Late, data: st.DataObject) -> None:
+def test_the_laws_of_a_changelog_hold_for_any_order_of_arrival(
+    late: Late, data: st.DataObject
+) -> None:
     steps = data.draw(strategies.late_splits(data.draw(any_log())))
     collection = replay(steps, late)
     oracle.check_laws(collection.changelog)
@@ -261,7 +266,7 @@ def test_the_laws_of_a_changelog_hold_for_any_arrival(late: Late, data: st.DataO
 
 @unhurried
 @given(strategies.logs())
-def test_the_later_tick_wins_and_within_it_the_greatest_order(log: list[Command]) -> None:
+def test_the_latest_tick_wins_and_within_it_the_greatest_order(log: list[Command]) -> None:
     collection = settle(log)
     for tick in range(collection.upper):
         rows, errors = set(), set()
@@ -284,9 +289,9 @@ def held(
     before: tuple[Any, ...],
     deletes_passed_over: int | None = None,
 ) -> oracle.Content | None:
-    """What a key holds before a place in a log without ties, by looking back from there.
+    """Return the content of a key before a place in a log without ties, by looking back.
 
-    The deletes of one tick may be passed over.
+    With `deletes_passed_over` the deletes of that tick are ignored.
     """
 
     def place(command: Command) -> tuple[Any, ...]:
@@ -317,7 +322,7 @@ def held(
 
 @unhurried
 @given(strategies.logs(kinds=ALL_KINDS._replace(ties=False)))
-def test_a_key_holds_its_last_command_filled_from_what_its_source_held(log: list[Command]) -> None:
+def test_unchanged_columns_of_the_last_command_come_from_its_source(log: list[Command]) -> None:
     collection = settle(log)
     identities = {command.identity for command in log if not command.is_truncate}
     for tick in range(collection.upper):
@@ -330,14 +335,16 @@ def test_a_key_holds_its_last_command_filled_from_what_its_source_held(log: list
 
 @unhurried
 @given(strategies.logs(kinds=ALL_KINDS._replace(ties=False)), st.sampled_from(TIES))
-def test_without_ties_their_policy_is_no_matter(log: list[Command], ties: Ties) -> None:
+def test_the_ties_policy_changes_nothing_in_a_log_without_ties(
+    log: list[Command], ties: Ties
+) -> None:
     assert_same(settle(log, ties=ties), settle(log))
 
 
 @pytest.mark.parametrize("ties", TIES)
 @unhurried
 @given(st.data())
-def test_under_every_policy_of_ties_arrival_changes_nothing(
+def test_the_order_of_arrival_changes_nothing_under_any_ties_policy(
     ties: Ties, data: st.DataObject
 ) -> None:
     log = data.draw(any_log())
@@ -348,7 +355,7 @@ def test_under_every_policy_of_ties_arrival_changes_nothing(
 
 @unhurried
 @given(any_log())
-def test_a_log_stops_under_fail_exactly_where_keep_counts(log: list[Command]) -> None:
+def test_fail_stops_exactly_the_runs_that_count_ties_or_new_errors(log: list[Command]) -> None:
     counters = settle(log).counters
     for options, name in (({"ties": "fail"}, "ties"), ({"errors": "fail"}, "error_inserts")):
         collection = Collection("drop", greatest_payload, **options)  # type: ignore[arg-type]
@@ -372,7 +379,7 @@ def test_corrected_late_commands_give_the_result_of_the_whole_log(data: st.DataO
 
 @unhurried
 @given(st.data())
-def test_dropped_late_commands_leave_no_trace(data: st.DataObject) -> None:
+def test_dropped_late_commands_do_not_change_the_result(data: st.DataObject) -> None:
     steps = data.draw(strategies.late_splits(data.draw(any_log())))
     punctual, upper = [], 0
     for step in steps:
@@ -389,7 +396,7 @@ def test_dropped_late_commands_leave_no_trace(data: st.DataObject) -> None:
 @each_policy
 @unhurried
 @given(st.data())
-def test_until_only_caps_and_never_goes_back(late: Late, data: st.DataObject) -> None:
+def test_until_caps_the_upper_and_never_lowers_it(late: Late, data: st.DataObject) -> None:
     log = data.draw(any_log())
     collection = Collection(late, greatest_payload)
     for until in data.draw(st.lists(strategies.untils(), max_size=4)):
@@ -401,7 +408,7 @@ def test_until_only_caps_and_never_goes_back(late: Late, data: st.DataObject) ->
 
 @unhurried
 @given(any_log(), st.integers(1, 8))
-def test_a_cut_takes_as_many_whole_ticks_as_fit_and_at_least_one(
+def test_max_commands_takes_all_whole_ticks_that_fit_and_at_least_one(
     log: list[Command], max_commands: int
 ) -> None:
     collection = Collection("drop", greatest_payload)
@@ -421,7 +428,9 @@ def test_a_cut_takes_as_many_whole_ticks_as_fit_and_at_least_one(
 @each_policy
 @unhurried
 @given(st.data())
-def test_the_counters_balance(late: Late, data: st.DataObject) -> None:
+def test_the_counters_agree_with_the_changelog_and_the_rows(
+    late: Late, data: st.DataObject
+) -> None:
     steps = data.draw(strategies.late_splits(data.draw(any_log())))
     collection = replay(steps, late)
     counters = collection.counters
@@ -436,7 +445,7 @@ def test_the_counters_balance(late: Late, data: st.DataObject) -> None:
 
 @unhurried
 @given(st.data())
-def test_keys_do_not_touch_each_other(data: st.DataObject) -> None:
+def test_keys_do_not_affect_each_other(data: st.DataObject) -> None:
     kinds = ALL_KINDS._replace(key_changes=False, truncates=False)
     log = data.draw(strategies.logs(kinds=kinds))
     whole = oracle.consolidate(settle(log).changelog)
@@ -483,7 +492,7 @@ def test_until_caps_ticks_but_never_corrections() -> None:
     assert (collection.rows, collection.upper) == (set(), 2)
 
 
-def test_a_late_command_is_counted_once_and_by_a_batch() -> None:
+def test_a_late_command_is_counted_once_by_the_next_batch() -> None:
     log = [upsert(1, 1, "a", "v")]
     collection = Collection()
     collection.run(log)
@@ -504,7 +513,7 @@ def test_a_batch_without_a_change_still_advances_the_upper() -> None:
     assert (collection.upper, collection.counters["messages_received"]) == (5, 1)
 
 
-def test_a_tie_is_refused_without_a_tie_breaker_and_nothing_is_settled() -> None:
+def test_a_tie_without_a_tie_breaker_is_an_error_and_settles_nothing() -> None:
     collection = Collection()
     with pytest.raises(ValueError, match="tie_breaker"):
         collection.run([upsert(0, 1, "a", "v"), upsert(0, 1, "a", "w"), upsert(0, 1, "b", "v")])
@@ -516,7 +525,7 @@ def greatest_value(tied: list[Command]) -> Command:
 
 
 @each_policy
-def test_a_tie_falls_to_the_winner_of_the_tie_breaker_and_is_counted(late: Late) -> None:
+def test_the_tie_breaker_decides_a_tie_and_the_tie_is_counted(late: Late) -> None:
     log = [upsert(1, 1, "a", "v"), delete(1, 1, "a"), upsert(1, 1, "a", "w")]
     log += [upsert(1, 0, "a", "v"), upsert(1, 0, "a", "w")]
     collection = Collection(late, greatest_value)
@@ -526,7 +535,7 @@ def test_a_tie_falls_to_the_winner_of_the_tie_breaker_and_is_counted(late: Late)
     assert collection.counters["ties"] == 1
 
 
-def test_equal_payloads_at_one_order_are_no_tie() -> None:
+def test_equal_payloads_at_one_order_are_not_a_tie() -> None:
     log = [Command(1, (1,), ("a", zero), (NAN, zero)) for zero in (0.0, -0.0)]
     collection = settle(log)
     assert acceptance.multiset(collection.rows) == acceptance.multiset([("a", 0.0, NAN, -0.0)])
@@ -549,7 +558,9 @@ def test_an_equal_value_emits_nothing(value: oracle.Value, same: oracle.Value) -
     ("value", "other"),
     [((None,), ("",)), (("NaN",), (NAN,)), (("é",), ("e\u0301",)), (("",), None)],
 )
-def test_another_value_is_another_value(value: oracle.Value, other: oracle.Value | None) -> None:
+def test_values_that_look_alike_are_different_values(
+    value: oracle.Value, other: oracle.Value | None
+) -> None:
     log = [Command(1, (1,), ("a",), value), Command(2, (1,), ("a",), other)]
     assert len(settle(log).changelog) == (2 if other is None else 3)
 
@@ -558,7 +569,7 @@ def test_an_all_null_value_is_a_value() -> None:
     assert settle([Command(1, (1,), ("a",), (None, None))]).rows == {("a", None, None)}
 
 
-def test_a_value_error_takes_the_place_of_the_row_and_another_text_its_own() -> None:
+def test_a_value_error_replaces_the_row_and_a_new_text_replaces_the_error() -> None:
     texts: list[str | None] = [None, "bad", "bad", "worse", None]
     log = [Command(ts, (1,), ("a",), ("v",), text) for ts, text in enumerate(texts)]
     collection = settle(log)
@@ -571,7 +582,7 @@ def test_a_value_error_takes_the_place_of_the_row_and_another_text_its_own() -> 
     assert collection.counters["error_inserts"] == 2
 
 
-def test_a_key_error_is_alike_whatever_its_message_says() -> None:
+def test_key_errors_of_one_key_are_equal_even_with_different_texts() -> None:
     log = [
         Command(1, (1,), None, ("v",), None, "xff"),
         Command(2, (1,), None, ("w",), "text", "xff"),
@@ -586,13 +597,13 @@ def test_a_key_error_is_alike_whatever_its_message_says() -> None:
     assert collection.errors == {Error(None, "null", None)}
 
 
-def test_a_command_has_one_identity() -> None:
+def test_a_command_must_have_exactly_one_identity() -> None:
     for key, error_key in ((None, None), (("a",), "null")):
         with pytest.raises(ValueError, match="either key or error_key"):
             Command(1, (1,), key, None, None, error_key)
 
 
-def test_a_truncate_has_no_key_and_no_value() -> None:
+def test_a_truncate_must_have_no_key_and_no_value() -> None:
     for key, error_key, value in ((("a",), None, None), (None, "null", None), (None, None, (1,))):
         with pytest.raises(ValueError, match="a tick and an order alone"):
             Command(1, (1,), key, value, None, error_key, is_truncate=True)
@@ -602,7 +613,7 @@ def rows_after(*log: Command) -> set[oracle.Value]:
     return settle([*log]).rows
 
 
-def test_an_unchanged_column_keeps_what_the_key_held_before_the_command() -> None:
+def test_an_unchanged_column_keeps_its_value_from_before_the_command() -> None:
     first = upsert(1, 1, "a", 0)
     assert rows_after(part(1, 1, "a", 1, 2), part(2, 1, "a", 3, ...)) == {("a", 3, 2)}
     assert rows_after(part(1, 1, "a", 1, 2), part(2, 1, "a", ..., ...)) == {("a", 1, 2)}
@@ -611,7 +622,7 @@ def test_an_unchanged_column_keeps_what_the_key_held_before_the_command() -> Non
     assert rows_after(first, part(1, 2, "a", ...), delete(2, 1, "a")) == set()
 
 
-def test_an_unchanged_column_is_null_where_the_key_was_absent_deleted_or_truncated() -> None:
+def test_an_unchanged_column_of_an_absent_or_removed_key_is_null() -> None:
     change = part(3, 1, "a", 3, ...)
     assert rows_after(change) == {("a", 3, None)}
     assert rows_after(part(1, 1, "a", 1, 2), delete(2, 1, "a"), change) == {("a", 3, None)}
@@ -620,14 +631,14 @@ def test_an_unchanged_column_is_null_where_the_key_was_absent_deleted_or_truncat
     assert rows_after(part(1, 1, "a", 1, 2), truncate(3, 0), change) == {("a", 3, None)}
 
 
-def test_where_nulls_are_ignored_a_null_leaves_its_column_unchanged() -> None:
+def test_an_ignored_null_leaves_its_column_unchanged() -> None:
     log = [part(1, 1, "a", 1, 2), part(2, 1, "a", None, None), delete(3, 1, "b")]
     assert rows_after(*log) == {("a", None, None)}
     assert rows_after(*strategies.ignoring_nulls(log, [0])) == {("a", 1, None)}
     assert rows_after(*strategies.ignoring_nulls(log, [0, 1])) == {("a", 1, 2)}
 
 
-def test_what_an_unchanged_column_says_is_no_matter() -> None:
+def test_the_given_value_of_an_unchanged_column_is_ignored() -> None:
     twins = [
         Command(2, (1,), ("a",), (said, 3), unchanged=frozenset([0])) for said in ("x", NAN, None)
     ]
@@ -636,7 +647,7 @@ def test_what_an_unchanged_column_says_is_no_matter() -> None:
     assert collection.counters["ties"] == 0
 
 
-def test_a_partial_command_leaves_a_value_error_and_a_whole_one_mends_it() -> None:
+def test_a_whole_command_clears_a_value_error_and_a_partial_one_does_not() -> None:
     error = Command(1, (1,), ("a",), None, "bad")
     collection = settle([error, part(2, 1, "a", 1, ...), part(3, 1, "a", ..., ...)])
     assert collection.errors == {Error(("a",), None, "bad")}
@@ -645,7 +656,7 @@ def test_a_partial_command_leaves_a_value_error_and_a_whole_one_mends_it() -> No
     assert rows_after(error, delete(2, 1, "a"), part(3, 1, "a", 1, ...)) == {("a", 1, None)}
 
 
-def test_a_changed_key_has_the_unchanged_columns_of_the_old_key() -> None:
+def test_a_new_key_takes_the_unchanged_columns_of_the_old_key() -> None:
     def renamed(ts: int, order: int, old: str, new: str) -> list[Command]:
         return [delete(ts, order, old), part(ts, order, new, ts, ..., old_key=old)]
 
@@ -662,7 +673,7 @@ def test_a_changed_key_has_the_unchanged_columns_of_the_old_key() -> None:
     assert rows_after(old, own, *swap) == {("a", 2, "own"), ("b", 2, "toast")}
 
 
-def test_a_changed_key_has_the_last_value_of_the_old_key_whatever_deletes_came_between() -> None:
+def test_a_new_key_takes_the_old_value_despite_deletes_in_the_same_tick() -> None:
     old = part(1, 1, "a", 0, "toast")
 
     def renamed(ts: int, order: int, old: str, new: str) -> list[Command]:
@@ -678,18 +689,18 @@ def test_a_changed_key_has_the_last_value_of_the_old_key_whatever_deletes_came_b
     assert rows_after(old, *reused) == {("a", 1, "used"), ("b", 2, "used")}
     twice = [delete(2, 0, "a"), *renamed(2, 1, "a", "b")]
     assert rows_after(old, *twice) == {("b", 2, "toast")}
-    # What ended before the tick, or by a truncate, has nothing to give.
+    # If the old value ended before the tick, or by a truncate, the new key gets null.
     assert rows_after(old, delete(2, 1, "a"), *renamed(3, 1, "a", "b")) == {("b", 3, None)}
     assert rows_after(old, delete(2, 0, "a"), truncate(2, 1), *renamed(2, 2, "a", "b")) == {
         ("b", 2, None)
     }
     assert rows_after(old, truncate(2, 0), *renamed(2, 1, "a", "b")) == {("b", 2, None)}
-    # An error is what the key held, too.
+    # The new key takes an error of the old key, too.
     broken = Command(2, (1,), ("a",), None, "bad")
     assert settle([old, broken, *renamed(2, 2, "a", "b")]).errors == {Error(("b",), None, "bad")}
 
 
-def test_what_a_partial_log_does_not_say_is_what_is_persisted() -> None:
+def test_a_partial_log_is_completed_by_the_persisted_rows() -> None:
     def after(lost: list[Command], kept: list[Command], late: list[Command]) -> set[oracle.Value]:
         collection = Collection("correct", log="partial")
         collection.run([*lost, *kept])
@@ -708,7 +719,7 @@ def test_what_a_partial_log_does_not_say_is_what_is_persisted() -> None:
     assert after(base, [*ended, *end], []) == {("a", 3, None), ("b", 1, "b big"), ("z", 1, 1)}
 
 
-def test_a_changed_key_of_an_absent_one_has_nulls_and_of_a_broken_one_its_error() -> None:
+def test_an_absent_old_key_gives_nulls_and_a_broken_one_its_error() -> None:
     renamed = part(2, 1, "b", 2, ..., old_key="a")
     own = part(1, 1, "b", 0, "own")
     assert rows_after(own, renamed) == {("b", 2, None)}
@@ -719,7 +730,7 @@ def test_a_changed_key_of_an_absent_one_has_nulls_and_of_a_broken_one_its_error(
     assert rows_after(own, broken, part(2, 1, "b", 2, 3, old_key="a")) == {("b", 2, 3)}
 
 
-def test_a_truncate_removes_what_is_older_rows_and_errors_alike() -> None:
+def test_a_truncate_removes_all_older_rows_and_errors() -> None:
     log = [
         upsert(1, 1, "row", "v"),
         Command(1, (1,), ("error",), None, "bad"),
@@ -748,14 +759,14 @@ def test_a_truncate_below_the_frontier_is_late() -> None:
     assert collection.counters["late_dropped"] == 1
 
 
-def test_a_tie_below_a_truncate_of_its_tick_is_no_tie() -> None:
+def test_a_tie_below_a_truncate_of_its_tick_is_not_counted() -> None:
     log = [upsert(1, 1, "a", "v"), upsert(1, 1, "a", "w")]
     assert settle(log).counters["ties"] == 1
     assert settle([*log, truncate(1, 2)]).counters["ties"] == 0
     assert settle([*log, truncate(1, 1)]).counters["ties"] == 1
 
 
-def test_a_tie_below_the_winner_of_its_tick_is_no_tie() -> None:
+def test_a_tie_below_the_winner_of_its_tick_is_not_counted() -> None:
     log = [upsert(1, 1, "a", "v"), upsert(1, 1, "a", "w"), upsert(1, 2, "a", "x")]
     assert settle(log).counters["ties"] == 0
 
@@ -763,7 +774,9 @@ def test_a_tie_below_the_winner_of_its_tick_is_no_tie() -> None:
 @pytest.mark.parametrize(
     ("ties", "live"), [("prefer_delete", set()), ("prefer_upsert", {("a", "v")})]
 )
-def test_a_policy_decides_between_a_delete_and_a_value(ties: Ties, live: set[object]) -> None:
+def test_the_ties_policy_decides_between_a_delete_and_an_upsert(
+    ties: Ties, live: set[object]
+) -> None:
     collection = Collection(ties=ties)
     collection.run([upsert(1, 1, "a", "v"), delete(1, 1, "a")])
     assert collection.rows == live
@@ -774,7 +787,7 @@ def test_a_policy_decides_between_a_delete_and_a_value(ties: Ties, live: set[obj
     assert len(collection.errors) == len(live)
 
 
-def test_every_key_with_a_tie_is_counted_and_only_what_matters_makes_one() -> None:
+def test_each_key_with_different_payloads_at_one_order_counts_as_one_tie() -> None:
     two_keys = [upsert(1, 1, key, value) for key in "ab" for value in "vw"]
     assert settle(two_keys).counters["ties"] == 2
     two_sources = [part(1, 1, "c", 1, ..., old_key=old) for old in "ab"]
@@ -785,14 +798,14 @@ def test_every_key_with_a_tie_is_counted_and_only_what_matters_makes_one() -> No
     assert settle(broken).counters["ties"] == 0
 
 
-def test_the_loser_of_a_tie_comes_just_before_its_winner() -> None:
+def test_the_loser_of_a_tie_is_applied_just_before_the_winner() -> None:
     log = [part(1, 1, "a", 1, 2), part(2, 1, "a", 3, ...), part(2, 1, "a", ..., 4)]
     assert rows_after(*log) == {("a", 3, 4)}
     assert settle([*log, delete(2, 1, "a")], ties="prefer_delete").rows == set()
     assert settle([*log, delete(2, 1, "a")], ties="prefer_upsert").rows == {("a", 3, 4)}
 
 
-def test_a_null_order_is_below_every_other() -> None:
+def test_a_null_order_is_less_than_every_other_order() -> None:
     null = Command(1, (None,), ("a",), ("null",))
     assert rows_after(null, upsert(1, -9, "a", "v")) == {("a", "v")}
     assert rows_after(upsert(1, -9, "a", "v"), null) == {("a", "v")}
@@ -801,7 +814,7 @@ def test_a_null_order_is_below_every_other() -> None:
     assert rows_after(second, Command(1, (0, 9), ("a",), ("v",))) == {("a", "null")}
 
 
-def test_a_late_command_stops_a_run_that_may_have_none() -> None:
+def test_a_late_command_stops_a_run_under_late_fail() -> None:
     log = [upsert(1, 1, "a", "v")]
     collection = Collection("fail")
     collection.run(log)
@@ -811,7 +824,7 @@ def test_a_late_command_stops_a_run_that_may_have_none() -> None:
     assert (collection.rows, collection.upper) == ({("a", "v")}, 2)
 
 
-def test_an_error_that_is_there_already_stops_no_run_but_another_text_does() -> None:
+def test_a_new_error_text_stops_a_run_but_an_open_error_does_not() -> None:
     log = [Command(1, (1,), ("a",), None, "bad")]
     collection = Collection()
     collection.run(log)
@@ -823,7 +836,7 @@ def test_an_error_that_is_there_already_stops_no_run_but_another_text_does() -> 
     assert collection.upper == 4
 
 
-def test_value_errors_are_inlined_and_no_others() -> None:
+def test_only_value_errors_are_inlined() -> None:
     collection = settle(
         [
             part(1, 1, "good", 1, 2),
@@ -849,13 +862,13 @@ def test_value_errors_are_inlined_and_no_others() -> None:
         [("v", 1, 1), ("v", 2, -1), ("v", 2, -1)],
     ],
 )
-def test_a_broken_changelog_is_refused(diffs: list[tuple[str, int, int]]) -> None:
+def test_a_changelog_that_breaks_a_law_is_refused(diffs: list[tuple[str, int, int]]) -> None:
     changelog = [Update(ts, diff, ("a",), (value,)) for value, ts, diff in diffs]
     with pytest.raises(AssertionError):
         oracle.check_laws(changelog)
 
 
-def test_the_order_within_a_tick_is_no_matter_to_the_laws() -> None:
+def test_the_laws_ignore_the_order_of_updates_within_a_tick() -> None:
     diffs = [("w", 2, 1), ("v", 2, -1), ("v", 1, 1), ("v", 1, -1), ("v", 1, 1)]
     oracle.check_laws(Update(ts, diff, ("a",), (value,)) for value, ts, diff in diffs)
 
@@ -896,7 +909,7 @@ def test_a_scalar_of_another_type_is_refused(item: object, spark_type: str) -> N
         acceptance.cast(item, spark_type)
 
 
-def test_a_template_makes_one_item_of_every_combination() -> None:
+def test_a_template_makes_one_item_for_every_combination() -> None:
     template = {"for": {"t": [1, 2], "i": [0, 1]}, "row": {"k": "{t}:{i-1}", "v": "{pad:3}{x}"}}
     assert acceptance.expand([template], "row") == [
         {"k": key, "v": "xxx{x}"} for key in ("1:-1", "1:0", "2:-1", "2:0")
@@ -904,7 +917,7 @@ def test_a_template_makes_one_item_of_every_combination() -> None:
 
 
 @each_history
-def test_a_history_is_ordered_and_has_one_command_for_a_path_and_commit(name: str) -> None:
+def test_a_history_is_sorted_with_one_command_per_path_and_commit(name: str) -> None:
     changes = git_history.load(name).changes
     assert changes == sorted(changes, key=lambda change: (change.commit_no, change.change_no))
     assert len({(change.commit_no, change.path) for change in changes}) == len(changes)
@@ -912,5 +925,5 @@ def test_a_history_is_ordered_and_has_one_command_for_a_path_and_commit(name: st
 
 @unhurried
 @given(strategies.logs())
-def test_random_logs_have_no_ties(log: list[Command]) -> None:
+def test_random_logs_have_no_ties_by_default(log: list[Command]) -> None:
     assert settle(log).counters["ties"] == 0

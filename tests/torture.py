@@ -14,7 +14,7 @@ from tests.oracle import Command, Error, Update, Value
 
 PATH = Path(__file__).parents[1] / "docs" / "torture.md"
 UNTILS = (10, 20)
-"""What the runs settle: the ticks below."""
+"""The cap of each run: the run settles the ticks below it."""
 
 KEY = r"(?P<key>\([^)]*\)|\w+)"
 SUBJECT = re.compile(rf"{KEY}(?: from (?P<old>\w+))?(?: error ?(?P<error>.*)|=(?P<value>.*))")
@@ -25,13 +25,13 @@ class Scenario:
     """One line of the table.
 
     Attributes:
-        name: What happens, and under which options.
-        options: What the result depends on.
+        name: The situation and the options.
+        options: The options that the result depends on.
         runs: The commands that arrive before each run.
-        columns: The third value column, as the log has it in each run; none where it has not.
-        collections: The rows and errors that there may be in the end; none where it is refused.
-        changelogs: The updates that led there, in the same sequence.
-        refused: A word of the message of the run that is refused, or nothing.
+        columns: The third value column of the log in each run; None if the log has no such column.
+        collections: The possible results, each with its rows and errors; empty if a run is refused.
+        changelogs: The updates of each possible result, in the same sequence.
+        refused: A word of the error message if a run is refused, else None.
     """
 
     name: str
@@ -44,17 +44,17 @@ class Scenario:
 
     @property
     def commands(self) -> list[Command]:
-        """All that arrives."""
+        """The commands of both runs."""
         return [command for run in self.runs for command in run]
 
     @property
     def key_width(self) -> int:
-        """Number of key columns."""
+        """The number of key columns."""
         return max(len(command.key) for command in self.commands if command.key)
 
     @property
     def is_alone(self) -> bool:
-        """Whether other keys would notice it: it stops a run, removes them, or adds a column."""
+        """Whether it affects other keys: it stops a run, removes all keys, or adds a column."""
         corrects = self.options.get("late") == "correct"
         truncates = [each.is_truncate for each in (self.commands if corrects else self.runs[0])]
         return self.refused is not None or any(truncates) or any(self.columns)
@@ -68,7 +68,7 @@ def load(path: Path = PATH) -> list[Scenario]:
 
 
 def read(commands: list[Command], options: dict[str, Any]) -> list[Command]:
-    """Give the commands as the options make them of what arrives."""
+    """Return the commands as the options change them."""
     ignored = [None] if options.get("ignore_null_updates") else []
     ignored += [options["unchanged_value"]] if "unchanged_value" in options else []
 
@@ -120,7 +120,7 @@ def _column(cell: str) -> Column | None:
 def _command(text: str) -> Command:
     place, _, rest = text.partition(" ")
     ts, order = (_number(part) for part in place.split("."))
-    # The null tick is refused before anything reads it.
+    # A null tick is refused before any code reads it.
     if rest == "truncate":
         return Command(ts, (order,), None, None, is_truncate=True)  # type: ignore[arg-type]
     if rest.startswith("delete "):

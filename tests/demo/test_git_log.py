@@ -1,4 +1,4 @@
-"""Small real repositories, read as changes and replayed against their trees."""
+"""Reads small real repositories as changes, and compares the replayed changes with git's trees."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """Give a repository of four commits, the third of which is empty."""
+    """Return a repository with four commits. The third commit is empty."""
     path = new_repository(tmp_path / "repository.git")
     commit(path, {b"a": (FILE, "1"), b"b": (FILE, "1")})
     commit(path, {b"a": (FILE, "2")})
@@ -120,7 +120,7 @@ def test_any_history_replays_exactly(
         assert_every_tree_is_exact(repository)
 
 
-def test_a_change_says_what_became_of_a_path(repository: Path) -> None:
+def test_a_change_names_its_commit_its_path_and_the_new_content(repository: Path) -> None:
     one, two, _, four = first_parents(repository)
     blobs = {
         text: git(repository, "hash-object", "--stdin", given=text) for text in (b"1", b"2", b"3")
@@ -135,7 +135,7 @@ def test_a_change_says_what_became_of_a_path(repository: Path) -> None:
     ]
 
 
-def test_a_tree_is_listed_in_order_of_the_bytes_of_its_paths(story: Path) -> None:
+def test_a_tree_is_sorted_by_the_bytes_of_its_paths(story: Path) -> None:
     trees = [[row.path for row in read_tree(story, name)] for name in first_parents(story)]
     plain = [tree for tree in trees if all("%" not in path for path in tree)]
 
@@ -144,7 +144,9 @@ def test_a_tree_is_listed_in_order_of_the_bytes_of_its_paths(story: Path) -> Non
 
 
 @pytest.mark.parametrize(("path", "text"), ODD_PATHS.items())
-def test_both_readings_write_an_odd_path_alike(tmp_path: Path, path: bytes, text: str) -> None:
+def test_changes_and_trees_write_an_odd_path_the_same_way(
+    tmp_path: Path, path: bytes, text: str
+) -> None:
     repository = new_repository(tmp_path / "repository.git")
     commit(repository, {path: (FILE, "odd")})
 
@@ -153,7 +155,7 @@ def test_both_readings_write_an_odd_path_alike(tmp_path: Path, path: bytes, text
     assert [row.path for row in read_tree(repository)] == [text]
 
 
-def test_after_leaves_out_exactly_the_commits_read_before(story: Path) -> None:
+def test_after_skips_exactly_the_given_number_of_commits(story: Path) -> None:
     changes = list(read_changes(story))
 
     for after in range(len(first_parents(story)) + 1):
@@ -161,7 +163,7 @@ def test_after_leaves_out_exactly_the_commits_read_before(story: Path) -> None:
         assert list(read_changes(story, after)) == tail
 
 
-def test_commits_made_later_do_not_enter_a_stream_that_has_begun(repository: Path) -> None:
+def test_a_stream_ignores_commits_that_are_made_after_its_start(repository: Path) -> None:
     before = list(read_changes(repository))
     stream = read_changes(repository)
     commit(repository, {b"later": (FILE, "")})
@@ -170,14 +172,14 @@ def test_commits_made_later_do_not_enter_a_stream_that_has_begun(repository: Pat
     assert [change.path for change in read_changes(repository, after=4)] == ["later"]
 
 
-def test_a_stream_may_be_left_early(story: Path) -> None:
+def test_a_stream_can_be_closed_early(story: Path) -> None:
     stream = read_changes(story)
 
     assert next(stream).commit_no == 1
     stream.close()  # type: ignore[attr-defined]
 
 
-def test_reading_up_to_a_commit_is_reading_its_own_history(repository: Path) -> None:
+def test_reading_up_to_a_commit_gives_the_history_of_that_commit(repository: Path) -> None:
     names = first_parents(repository)
     identity = ("-c", "user.name=T", "-c", "user.email=t@example.com")
     git(repository, *identity, "tag", "--annotate", "--message=two", "v2", names[1])
@@ -188,7 +190,7 @@ def test_reading_up_to_a_commit_is_reading_its_own_history(repository: Path) -> 
     assert read_tree(repository, "v2") == read_tree(repository, names[1])
 
 
-def test_a_longer_history_begins_with_what_was_read_before(repository: Path) -> None:
+def test_new_commits_keep_the_earlier_history_as_a_prefix(repository: Path) -> None:
     before = first_parents(repository)
     commit(repository, {b"later": (FILE, "")})
     history = first_parents(repository)
@@ -212,7 +214,7 @@ def test_a_rewritten_history_is_refused(repository: Path) -> None:
         read_changes(repository, after=4)
 
 
-def test_a_merge_that_makes_ours_the_second_parent_is_a_rewritten_history(tmp_path: Path) -> None:
+def test_a_merge_with_our_commit_as_second_parent_rewrites_the_history(tmp_path: Path) -> None:
     repository = new_repository(tmp_path / "repository.git")
     base = commit(repository, {b"a": (FILE, "1")})
     ours = commit(repository, {b"a": (FILE, "2")})
@@ -224,7 +226,7 @@ def test_a_merge_that_makes_ours_the_second_parent_is_a_rewritten_history(tmp_pa
         require_prefix(first_parents(repository), commit_no=2, commit=ours)
 
 
-def test_the_time_is_the_committers_in_utc(tmp_path: Path) -> None:
+def test_the_time_is_the_committer_time_in_utc(tmp_path: Path) -> None:
     repository = new_repository(tmp_path / "repository.git")
     epoch = datetime.fromtimestamp(0, tz=timezone.utc)
     noon = round(NOON.timestamp())
@@ -241,7 +243,7 @@ def test_the_time_is_the_committers_in_utc(tmp_path: Path) -> None:
     assert_every_tree_is_exact(repository)
 
 
-def test_settings_of_the_user_change_nothing(
+def test_git_settings_of_the_user_do_not_change_the_result(
     story: Path, tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes, tree, history = list(read_changes(story)), read_tree(story), first_parents(story)
@@ -300,7 +302,7 @@ SETTINGS = """
 """
 
 
-def test_a_replacement_for_a_commit_changes_nothing(repository: Path) -> None:
+def test_git_replace_does_not_change_the_result(repository: Path) -> None:
     changes, tree = list(read_changes(repository)), read_tree(repository)
     names = first_parents(repository)
     git(repository, "replace", names[3], names[0])
@@ -309,9 +311,7 @@ def test_a_replacement_for_a_commit_changes_nothing(repository: Path) -> None:
     assert read_tree(repository) == tree
 
 
-def test_a_working_copy_reads_as_its_history_whatever_lies_in_it(
-    story: Path, tmp_path: Path
-) -> None:
+def test_files_in_a_working_copy_do_not_change_the_result(story: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     git(tmp_path, "clone", "--quiet", "--no-checkout", str(story), str(copy))
     (copy / "untracked").write_text("")
@@ -324,7 +324,7 @@ def test_a_working_copy_reads_as_its_history_whatever_lies_in_it(
     assert list(read_changes(copy / ".git")) == list(read_changes(story))
 
 
-def test_a_clone_without_contents_will_do(story: Path, tmp_path: Path) -> None:
+def test_a_clone_without_file_contents_can_be_read(story: Path, tmp_path: Path) -> None:
     git(story, "config", "uploadpack.allowFilter", "true")
     copy = tmp_path / "copy.git"
     clone = ("clone", "--quiet", "--bare", "--filter=blob:none", story.as_uri(), str(copy))
@@ -341,7 +341,7 @@ every_reading = pytest.mark.parametrize("read", READINGS)
 
 @every_reading
 @pytest.mark.parametrize("name", ["", "absent", "repository.git/refs"])
-def test_what_is_no_repository_is_refused(
+def test_the_path_must_be_the_top_folder_of_a_repository(
     repository: Path, read: Callable[[Path], object], name: str
 ) -> None:
     path = repository.parent / name
@@ -364,7 +364,7 @@ def test_a_folder_inside_a_working_copy_is_refused(
         read(folder)
 
 
-def test_where_a_folder_cannot_be_told_apart_the_whole_repository_is_read(tmp_path: Path) -> None:
+def test_a_subfolder_of_a_path_with_a_colon_reads_the_whole_repository(tmp_path: Path) -> None:
     separator_in_name = tmp_path / f"a{os.pathsep}b"
     separator_in_name.mkdir()
     git(separator_in_name, "init", "--quiet", "--initial-branch=main")
@@ -410,7 +410,7 @@ def test_a_shallow_clone_is_refused(
 
 
 @every_reading
-def test_a_missing_git_is_told(
+def test_a_missing_git_is_an_error(
     repository: Path,
     tmp_path: Path,
     read: Callable[[Path], object],
@@ -422,12 +422,12 @@ def test_a_missing_git_is_told(
         read(repository)
 
 
-def test_after_counts_commits(repository: Path) -> None:
+def test_after_must_not_be_negative(repository: Path) -> None:
     with pytest.raises(ValueError, match=r"`after` must be .*\nGot: -1"):
         read_changes(repository, after=-1)
 
 
-def test_a_damaged_repository_never_reads_as_a_shorter_one(repository: Path) -> None:
+def test_a_damaged_repository_is_an_error_and_not_a_shorter_history(repository: Path) -> None:
     tree = git(repository, "rev-parse", "HEAD~2^{tree}")
     (repository / "objects" / tree[:2] / tree[2:]).unlink()
 

@@ -1,4 +1,4 @@
-"""The demo over small repositories, as its command line gives it."""
+"""Runs the command line of the demo over small repositories."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ EXACT = "  proof      equals git ls-tree -r HEAD, row by row\n"
 
 
 class KilledError(BaseException):
-    """Stands for the end of the process: nothing catches it."""
+    """Stands for a kill of the process. No code catches it."""
 
 
 class Printed(NamedTuple):
-    """What a run of the demo left for its user."""
+    """The exit code and the output of a run of the demo."""
 
     exit_code: int
     out: str
@@ -38,7 +38,7 @@ class Printed(NamedTuple):
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """Give a repository of three commits, the second of which is empty."""
+    """Return a repository with three commits. The second commit is empty."""
     path = new_repository(tmp_path / "small.git")
     commit(path, {b"a": (FILE, "1"), b"b": (FILE, "1"), b"caf\xc3\xa9 'q'": (FILE, "1")})
     commit(path, {})
@@ -48,7 +48,7 @@ def repository(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def profile(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let dbt use the session of the tests with the demo's schema, and leave the checkout alone."""
+    """Let dbt use the tests' session and the demo's schema, and write nothing to the checkout."""
     content = yaml.safe_load((home / "profiles.yml").read_text())
     content["trueup"]["outputs"]["local"]["schema"] = "{{ env_var('TRUEUP_SCHEMA') }}"
     (tmp_path / "profiles.yml").write_text(yaml.safe_dump(content))
@@ -64,7 +64,7 @@ def profile(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.fixture
 def demo(repository: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[], Printed]:
-    """Run the demo over the repository."""
+    """A function that runs the demo over the repository."""
 
     def run_demo() -> Printed:
         exit_code = run.main(["--repository", str(repository)])
@@ -75,13 +75,13 @@ def demo(repository: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[], P
 
 @pytest.fixture
 def log(spark: SparkSession, repository: Path) -> Callable[[], list[Row]]:
-    """Read what the log of the repository holds."""
+    """A function that reads the log of the repository."""
     table = f"{run.schema_of(repository)}.git_changes"
     return lambda: spark.table(table).orderBy("commit_no", "change_no").collect()
 
 
 @WITH_SPARK
-def test_the_demo_settles_a_history_once_and_then_what_is_new(
+def test_the_demo_settles_a_history_and_then_only_new_commits(
     demo: Callable[[], Printed], repository: Path
 ) -> None:
     schema, head = run.schema_of(repository), git(repository, "rev-parse", "main")
@@ -130,7 +130,7 @@ def test_a_rewritten_history_is_refused_and_nothing_is_appended(
 
 
 @WITH_SPARK
-def test_a_kill_loses_nothing_and_doubles_nothing(
+def test_a_kill_neither_loses_nor_repeats_a_change(
     demo: Callable[[], Printed],
     log: Callable[[], list[Row]],
     monkeypatch: pytest.MonkeyPatch,
@@ -168,7 +168,7 @@ def test_a_kill_loses_nothing_and_doubles_nothing(
     assert "  changed    3 inserted, 1 updated, 0 deleted by 2 commits\n" + EXACT in after.out
 
 
-def test_rows_that_differ_from_git_are_named_and_fail_the_run(
+def test_rows_that_differ_from_git_are_printed_and_fail_the_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     both = [TreeRow("both", FILE, "1")]
@@ -194,7 +194,7 @@ def test_rows_that_differ_from_git_are_named_and_fail_the_run(
     assert printed.endswith("'only git 09'\n")
 
 
-def test_every_other_repository_has_a_schema_of_its_own(tmp_path: Path) -> None:
+def test_every_repository_has_its_own_valid_schema_name(tmp_path: Path) -> None:
     schemas = {run.schema_of(tmp_path / name) for name in ("a/same", "b/same", "b/Same", "b/日本")}
 
     assert len(schemas) == 4

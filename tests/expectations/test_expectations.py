@@ -1,4 +1,4 @@
-"""The suite of Great Expectations, as its command gives it: over the demo, whole and damaged."""
+"""Runs the command of the Great Expectations suite over the demo, intact and damaged."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ or none
 
 
 class Printed(NamedTuple):
-    """What the command left for its user."""
+    """The exit code and the output of the command."""
 
     exit_code: int
     out: str
     err: str
 
     def failed(self) -> dict[str, str]:
-        """Why expectations failed, by name."""
+        """The reason of each failed expectation, by its name."""
         lines = [line.split(None, 2) for line in self.out.splitlines()]
         return {line[1]: line[2] for line in lines if line and line[0] == "FAILED"}
 
 
 @pytest.fixture
 def check(capsys: pytest.CaptureFixture[str]) -> Callable[..., Printed]:
-    """Run the command."""
+    """A function that runs the command."""
 
     def run_command(*arguments: str) -> Printed:
         capsys.readouterr()
@@ -57,7 +57,7 @@ def check(capsys: pytest.CaptureFixture[str]) -> Callable[..., Printed]:
 
 
 class Demo:
-    """The demo over a small repository, whose tables a test may damage."""
+    """The demo over a small repository. A test may damage its tables."""
 
     def __init__(self, spark: SparkSession, schema: str, target: Path) -> None:
         """Take the schema of the demo, and the target folder of dbt."""
@@ -65,14 +65,14 @@ class Demo:
         self.snapshots: dict[str, int] = {}
 
     def damage(self, table: str, statement: str) -> None:
-        """Run a statement on a table; `{}` in it is its name."""
+        """Run a statement on a table. `{}` in the statement stands for the name of the table."""
         name = f"{self.schema}.{table}"
         latest = f"select snapshot_id from {name}.history order by made_current_at desc"
         self.snapshots[name] = self.spark.sql(latest).collect()[0][0]
         self.spark.sql(statement.replace("{}", name))
 
     def mend(self) -> None:
-        """Put every table back."""
+        """Restore every damaged table."""
         for name, snapshot in self.snapshots.items():
             self.spark.sql(f"call lake.system.set_current_snapshot('{name}', {snapshot})")
         self.snapshots = {}
@@ -106,7 +106,7 @@ def settled(
 
 @pytest.fixture
 def demo(settled: Demo) -> Iterator[Demo]:
-    """The demo, which is mended after the test."""
+    """The demo. Its tables are restored after the test."""
     yield settled
     settled.mend()
 
@@ -125,9 +125,7 @@ def test_every_expectation_holds_on_the_demo(demo: Demo, check: Callable[..., Pr
     assert "no key of files is there twice" in page.read_text()
 
 
-def test_a_row_that_is_changed_in_the_state_is_named(
-    demo: Demo, check: Callable[..., Printed]
-) -> None:
+def test_a_changed_row_in_the_state_is_reported(demo: Demo, check: Callable[..., Printed]) -> None:
     demo.damage("files_state", "update {} set mode = '100755' where path = 'c'")
 
     printed = check("files")
@@ -149,7 +147,7 @@ def test_a_row_that_is_changed_in_the_state_is_named(
     )
 
 
-def test_a_key_that_is_there_twice_is_named(demo: Demo, check: Callable[..., Printed]) -> None:
+def test_a_duplicate_key_is_reported(demo: Demo, check: Callable[..., Printed]) -> None:
     demo.damage("files_state", "insert into {} select * from {} where path = 'c'")
 
     failed = check("files").failed()
@@ -158,7 +156,7 @@ def test_a_key_that_is_there_twice_is_named(demo: Demo, check: Callable[..., Pri
     assert "state_matches_certificate" in failed
 
 
-def test_an_update_that_is_doubled_in_the_changelog_is_named(
+def test_a_duplicate_update_in_the_changelog_is_reported(
     demo: Demo, check: Callable[..., Printed]
 ) -> None:
     demo.damage(
@@ -183,7 +181,7 @@ def test_an_update_that_is_doubled_in_the_changelog_is_named(
     )
 
 
-def test_a_frontier_that_goes_back_is_named(demo: Demo, check: Callable[..., Printed]) -> None:
+def test_a_frontier_that_goes_back_is_reported(demo: Demo, check: Callable[..., Printed]) -> None:
     demo.damage("files_changelog", "update {} set _upper = 1 where _kind = 'progress' and _seq = 2")
 
     assert check("files").failed() == {
@@ -212,7 +210,7 @@ def orders(new_project: Callable[[str], Project]) -> Project:
     return project
 
 
-def test_open_errors_fail_above_their_threshold_alone(
+def test_open_errors_fail_only_above_their_threshold(
     orders: Project, check: Callable[..., Printed]
 ) -> None:
     options = ["orders", "--project-dir", str(orders.folder), "--output", str(orders.folder / "gx")]
@@ -230,9 +228,7 @@ def test_open_errors_fail_above_their_threshold_alone(
     assert (orders.folder / "gx" / "site" / "index.html").is_file()
 
 
-def test_a_collection_that_is_not_there_cannot_be_checked(
-    orders: Project, check: Callable[..., Printed]
-) -> None:
+def test_an_unknown_collection_is_an_error(orders: Project, check: Callable[..., Printed]) -> None:
     printed = check("order", "--project-dir", str(orders.folder))
 
     assert printed.exit_code == 2

@@ -1,4 +1,4 @@
-"""The suite that is built, and how it is read, without Spark."""
+"""Builds the suite and reads its results, without Spark."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def configs(**key: tuple[str, ...]) -> list[Any]:
     return [one.configuration for one in suite.build_suite(collection).expectations]
 
 
-def test_a_key_of_one_column_is_unique_and_not_null() -> None:
+def test_a_key_of_one_column_must_be_unique_and_not_null() -> None:
     not_null, unique, _ = configs(unique=("path",), not_null=("path",))
 
     assert (not_null.type, not_null.kwargs["column"]) == (
@@ -54,7 +54,7 @@ def test_a_query_keeps_its_braces() -> None:
     assert check.meta == {"check": "nothing"}
 
 
-def test_a_check_that_could_not_run_has_failed_and_its_reason_is_shown() -> None:
+def test_a_check_that_could_not_run_fails_with_its_reason() -> None:
     (check,) = configs()
     raised = {"metric": {"exception_message": "no such table\nat line 1", "raised_exception": True}}
     result = ExpectationValidationResult(
@@ -69,7 +69,7 @@ def test_a_check_that_could_not_run_has_failed_and_its_reason_is_shown() -> None
     )
 
 
-def test_a_count_of_rows_that_were_not_all_read_is_a_lower_bound() -> None:
+def test_the_count_is_a_lower_bound_if_not_all_rows_were_read() -> None:
     rows = [{"k": number} for number in range(200)]
 
     assert describe_rows("rows", 200, rows, is_part=True) == (
@@ -101,7 +101,9 @@ def test_a_negative_threshold_is_an_error(capsys: pytest.CaptureFixture[str]) ->
     assert "--max-errors must be at least 0, got -1" in capsys.readouterr().err
 
 
-def test_results_go_where_dbt_writes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_results_go_to_the_target_folder_of_dbt(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv("DBT_TARGET_PATH", raising=False)
     assert command_line.default_folder("shop").as_posix() == "shop/target/expectations"
 
@@ -123,7 +125,7 @@ def test_the_json_of_dbt_becomes_a_collection() -> None:
     assert parse_collection(text).checks == (Check("n", "s", "w", "q", ("k",)),)
 
 
-def test_the_former_place_of_build_suite_still_works() -> None:
+def test_build_suite_can_be_imported_from_its_former_module() -> None:
     from dbt_trueup import suite as former  # noqa: PLC0415
 
     assert former.build_suite is suite.build_suite

@@ -1,9 +1,10 @@
-"""One of the processes that race: runs the same collections again and again, in step with others.
+"""One of the processes that race. It runs the same collections many times, in step with the others.
 
-`python -m tests.faults.racer FOLDER NUMBER RACES`: FOLDER holds the project, and RACES is a JSON
-list of what `Race` has, run one after the other: a Spark of its own is what costs a process most. A
-file in FOLDER for each process and round says that it is ready, so that all start a round together.
-Prints one JSON line a round: the collection, whether the run succeeded, and what dbt said.
+Usage: `python -m tests.faults.racer FOLDER NUMBER RACES`. FOLDER holds the project. RACES is a JSON
+list with the fields of each `Race`. One process runs all races, because the start of its Spark is
+the slowest part. For each round, each process makes a file in FOLDER when it is ready, so that all
+processes start the round together. For each round, the process prints one JSON line: the
+collection, the success of the run, and the messages of dbt.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from dbt.contracts.graph.manifest import Manifest
 
 PROCESSES = 2
-SHARD = ("batch", "changelog", "state")
-BY_SELECT = ("corrections", *SHARD)
+STEPS = ("batch", "changelog", "state")
+BY_SELECT = ("corrections", *STEPS)
 PATIENCE = 300
 """Seconds to wait for the other process at a round."""
 
@@ -32,8 +33,8 @@ PATIENCE = 300
 class Race(NamedTuple):
     """A collection that the processes run.
 
-    Without `table` it is of commands, and each round settles one tick more. With it the collection
-    is by a select, and `table` what it reads: each round begins with one row more.
+    Without `table`, the collection reads commands, and each round settles one more tick. With
+    `table`, the collection is a select from that table, and each round begins with one more row.
     """
 
     name: str
@@ -41,14 +42,14 @@ class Race(NamedTuple):
     table: str | None = None
 
     def models(self, round_no: int) -> list[str]:
-        """What a round runs: the first one over commands makes the views, too."""
+        """The models of a round. The first round over commands makes the views, too."""
         if self.table is None and round_no == 0:
             return [f"path:models/{self.name}"]
-        return [f"{self.name}_{role}" for role in (BY_SELECT if self.table else SHARD)]
+        return [f"{self.name}_{role}" for role in (BY_SELECT if self.table else STEPS)]
 
 
 def meet(folder: Path, name: str, number: int) -> None:
-    """Wait until every process has come to this round."""
+    """Wait until every process has reached this round."""
     (folder / f"{name}_{number}").touch()
     until = time.monotonic() + PATIENCE
     while len(list(folder.glob(f"{name}_*"))) < PROCESSES:
@@ -59,7 +60,7 @@ def meet(folder: Path, name: str, number: int) -> None:
 
 
 def main() -> None:
-    """Race."""
+    """Run all races."""
     folder, number = Path(sys.argv[1]), int(sys.argv[2])
     races = [Race(*race) for race in json.loads(sys.argv[3])]
     arguments = ["--project-dir", str(folder), *QUIET]
@@ -71,7 +72,7 @@ def main() -> None:
             if race.table and number == 0 and round_no:
                 SparkSession.active().sql(f"insert into {race.table} values ({round_no})")
             meet(folder, f"{race.name}_round_{round_no}", number)
-            # Both settle the same tick, and nothing but the append can tell who was first.
+            # Both settle the same tick. Only the append decides which process is first.
             until = json.dumps({"trueup_until": round_no + 1})
             selected = ["--select", *race.models(round_no)]
             invoked = dbt.invoke(["run", *arguments, *selected, "--vars", until])

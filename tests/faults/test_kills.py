@@ -1,4 +1,4 @@
-"""Runs that are killed right after any of their statements; the next run puts everything right."""
+"""A run is killed right after one of its statements. The next run repairs everything."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WRITES = re.compile(r"^(create|declare|merge|delete|insert|drop|alter)\b")
 STRIDE = int(os.environ.get("TRUEUP_KILL_STRIDE", "4"))
-"""Kills after every n-th write of a run; a long run sets 1."""
+"""The tests kill a run after every n-th write. A long run sets 1."""
 
 SELECT_STRIDE = 2 * STRIDE - 1
 """The same for the longer run of a collection by a select."""
@@ -36,7 +36,7 @@ class KilledError(RuntimeError):
 
 @contextmanager
 def killed_after(statement_no: int) -> Iterator[list[str]]:
-    """Let no statement through after the given write. Yields the writes that were let through."""
+    """Stop each statement after the given write. Yields the writes that ran."""
     execute = Cursor.execute
     written: list[str] = []
 
@@ -124,18 +124,18 @@ def test_a_run_of_a_select_killed_after_any_write_loses_nothing(project: Project
     counted = f"select k, count(*) as c, max(n) as last from {table} group by k"
     project.add_select("counts", counted, ["k"])
     project.run("models/counts")
-    shard = ["counts_corrections", "counts_batch", "counts_changelog", "counts_state"]
+    tables = ["counts_corrections", "counts_batch", "counts_changelog", "counts_state"]
     for statement_no in count(1, SELECT_STRIDE):
-        # A key that changes, one that comes, one that goes.
+        # One key changes, one is new, and one is gone.
         gone = f"new {statement_no - SELECT_STRIDE}"
         project.sql(f"delete from {table} where k = '{gone}'")
         project.sql(
             f"insert into {table} values ('always', {statement_no}), ('new {statement_no}', 1)"
         )
         with killed_after(statement_no) as written:
-            project.run(*shard, fails=None)
+            project.run(*tables, fails=None)
         ended = len(written) < statement_no
-        project.run(*shard)
+        project.run(*tables)
         rows = [tuple(row) for row in project.sql(counted)]
         updates = project.updates("counts")
         check_laws(updates)

@@ -1,1 +1,1 @@
-"""The package through dbt, on Spark."""
+"""Tests that run the package through dbt, on Spark."""

@@ -1,7 +1,7 @@
-"""Every acceptance case, through the package: `dbt run` after `dbt run`.
+"""Every acceptance case runs through the package, one `dbt run` after the other.
 
-Cases with the same columns share a collection, each on keys of its own, if their runs settle the
-same ticks. A run of a collection costs the same for one case as for eight.
+Cases share a collection if they have the same columns and their runs settle the same ticks. Each
+case has its own keys. A run of a collection costs the same for one case as for eight.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pytest
 
 from tests import acceptance, oracle
 from tests.acceptance import multiset
+from tests.project import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,13 +22,12 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 CASES = acceptance.load()
-SHARD = ("corrections", "batch", "changelog", "state")
 OWN_NUMBERS = 10**6
-"""How many numbers each case has for its keys."""
+"""Each case has this many numbers for its keys."""
 
 
 def settled_by(case: acceptance.Case) -> list[tuple[int | None, int]]:
-    """For each run of a case its cap, and the upper that it comes to."""
+    """Give the cap and the upper of each run of a case."""
     found: list[tuple[int | None, int]] = []
     upper = 0
     for run in case.runs:
@@ -39,13 +39,17 @@ def settled_by(case: acceptance.Case) -> list[tuple[int | None, int]]:
 
 @dataclass
 class Shared:
-    """A collection, and the cases that share it."""
+    """A collection and the cases that share it."""
 
     cases: list[acceptance.Case] = field(default_factory=list)
     settled: list[tuple[int | None, int]] = field(default_factory=list)
 
     def admits(self, case: acceptance.Case) -> bool:
-        """Whether a case has the same columns and settles the same ticks, as far as both run."""
+        """Tell whether a case fits into the collection.
+
+        It must have the same types of columns and the same `late`, and settle the same ticks in the
+        runs that both have. Only one case of a collection may have commands without a key.
+        """
         first, settled = self.cases[0], settled_by(case)
         common = min(len(settled), len(self.settled))
         has_errors = any(without_key(each) for each in self.cases)
@@ -62,11 +66,11 @@ class Shared:
 
     @property
     def name(self) -> str:
-        """That of the first case."""
+        """The name of the first case."""
         return self.cases[0].name
 
     def owner(self, key: oracle.Value | None) -> acceptance.Case:
-        """The case that a key of the collection is of; there must be one."""
+        """Give the case that owns a key of the collection. There must be exactly one."""
         if len(self.cases) == 1:
             return self.cases[0]
         parts = [part for part in key or () if part is not None]
@@ -81,12 +85,12 @@ def types(case: acceptance.Case) -> list[list[str]]:
 
 
 def without_key(case: acceptance.Case) -> bool:
-    """Whether commands of the case have no key: what they leave cannot be told from another's."""
+    """Tell whether the case has commands without a key. Their errors do not name the case."""
     return any(command.key is None for run in case.runs for command in run.commands)
 
 
 def shared() -> list[Shared]:
-    """The cases, in as few collections as can be."""
+    """Put each case into the first collection that admits it."""
     found: list[Shared] = []
     for case in CASES:
         place = next((each for each in found if each.admits(case)), None)
@@ -97,7 +101,7 @@ def shared() -> list[Shared]:
 
 
 def own(case: acceptance.Case, key: oracle.Value | None) -> oracle.Value | None:
-    """A key of a case as its collection has it."""
+    """Give the key that a key of a case has in the shared collection."""
     place = CASES.index(case) * OWN_NUMBERS
     return key and tuple(
         part if part is None else f"{case.name}|{part}" if isinstance(part, str) else place + part
@@ -106,14 +110,14 @@ def own(case: acceptance.Case, key: oracle.Value | None) -> oracle.Value | None:
 
 
 def is_own(case: acceptance.Case, part: str | int) -> bool:
-    """Whether a part of a key of a shared collection is one of the case."""
+    """Tell whether a part of a key of a shared collection belongs to the case."""
     if isinstance(part, str):
         return part.startswith(f"{case.name}|")
     return CASES.index(case) == part // OWN_NUMBERS
 
 
 class Outcome(NamedTuple):
-    """What one run of a case left, and the updates that it wrote."""
+    """Rows and errors after one run of a case, and the updates that the run wrote."""
 
     rows: list[oracle.Value]
     errors: list[oracle.Error]
@@ -121,7 +125,7 @@ class Outcome(NamedTuple):
 
 
 def outcomes_of(project: Project, each: Shared, after: int) -> dict[str, Outcome]:
-    """What the last run of a collection left of each of its cases."""
+    """Give the outcome of the last run of a collection, for each of its cases."""
     width = len(each.cases[0].key)
     left = {case.name: Outcome([], [], []) for case in each.cases}
     for row in project.rows(each.name):
@@ -157,13 +161,13 @@ def outcomes(new_project: Callable[[str], Project]) -> dict[str, list[Outcome]]:
                     ],
                 )
         for until, sharing in together.items():
-            # The views of a collection stay as its first run has made them.
-            shard = [f"{each.name}_{role}" for each in sharing for role in SHARD]
+            # Only the first run creates the views of a collection.
+            tables = [f"{each.name}_{role}" for each in sharing for role in TABLES]
             before = {
                 each.name: len(project.progress(each.name)) if run_no else 0 for each in sharing
             }
             project.run(
-                *(shard if run_no else [f"models/{each.name}" for each in sharing]), until=until
+                *(tables if run_no else [f"models/{each.name}" for each in sharing]), until=until
             )
             for each in sharing:
                 left = outcomes_of(project, each, before[each.name])
@@ -173,7 +177,9 @@ def outcomes(new_project: Callable[[str], Project]) -> dict[str, list[Outcome]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_case(case: acceptance.Case, outcomes: dict[str, list[Outcome]]) -> None:
+def test_every_case_gives_its_expected_rows_errors_and_updates(
+    case: acceptance.Case, outcomes: dict[str, list[Outcome]]
+) -> None:
     assert len(outcomes[case.name]) == len(case.runs)
     for run, (rows, errors, updates) in zip(case.runs, outcomes[case.name], strict=True):
         width = len(case.key)

@@ -1,4 +1,4 @@
-"""Bad input gets a clear error, and nothing is lost: one test for each."""
+"""Bad input stops the run with a clear error, and the tables stay unchanged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VALUE = [Column("v", "string")]
 
 @pytest.fixture(scope="module")
 def made(new_project: Callable[[str], Project]) -> Project:
-    """A collection that has run once."""
+    """A collection after one run."""
     project = new_project("bad_input")
     project.add_collection("c", KEY, VALUE)
     project.append("c", [Command(1, (1,), ("a",), ("first",))])
@@ -30,7 +30,7 @@ def made(new_project: Callable[[str], Project]) -> Project:
 
 @pytest.fixture(scope="module")
 def first(made: Project) -> list[Any]:
-    """What the collection has after its only run."""
+    """The rows and the changelog of the collection after its only run."""
     return contents(made)
 
 
@@ -40,7 +40,7 @@ def contents(project: Project) -> list[Any]:
 
 @pytest.fixture
 def project(made: Project, first: list[Any]) -> Iterator[Project]:
-    """The same collection; whatever a test configured or wrote is put right again after it."""
+    """The same collection. Its configuration and its commands model are restored after a test."""
     commands = (made.folder / "models/c/c_commands.sql").read_text()
     yield made
     made.configure(c={"+unique_key": ["k"]})
@@ -49,7 +49,7 @@ def project(made: Project, first: list[Any]) -> Iterator[Project]:
 
 
 def refused(project: Project, *fragments: str, **variables: Any) -> None:
-    """A run fails, and what it says holds all of the fragments."""
+    """Check that a run fails and that its messages contain all fragments."""
     project.run("path:models/c", fails=True, **variables)
     said = "\n".join(project.messages)
     for fragment in fragments:
@@ -57,7 +57,7 @@ def refused(project: Project, *fragments: str, **variables: Any) -> None:
 
 
 def commands(project: Project, relation: str, **arguments: str) -> None:
-    """Rewrite the commands model; the arguments are Jinja."""
+    """Rewrite the commands model. The arguments are Jinja."""
     given = {"relation": f"'{relation}'", "ts": "'ts'", "sequence_by": "['n']"} | arguments
     call = ", ".join(f"{name}={value}" for name, value in given.items())
     project.write("models/c/c_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
@@ -73,7 +73,7 @@ def test_an_empty_unique_key_is_refused(project: Project) -> None:
     refused(project, "`unique_key` must be a non-empty list of key columns")
 
 
-def test_a_key_column_that_the_log_does_not_have_is_refused(project: Project) -> None:
+def test_each_key_column_must_be_a_column_of_the_log(project: Project) -> None:
     project.configure(c={"+unique_key": ["kk"]})
     refused(
         project,
@@ -84,7 +84,7 @@ def test_a_key_column_that_the_log_does_not_have_is_refused(project: Project) ->
 
 
 @pytest.mark.parametrize("key", [["k"], ["v", "k"], ["k", "v", "w"]])
-def test_another_key_than_that_of_the_changelog_is_refused(
+def test_the_key_must_equal_the_key_of_the_changelog(
     new_project: Callable[[str], Project], key: list[str]
 ) -> None:
     project = new_project("rekeyed_" + "_".join(key))
@@ -98,7 +98,7 @@ def test_another_key_than_that_of_the_changelog_is_refused(
     refused(project, "the key that", "was made with: `k`, `v`", "trueup_rebase")
 
 
-def test_an_input_upper_that_is_no_integer_is_refused(project: Project) -> None:
+def test_an_input_upper_of_type_double_is_refused(project: Project) -> None:
     project.configure(
         c={"+unique_key": ["k"], "+meta": {"trueup": {"input_upper": "log_upper / 2"}}}
     )
@@ -116,35 +116,33 @@ def test_an_unknown_value_of_an_option_is_refused(project: Project) -> None:
 
 
 @pytest.mark.parametrize("value", [0, -1, "many", True, 1.5])
-def test_a_batch_size_that_is_no_positive_integer_is_refused(project: Project, value: Any) -> None:
+def test_the_batch_size_must_be_a_positive_integer(project: Project, value: Any) -> None:
     project.configure(
         c={"+unique_key": ["k"], "+meta": {"trueup": {"max_commands_per_batch": value}}}
     )
     refused(project, "Option `max_commands_per_batch`", "positive integer", f"Got: {value}")
 
 
-def test_a_column_with_one_of_our_names_is_refused(project: Project) -> None:
+def test_a_column_whose_name_begins_with_a_reserved_prefix_is_refused(project: Project) -> None:
     project.sql("create or replace table {}.own as select 'a' k, 1 n, 2L ts, 'x' _diff_reason")
     commands(project, "bad_input.own")
     refused(project, "begin with _diff", "Got: _diff_reason", "Rename it")
 
 
 @pytest.mark.parametrize("name", ["_diff", "_seq", "_kind", "_Lower", "_value"])
-def test_a_column_that_is_one_of_ours_is_refused(project: Project, name: str) -> None:
+def test_a_column_with_a_reserved_name_is_refused(project: Project, name: str) -> None:
     project.sql(f"create or replace table {{}}.own as select 'a' k, 1 n, 2L ts, 'x' {name}")
     commands(project, "bad_input.own")
     refused(project, f"Got: {name}", "Rename it")
 
 
-def test_a_column_of_another_type_than_in_the_changelog_is_refused(project: Project) -> None:
+def test_a_column_cannot_change_its_type_from_string_to_int(project: Project) -> None:
     project.sql("create or replace table {}.other as select 'a' k, 1L n, 2L ts, 3 v, 'x' w")
     commands(project, "bad_input.other", columns="['v', 'w']")
     refused(project, "must be of the type that it has in", "v, which was string and is int")
 
 
-def test_columns_in_another_order_are_the_same_columns(
-    new_project: Callable[[str], Project],
-) -> None:
+def test_the_order_of_the_columns_may_change(new_project: Callable[[str], Project]) -> None:
     project = new_project("reordered")
     project.add_collection("c", KEY, [Column("v", "string"), Column("w", "string")])
     project.append("c", [Command(1, (1,), ("a",), ("v1", "w1"))])
@@ -158,11 +156,11 @@ def test_columns_in_another_order_are_the_same_columns(
 
 
 @pytest.mark.parametrize("until", ["soon", True, 1.5])
-def test_an_until_that_is_no_integer_is_refused(project: Project, until: Any) -> None:
+def test_the_var_trueup_until_must_be_an_integer(project: Project, until: Any) -> None:
     refused(project, "Var `trueup_until` must be an integer", f"Got: {until}", until=until)
 
 
-def test_a_switch_that_is_neither_true_nor_false_is_refused(project: Project) -> None:
+def test_the_var_trueup_read_only_must_be_true_or_false(project: Project) -> None:
     project.append("c", [Command(2, (1,), ("b",), ("second",))])
     refused(project, "Var `trueup_read_only` must be true or false", read_only="yes")
     project.sql("delete from {}.c_log where log_ts = 2")
@@ -176,21 +174,19 @@ def test_a_null_tick_is_refused(project: Project) -> None:
 
 
 @pytest.mark.parametrize("kind", ["'7'", "1.5"])
-def test_a_tick_that_is_neither_an_integer_nor_a_timestamp_is_refused(
-    project: Project, kind: str
-) -> None:
+def test_a_tick_must_be_an_integer_or_a_timestamp(project: Project, kind: str) -> None:
     project.sql(f"create or replace table {{}}.ticks as select 'a' k, 1L n, {kind} ts")
     commands(project, "bad_input.ticks")
     refused(project, "argument `ts` must be an integer or a timestamp", "Got: ts of type")
 
 
-def test_a_map_is_refused(project: Project) -> None:
+def test_a_column_of_type_map_is_refused(project: Project) -> None:
     project.sql("create or replace table {}.maps as select 'a' k, 1 n, 2L ts, map('x', 1) m")
     commands(project, "bad_input.maps")
     refused(project, "of a type that can be compared", "Got: m map<string,int>", "to_json")
 
 
-def test_a_map_inside_another_type_is_refused(project: Project) -> None:
+def test_a_column_whose_type_contains_a_map_is_refused(project: Project) -> None:
     project.sql("create or replace table {}.maps as select 'a' k, 1 n, 2L ts, array(map('x', 1)) m")
     commands(project, "bad_input.maps")
     refused(project, "Got: m array<map<string,int>>")
@@ -201,7 +197,7 @@ def test_an_empty_sequence_by_is_refused(project: Project) -> None:
     refused(project, "`trueup.commands` argument `sequence_by` must be a non-empty list")
 
 
-def test_a_model_whose_sibling_is_missing_is_refused(project: Project) -> None:
+def test_a_collection_without_its_state_model_is_refused(project: Project) -> None:
     state = project.folder / "models/c/c_state.sql"
     text = state.read_text()
     errors, view = project.folder / "models/c/c_errors.sql", project.folder / "models/c/c.sql"
@@ -237,19 +233,17 @@ def test_a_full_refresh_of_the_changelog_is_refused(project: Project) -> None:
     assert "the only copy of its history" in said
 
 
-def test_a_rebase_without_the_batch_is_refused(project: Project) -> None:
+def test_a_rebase_of_the_changelog_alone_is_refused(project: Project) -> None:
     project.run("c_changelog", "--full-refresh", fails=True, rebase=True)
     assert "a selection without c_commands" in "\n".join(project.messages)
 
 
-def test_a_rebase_that_is_read_only_is_refused(project: Project) -> None:
+def test_a_read_only_rebase_is_refused(project: Project) -> None:
     project.run("path:models/c", "--full-refresh", fails=True, rebase=True, read_only=True)
     assert "A rebase must be a run that writes" in "\n".join(project.messages)
 
 
-def test_a_model_run_before_the_one_that_makes_its_source_is_refused(
-    new_project: Callable[[str], Project],
-) -> None:
+def test_the_changelog_cannot_run_before_the_batch(new_project: Callable[[str], Project]) -> None:
     project = new_project("too_early")
     project.add_collection("c", KEY, VALUE)
     project.run("c_changelog", fails=True)

@@ -1,4 +1,4 @@
-"""Certificates: linear, free of order and settings, and never equal for rows that differ."""
+"""Certificates are linear, ignore order and settings, and differ for different rows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def digest(types: dict[str, str] = TYPES, unique_key: Sequence[str] = ("k",)) ->
 
 @pytest.fixture
 def digests(spark: SparkSession) -> Callable[..., list[Any]]:
-    """Digests of rows, in their sequence, from one query."""
+    """Give the digests of rows, in the order of the rows, from one query."""
 
     def calculate(
         rows: Sequence[tuple[Any, ...]],
@@ -112,22 +112,20 @@ DISTINCT = [
 ]
 
 
-def test_rows_that_are_easily_mixed_up_have_other_digests(
-    digests: Callable[..., list[Any]],
-) -> None:
+def test_similar_rows_have_different_digests(digests: Callable[..., list[Any]]) -> None:
     found = digests(DISTINCT)
 
     assert len({one["checksum"] for one in found}) == len(DISTINCT)
     assert len({one["mark"] for one in found}) == len(DISTINCT)
 
 
-def test_equal_rows_have_one_digest(digests: Callable[..., list[Any]]) -> None:
+def test_zero_and_negative_zero_have_the_same_digest(digests: Callable[..., list[Any]]) -> None:
     signed = [row(k="a", x=0.0, n=("s", [0.0])), row(k="a", x=-0.0, n=("s", [-0.0]))]
 
     assert len(set(digests(signed))) == 1
 
 
-def test_a_name_is_told_from_its_value(digests: Callable[..., list[Any]]) -> None:
+def test_a_digest_separates_a_column_name_from_its_value(digests: Callable[..., list[Any]]) -> None:
     types = {
         "k": "string",
         "a": "string",
@@ -140,7 +138,7 @@ def test_a_name_is_told_from_its_value(digests: Callable[..., list[Any]]) -> Non
     assert len(set(digests(rows, types))) == 2
 
 
-def test_a_key_in_another_column_of_the_key_is_another_key(
+def test_the_same_value_in_another_key_column_gives_another_digest(
     digests: Callable[..., list[Any]],
 ) -> None:
     types = {"k1": "string", "k2": "string", **OWN}
@@ -175,7 +173,7 @@ def test_a_widened_column_keeps_the_digest(
     assert narrow_digest == wide_digest
 
 
-def test_an_added_column_that_is_null_and_another_sequence_keep_the_digest(
+def test_an_added_null_column_and_another_column_order_keep_the_digest(
     digests: Callable[..., list[Any]],
 ) -> None:
     short = {"k": "string", "v": "string", **OWN}
@@ -185,7 +183,7 @@ def test_an_added_column_that_is_null_and_another_sequence_keep_the_digest(
     assert short_digests == digests([(None, "b", "a", None, None)], longer)
 
 
-def test_no_setting_of_the_session_changes_a_digest(spark: SparkSession) -> None:
+def test_session_settings_do_not_change_a_digest(spark: SparkSession) -> None:
     types = {
         "k": "string",
         "t": "timestamp",
@@ -217,7 +215,7 @@ def test_no_setting_of_the_session_changes_a_digest(spark: SparkSession) -> None
 
 
 def certificate(spark: SparkSession, rows: Sequence[tuple[Any, ...]], diffs: Sequence[int]) -> Any:
-    """The certificate of rows, by bucket."""
+    """Give the certificate of rows, by bucket."""
     schema = ", ".join(f"`{name}` {type_}" for name, type_ in TYPES.items()) + ", _diff int"
     data = [(*one, diff) for one, diff in zip(rows, diffs, strict=True)]
     frame = spark.createDataFrame(data, schema).selectExpr(f"{digest()} as _digest", "_diff")
@@ -227,7 +225,7 @@ def certificate(spark: SparkSession, rows: Sequence[tuple[Any, ...]], diffs: Seq
     return sorted(tuple(one) for one in spark.sql(query).collect())
 
 
-def test_a_certificate_is_the_sums_of_the_digests(
+def test_a_certificate_sums_the_digests_of_each_bucket(
     spark: SparkSession, digests: Callable[..., list[Any]]
 ) -> None:
     expected: dict[int, list[int]] = {}
@@ -243,7 +241,7 @@ def test_a_certificate_is_the_sums_of_the_digests(
     assert found == sorted((bucket, *sums) for bucket, sums in expected.items())
 
 
-def test_a_certificate_is_linear_and_free_of_order(spark: SparkSession) -> None:
+def test_a_certificate_is_linear_and_ignores_the_order_of_rows(spark: SparkSession) -> None:
     rows = [*DISTINCT, *DISTINCT[:10]]
     kept = certificate(spark, DISTINCT, [1] * len(DISTINCT))
     changed = [*rows, *DISTINCT[:10]]
@@ -256,9 +254,7 @@ def test_a_certificate_is_linear_and_free_of_order(spark: SparkSession) -> None:
     assert certificate(spark, [*DISTINCT, *DISTINCT], nothing) == []
 
 
-def test_values_swapped_between_two_keys_of_a_bucket_change_the_certificate(
-    spark: SparkSession,
-) -> None:
+def test_a_swap_of_values_within_a_bucket_changes_the_certificate(spark: SparkSession) -> None:
     rows = [row(k=str(number), v=str(number)) for number in range(600)]
     buckets: dict[int, str] = {}
     frame = spark.createDataFrame(rows, ", ".join(f"{n} {t}" for n, t in TYPES.items()))
@@ -274,7 +270,7 @@ def test_values_swapped_between_two_keys_of_a_bucket_change_the_certificate(
 
 
 def rows_and_changes() -> st.SearchStrategy[list[tuple[Any, ...]]]:
-    """Rows, each but the first differing from the one before in one place."""
+    """Draw lists of rows. Each row differs from the row before in at most one column."""
     texts = st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
     floats = st.none() | st.floats()
     values: dict[str, st.SearchStrategy[Any]] = {
@@ -298,7 +294,7 @@ def rows_and_changes() -> st.SearchStrategy[list[tuple[Any, ...]]]:
     return draw_rows()
 
 
-def test_rows_that_differ_in_one_place_have_other_digests(
+def test_digests_are_equal_if_and_only_if_the_rows_are_equal(
     digests: Callable[..., list[Any]],
 ) -> None:
     paths: list[list[tuple[Any, ...]]] = []

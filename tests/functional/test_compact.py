@@ -1,17 +1,16 @@
-"""The operation `trueup.compact`: what can still be read is as it was, and the rest is refused."""
+"""The operation `trueup.compact` leaves later ticks unchanged and makes earlier ones unreadable."""
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dbt.cli.main import dbtRunner
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from tests.acceptance import Column, multiset
 from tests.oracle import Collection, Command, check_laws, consolidate
+from tests.project import TABLES
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
-SHARD = ("corrections", "batch", "changelog", "state")
 TICKS = range(8)
 
 
@@ -58,12 +56,12 @@ THEN = [
     delete(6, "early"),
     put(7, "gone", "v7"),
 ]
-"""A late one for tick 2 comes at tick 6; tick 7 is open."""
+"""The second run gets these. The command of tick 2 is late, and tick 7 stays open."""
 
 
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[str], Project]) -> Project:
-    """Two collections over the same log, one of them eager, with a tick that is still open."""
+    """Two collections with the same commands. One is eager. Their last tick is still open."""
     project = new_project("compact")
     for name, eager in {"c": False, "e": True}.items():
         options = {"late": "correct", "eager": eager, "input_upper": "log_upper - 1"}
@@ -81,24 +79,17 @@ def project(new_project: Callable[[str], Project]) -> Project:
     project.run()
     for name in "ce":
         project.append(name, THEN)
-    project.run(*(f"{name}_{role}" for name in "ce" for role in SHARD))
+    project.run(*(f"{name}_{role}" for name in "ce" for role in TABLES))
     return project
 
 
-def compact(project: Project, collection: object, since: object) -> str:
-    """Run the operation; what it failed with, or nothing."""
-    said: list[str] = []
-    runner = dbtRunner(
-        callbacks=[lambda event: said.append(str(event.info.msg))]  # type: ignore[attr-defined]
-    )
-    arguments = json.dumps({"collection": collection, "since": since})
-    flags = ["--project-dir", str(project.folder), "--no-use-colors"]
-    result = runner.invoke(["run-operation", "trueup.compact", "--args", arguments, *flags])
-    return "" if result.success else "\n".join(said)
+def refused(project: Project, collection: object, since: object) -> str:
+    """Run a compaction that must fail, and give its error."""
+    return "\n".join(project.operate("compact", fails=True, collection=collection, since=since))
 
 
 def read(project: Project, name: str) -> dict[str, Counter[Any]]:
-    """What an analyst reads of a collection in each of its views, or why it cannot be read."""
+    """Give the rows of each view of a collection, or the error if it cannot be read."""
     found = {}
     for row in project.sql("show views in {}"):
         view = row["viewName"]
@@ -112,7 +103,7 @@ def read(project: Project, name: str) -> dict[str, Counter[Any]]:
 
 
 def refusal(content: Counter[Any]) -> str:
-    """Why a view cannot be read."""
+    """Give the error of a view that cannot be read."""
     ((message,),) = content
     return str(message)
 
@@ -122,14 +113,14 @@ def state(project: Project, name: str) -> Counter[Any]:
 
 
 @pytest.mark.parametrize("name", ["c", "e"])
-def test_what_is_since_then_stays_and_what_was_before_is_refused(
+def test_ticks_from_since_on_stay_readable_and_earlier_ticks_are_refused(
     project: Project, name: str
 ) -> None:
     before, rows = read(project, name), state(project, name)
     progress = project.progress(name)
     assert progress[-1]["_upper"] == 7
     for since in (3, 6):
-        assert compact(project, name, since) == ""
+        project.operate("compact", collection=name, since=since)
         after = read(project, name)
         assert set(after) == set(before)
         for ts in TICKS:
@@ -146,7 +137,7 @@ def test_what_is_since_then_stays_and_what_was_before_is_refused(
             else:
                 assert after[view] == before[view], view
         assert state(project, name) == rows
-        # A row that was there is one addition; nothing else is left of the past.
+        # Each row that existed is one addition. No other older update is left.
         past = [update for update in project.updates(name) if update.ts < since]
         assert all(update.diff == 1 for update in past)
         assert len({update.identity for update in past}) == len(past)
@@ -156,7 +147,7 @@ def test_what_is_since_then_stays_and_what_was_before_is_refused(
 
 
 @pytest.mark.parametrize("name", ["c", "e"])
-def test_the_runs_after_it_go_on_and_remember_it(project: Project, name: str) -> None:
+def test_later_runs_continue_after_a_compaction_and_keep_since(project: Project, name: str) -> None:
     later = [
         put(3, "late", "too late"),
         put(4, "even later", "v4"),
@@ -164,14 +155,14 @@ def test_the_runs_after_it_go_on_and_remember_it(project: Project, name: str) ->
         put(9, "x", ""),
     ]
     project.append(name, later)
-    # It comes between the staging of a batch and its append, which goes on all the same.
+    # The compaction comes between stage and append. The append must still succeed.
     project.run(f"{name}_corrections", f"{name}_batch")
-    assert compact(project, name, 7) == ""
+    project.operate("compact", collection=name, since=7)
     project.run(f"{name}_changelog", f"{name}_state")
-    project.run(*(f"{name}_{role}" for role in SHARD))
+    project.run(*(f"{name}_{role}" for role in TABLES))
     assert len(project.progress(name)) == 3
     project.append(name, [put(10, "x", "x")])
-    project.run(*(f"{name}_{role}" for role in SHARD))
+    project.run(*(f"{name}_{role}" for role in TABLES))
     later.append(put(10, "x", "x"))
     oracle = Collection("correct")
     oracle.run([*FIRST, put(6, "open", "v6")], until=6)
@@ -188,39 +179,41 @@ def test_the_runs_after_it_go_on_and_remember_it(project: Project, name: str) ->
     assert project.progress(name)[-1]["_statistics"]["since"] == 7
     with pytest.raises(Py4JJavaError, match="compacted up to 7"):
         project.rows(f"{name}_at_6")
-    assert "argument `since` must be after 7, up to which" in compact(project, name, 7)
-    assert compact(project, name, 9) == ""
+    assert "argument `since` must be after 7, up to which" in refused(project, name, 7)
+    project.operate("compact", collection=name, since=9)
     assert project.progress(name)[-1]["_statistics"]["since"] == 9
 
 
-def test_what_cannot_be_compacted_is_refused(project: Project) -> None:
+def test_compact_refuses_bad_arguments_an_old_state_and_a_damaged_changelog(
+    project: Project,
+) -> None:
     project.add_collection("r", KEY, VALUE)
-    assert "the name of a collection that has run" in compact(project, "r", 1)
+    assert "the name of a collection that has run" in refused(project, "r", 1)
     project.append("r", [put(1, "a", "x"), put(2, "a", "y")])
     project.run("models/r")
     content = multiset(project.sql("select * from {}.r_changelog"))
     for since in (4, "2", 1.5, True, None):
-        message = compact(project, "r", since)
+        message = refused(project, "r", since)
         assert (
             "`trueup.compact` argument `since` must be a settled tick, at most the upper 3"
             in message
         )
     for collection in ("nothing", None, ["r"]):
-        message = compact(project, collection, 1)
+        message = refused(project, collection, 1)
         assert (
             "`trueup.compact` argument `collection` must be the name of one collection" in message
         )
-    # A batch that is appended and not applied: the state would never learn of what it deletes.
+    # This batch is appended but not applied. The state would never get its retractions.
     project.append("r", [delete(3, "a"), put(4, "b", "z")])
     project.run("r_batch", "r_changelog")
-    message = compact(project, "r", 4)
+    message = refused(project, "r", 4)
     assert "The state of `r` must be at batch 2, the last of its changelog." in message
     project.run("r_state")
-    # Somebody has added a row that is there already.
+    # Somebody adds a row a second time.
     project.sql(
         "insert into {}.r_changelog select * from {}.r_changelog where k = 'b' and _kind = 'update'"
     )
-    message = compact(project, "r", 5)
+    message = refused(project, "r", 5)
     assert "Batch 2 of compact.r_changelog must be what its certificate says" in message
     assert len(project.sql("select * from {}.r_changelog")) == len(content) + 4
     assert project.progress("r")[-1]["_statistics"]["since"] is None

@@ -1,7 +1,7 @@
-"""Whatever happens between two runs, one run later the collection is what it should be.
+"""One run repairs a collection, whatever happened since the run before.
 
-Between the runs somebody edits the state, commands come late, and the code of the commands is
-changed, at random and all at once. The oracle is a dict of the last command of each key.
+Between two runs somebody edits the state, commands come late, and the code of the commands
+changes, at random and all at once. The oracle is a dict of the last command of each key.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 from tests import strategies
 from tests.acceptance import Column, multiset
 from tests.oracle import Command, canonical, check_laws
-from tests.project import quote
+from tests.project import TABLES, quote
 from tests.strategies import Kinds
 
 if TYPE_CHECKING:
@@ -26,17 +26,16 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 EXAMPLES = int(os.environ.get("TRUEUP_EXAMPLES", "1"))
-"""Each example is some thirty dbt models; a long run sets more."""
+"""Each example runs about thirty dbt models. A long run sets more examples."""
 ROUNDS = 5
 KEY = [Column(*column) for column in strategies.KEY_COLUMNS[2]]
 VALUE = [Column(*column) for column in strategies.VALUE_COLUMNS]
-SHARD = ("corrections", "batch", "changelog", "state")
 DELETES = ["log_delete", "log_delete or v2 > 0", "log_delete or v1 is null", "log_delete or k2 < 1"]
-"""What a version of the code takes for a delete."""
+"""The condition of a delete, for each version of the code."""
 
 
 def is_delete(version: int, command: Command) -> bool:
-    """Say in Python what DELETES says in SQL: a comparison with null is no delete."""
+    """Evaluate DELETES in Python. A comparison with null deletes nothing."""
     if command.value is None:
         return True
     assert command.key is not None
@@ -50,7 +49,7 @@ def is_delete(version: int, command: Command) -> bool:
 
 
 def fold(log: list[Command], version: int) -> list[Value]:
-    """Give the rows that a log makes: those of the last command of each key."""
+    """Give the rows of a log: the last command of each key wins."""
     last: dict[Any, Command] = {}
     for command in sorted(log, key=lambda each: (each.ts, each.rank)):
         last[canonical(command.key)] = command
@@ -62,7 +61,7 @@ def fold(log: list[Command], version: int) -> list[Value]:
 
 
 def log_of(rng: Random) -> list[Command]:
-    """Draw commands, of which no two of a key have the same tick and order."""
+    """Draw commands. Each command of a key has a tick and an order of its own."""
     strategy = strategies.logs(2, Kinds(errors=False), min_size=60, max_size=60)
     logs = []
     for drawn in strategies.sample(strategy, 30, rng.randrange(2**32)):
@@ -70,12 +69,12 @@ def log_of(rng: Random) -> list[Command]:
         for command in drawn:
             found[canonical(command.key), command.ts, command.rank] = command
         logs.append([*found.values()])
-    # The first that are drawn are the simplest, with hardly a command.
+    # The first logs drawn are the simplest and have few commands.
     return max(logs, key=len)
 
 
 def damage(project: Project, rng: Random) -> None:
-    """Edit some rows of the state, at random."""
+    """Edit random rows of the state."""
     state = f"{project.name}.c_state"
     names = ", ".join(quote(column.name) for column in (*KEY, *VALUE))
     share, salt = rng.choice([2, 5, 10]), rng.randrange(99)
@@ -101,7 +100,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
 
 
 @pytest.mark.parametrize("seed", range(EXAMPLES))
-def test_one_run_puts_right_edits_late_commands_and_changed_code(
+def test_one_run_repairs_edits_late_commands_and_changes_of_code(
     project: Project, seed: int
 ) -> None:
     rng = Random(seed)  # noqa: S311 - no secret
@@ -124,7 +123,7 @@ def test_one_run_puts_right_edits_late_commands_and_changed_code(
         until = rng.choice([2, 4, None]) if number < ROUNDS - 1 else None
         if number:
             damage(project, rng)
-        models = [f"c_{role}" for role in ("commands", *SHARD)] if number else ["models/c"]
+        models = [f"c_{role}" for role in ("commands", *TABLES)] if number else ["models/c"]
         project.run(*models, until=until)
         upper = project.progress("c")[-1]["_upper"] if project.progress("c") else 0
         expected = fold([each for each in arrived if each.ts < upper], version)
@@ -134,6 +133,6 @@ def test_one_run_puts_right_edits_late_commands_and_changed_code(
         written = Counter((each.ts, each.diff, each.identity, each.content) for each in updates)
         assert published <= written, "what was published before is not as it was"
         published = written
-    project.run(*(f"c_{role}" for role in SHARD))
+    project.run(*(f"c_{role}" for role in TABLES))
     assert "c_corrections: corrections: none" in project.messages
     assert any(message.startswith("c_batch: up to date") for message in project.messages)

@@ -1,4 +1,4 @@
-"""Where options meet: rules that a random log rarely finds, each a test of its name."""
+"""Rules for combined options that a random log rarely reaches. Each rule has a test."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from tests.acceptance import Column, multiset
 from tests.oracle import Collection, Command
+from tests.project import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,8 +21,7 @@ VALUE = [Column("v", "string"), Column("w", "string"), Column("n", "double")]
 EXTRA = ("truncate_when", "unchanged", "old_key")
 MARKER = "1.5"
 CHAIN = 1000
-"""How often a key is renamed; one link after the other would be as many rounds."""
-SHARD = ("corrections", "batch", "changelog", "state")
+"""A key is renamed this often. To follow one link at a time would take as many rounds."""
 
 
 def put(ts: int, order: int, key: str, *value: object, old_key: str | None = None) -> Command:
@@ -42,7 +42,7 @@ TRUNCATED = [
     Command(2, (1,), None, None, is_truncate=True),
     put(2, 1, "new", "y", ..., 2.0, old_key="old"),
     put(2, 1, "own", "y", ..., 2.0),
-    # Deleted before the truncate, and after it.
+    # One old key is deleted before the truncate, the other after it.
     *(put(1, 1, "first", "x", "big", 1.0), delete(2, 0, "first")),
     put(2, 2, "first2", "y", ..., 2.0, old_key="first"),
     *(put(1, 1, "then", "x", "big", 1.0), delete(2, 2, "then")),
@@ -65,11 +65,11 @@ RENAMED_DAILY = [
 ]
 DELETED_FIRST = [
     *(put(1, 1, key, "x", f"{key} big", 1.0) for key in "acdfhij"),
-    # The next order, a chain, and the order itself.
+    # The change follows the delete, continues a chain, or has the order of the delete.
     *(delete(2, 1, "a"), put(2, 2, "a2", "y", ..., 2.0, old_key="a")),
     *(delete(2, 3, "a2"), put(2, 4, "a3", "z", ..., ..., old_key="a2")),
     *(delete(2, 5, "a3"), put(2, 5, "a4", ..., ..., 3.0, old_key="a3")),
-    # After an upsert of the old key, and one that is partial.
+    # The old key first gets an upsert, or a partial upsert.
     *(put(2, 1, "c", "y", "c new", 1.0), delete(2, 2, "c")),
     put(2, 3, "c2", "z", ..., 3.0, old_key="c"),
     *(
@@ -77,7 +77,7 @@ DELETED_FIRST = [
         delete(2, 2, "d"),
         put(2, 3, "d2", ..., ..., ..., old_key="d"),
     ),
-    # The old key is used again, before and after.
+    # The old key is used again, before and after the change of key.
     *(delete(2, 1, "f"), put(2, 2, "f", "y", "f new", 2.0)),
     *(
         put(2, 3, "f2", "z", ..., 3.0, old_key="f"),
@@ -85,12 +85,12 @@ DELETED_FIRST = [
         put(2, 5, "f", "y", "z", 0.0),
     ),
     put(2, 6, "f3", "z", ..., 3.0, old_key="f"),
-    # What ended in an earlier tick has nothing to give.
+    # A value that was deleted in an earlier tick is not taken.
     *(delete(2, 1, "h"), delete(3, 1, "h"), put(3, 2, "h2", "y", ..., 2.0, old_key="h")),
-    # An error is what the key held, too.
+    # The old key held an error before the delete.
     Command(2, (1,), ("i",), None, "bad"),
     *(delete(2, 2, "i"), put(2, 3, "i2", "y", ..., 2.0, old_key="i")),
-    # A key that is changed to itself is not changed.
+    # A change of a key to itself counts as a plain upsert.
     *(delete(2, 1, "j"), put(2, 2, "j", "y", ..., 2.0, old_key="j")),
 ]
 NO_TIES = [
@@ -143,55 +143,51 @@ def check(project: Project, name: str, log: list[Command] | None = None) -> None
     assert multiset(project.errors(name)) == multiset(oracle.errors)
 
 
-def test_a_key_change_at_the_order_of_a_truncate_finds_the_old_key_truncated(
-    project: Project,
-) -> None:
+def test_a_change_of_key_takes_no_value_from_before_a_truncate(project: Project) -> None:
     check(project, "truncated")
 
 
-def test_a_broken_key_of_the_bytes_truncate_truncates_nothing(project: Project) -> None:
+def test_an_error_key_named_truncate_does_not_truncate(project: Project) -> None:
     check(project, "named_truncate")
 
 
-def test_a_changed_key_has_the_last_value_of_the_old_key_whatever_deletes_came_between(
-    project: Project,
-) -> None:
+def test_a_changed_key_takes_the_last_value_of_a_deleted_old_key(project: Project) -> None:
     check(project, "deleted_first")
 
 
-def test_a_key_may_be_renamed_any_number_of_times_in_a_batch(project: Project) -> None:
+def test_a_key_may_be_renamed_a_thousand_times_in_a_batch(project: Project) -> None:
     check(project, "renamed")
 
 
-def test_what_has_no_effect_makes_no_tie(project: Project) -> None:
+def test_commands_that_differ_without_effect_are_not_ties(project: Project) -> None:
     check(project, "no_ties")
     (progress,) = project.progress("no_ties")
     assert progress["_statistics"]["ties"] == 0
 
 
-def test_only_the_marker_itself_in_a_text_or_in_bytes_is_the_marker(project: Project) -> None:
+def test_only_a_text_that_equals_the_marker_means_unchanged(project: Project) -> None:
     read = [*MARKED[:2], put(3, 1, "b", "$x", ..., 1.5)]
     check(project, "marked", read)
 
 
-def test_a_message_is_short_however_long_the_key_is_that_it_shows(project: Project) -> None:
+def test_an_error_message_with_a_long_key_is_short(project: Project) -> None:
     (said,) = [line for line in project.messages if line.startswith("long_tie_batch")]
     assert "nothing is staged" in said
     assert len(said) < 5_000
 
 
-def test_a_key_may_be_renamed_any_number_of_times_in_a_log_that_is_put_right(
-    project: Project,
-) -> None:
+def test_a_late_command_is_corrected_through_a_long_chain_of_renames(project: Project) -> None:
     check(project, "renamed_daily")
     late = [put(0, 1, "0", "x", "late", 1.0)]
     project.append("renamed_daily", late)
-    project.run(*(f"renamed_daily_{role}" for role in SHARD))
+    project.run(*(f"renamed_daily_{role}" for role in TABLES))
     assert "renamed_daily_corrections: corrections: 1 late_command" in project.messages
     check(project, "renamed_daily", RENAMED_DAILY + late)
 
 
-def test_steps_that_are_kept_go_with_their_run_or_a_day_later(project: Project, home: Path) -> None:
+def test_kept_fold_steps_are_dropped_after_their_run_or_a_day_later(
+    project: Project, home: Path
+) -> None:
     old, others = "renamed_batch__kept_20200101000000_0123abcd", "renamed_batch__kept_archive"
     for name in (old, f"{old}_links", others):
         project.sql(f"create table {{}}.{name} as select 1 as a")
@@ -200,12 +196,12 @@ def test_steps_that_are_kept_go_with_their_run_or_a_day_later(project: Project, 
 
     kept = project.sql("show tables in {} like '*__kept_*'")
     names = sorted(row["tableName"] for row in kept)
-    # That of the run that found a tie stays for a day.
+    # The run that found a tie failed. Its steps stay for a day.
     begun = [name.rpartition("__kept_")[0] for name in names]
     assert begun == ["long_tie_batch", "long_tie_batch", "renamed_batch"]
     assert names[1] == f"{names[0]}_links"
     assert names[2] == others
     folder = home / "warehouse" / project.name
-    # Without a change of key there are no links, and no file of any.
+    # No key changed here, so no table of links has a file.
     files = {file.parts[-3] for file in folder.glob("*__kept_*/data/*.parquet")}
     assert files == {names[0], others}

@@ -1,7 +1,7 @@
-"""Whoever changes the state or the changelog behind trueup's back is found out.
+"""A run finds every change that somebody else made to the state or the changelog.
 
-Each damage is followed by one run: then the state is what it was before, row by row, and
-`<name>_corrections` names every row that was wrong; or the run has failed and says why.
+One run follows each damage. Then the state equals the state before the damage, row by row, and
+`<name>_corrections` names every row that was wrong. Or the run fails and says why.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ TICKS = [
 ]
 COLLECTIONS = ["plain", "eager", "grown"]
 BEFORE: dict[str, dict[str, int]] = {}
-"""Snapshots of the state of each collection: one batch back, and two."""
+"""Snapshots of the state of each collection: one batch back, and two batches back."""
 
 
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[str], Project]) -> Project:
-    """Three collections after three batches; `grown` has got a column, and was compacted."""
+    """Three collections after three batches. `grown` got a new column and was compacted."""
     project = new_project("damage")
     project.add_collection("plain", KEY, VALUE, {"verify": "always"})
     project.add_collection(
@@ -81,7 +81,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
         project.append(name, TICKS[2])
     grow(project)
     project.run()
-    operate(project, "trueup.compact", collection="grown", since=2)
+    project.operate("compact", collection="grown", since=2)
     for name in COLLECTIONS:
         _, one, two, *_ = snapshots(project, f"{name}_state")
         BEFORE[name] = {"one_back": one, "two_back": two}
@@ -89,7 +89,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
 
 
 def grow(project: Project) -> None:
-    """Give the log of `grown` a column, with the commands of the third tick."""
+    """Add a column to the log of `grown`, and append the commands of the third tick."""
     project.sql("alter table {}.grown_log add column w int")
     model = project.folder / "models/grown/grown_commands.sql"
     project.write("models/grown/grown_commands.sql", model.read_text().replace('"n"]', '"n", "w"]'))
@@ -108,24 +108,19 @@ def invoke(project: Project, *command: str) -> tuple[bool, list[str]]:
     return invoked.success, messages(invoked)
 
 
-def operate(project: Project, operation: str, **arguments: Any) -> None:
-    succeeded, said = invoke(project, "run-operation", operation, "--args", json.dumps(arguments))
-    assert succeeded, said
-
-
 def certificate_tests(project: Project, model: str) -> bool:
-    """Whether the model passes its test."""
+    """Tell whether the model passes its tests."""
     return invoke(project, "test", "--select", model)[0]
 
 
 def state(project: Project, name: str) -> Any:
-    """Every row of the state, its columns by name."""
+    """Give every row of the state, with its columns sorted by name."""
     columns = sorted(project.spark.table(f"{project.name}.{name}_state").columns)
     return multiset(project.sql(f"select {', '.join(columns)} from {{}}.{name}_state"))
 
 
 def rows(project: Project, name: str) -> list[Row]:
-    """The collection; its columns by name, as one damage changes their sequence."""
+    """Give the rows of the collection. The query names the columns: one damage reorders them."""
     return project.sql(f"select k, d, v, x, n from {{}}.{name}")
 
 
@@ -137,7 +132,7 @@ def edits(project: Project, name: str) -> list[Row]:
 
 
 def snapshots(project: Project, table: str) -> list[int]:
-    """The snapshots of a table, the last one first."""
+    """Give the snapshots of a table, the last one first."""
     rows = project.sql(
         f"select snapshot_id from {{}}.{table}.history order by made_current_at desc"
     )
@@ -150,9 +145,9 @@ def go_back(project: Project, table: str, snapshot: int) -> None:
 
 @dataclass(frozen=True)
 class Damage:
-    """Statements that damage the state `{state}`, and the rows that the report has to name.
+    """Statements that damage the state `{s}`, and the rows that the report must name.
 
-    A row of the report is the key's first column, what `v` was, and what it should be.
+    A row of the report has the first key column, the `v` that was found and the right `v`.
     """
 
     name: str
@@ -246,7 +241,7 @@ DAMAGES = [
         ],
         WAS_RESTORED,
     ),
-    # This is what a kill between append and apply leaves, too.
+    # A kill between append and apply leaves the same state.
     Damage(
         "one_batch_back",
         ("call lake.system.set_current_snapshot('{s}', {one_back})",),
@@ -256,7 +251,7 @@ DAMAGES = [
     Damage(
         "progress_one_low", ("update {s} set _seq = 2 where _kind = 'progress'",), None, "correct"
     ),
-    # Late, because the snapshots go with the table.
+    # This comes late, because the snapshots are lost with the table.
     Damage("dropped", ("drop table {s}",), EVERYTHING, WAS_RESTORED),
     Damage(
         "other_column_order",
@@ -281,7 +276,7 @@ DAMAGED = [("plain", damage) for damage in DAMAGES] + [
 @pytest.mark.parametrize(
     ("name", "damage"), DAMAGED, ids=[f"{name}-{damage.name}" for name, damage in DAMAGED]
 )
-def test_a_damaged_state_is_healed_by_one_run_and_every_change_is_reported(
+def test_one_run_heals_a_damaged_state_and_reports_every_wrong_row(
     project: Project, name: str, damage: Damage
 ) -> None:
     before = state(project, name)
@@ -298,7 +293,7 @@ def test_a_damaged_state_is_healed_by_one_run_and_every_change_is_reported(
         assert {row["_cause"] for row in found} <= {"external_edit"}
 
 
-def test_the_healed_states_are_those_of_the_oracle_and_pass_their_tests(project: Project) -> None:
+def test_healed_states_equal_the_oracle_and_pass_their_tests(project: Project) -> None:
     project.run()
 
     assert not [said for said in project.messages if "external_edit" in said or "healed" in said]
@@ -329,7 +324,7 @@ def test_a_state_is_healed_before_the_next_batch_reads_it(project: Project) -> N
         check_laws(project.updates(name))
 
 
-def test_a_progress_row_of_a_batch_that_is_not_there_stops_the_run(project: Project) -> None:
+def test_a_progress_row_of_a_missing_batch_stops_the_run(project: Project) -> None:
     kept = snapshots(project, "plain_state")[0]
     project.sql("update {}.plain_state set _seq = 9 where _kind = 'progress'")
 
@@ -355,7 +350,7 @@ CHANGELOG_DAMAGES = {
 }
 
 
-def test_a_state_that_moves_before_it_is_healed_is_left_as_it_is(project: Project) -> None:
+def test_a_state_that_moved_after_its_verification_is_not_healed(project: Project) -> None:
     before = state(project, "plain")
     columns = project.spark.table(f"{project.name}.plain_log").dtypes
     trueup = in_model("plain_corrections", unique_key=("k", "d"), graph=models("plain"))
@@ -373,7 +368,7 @@ def test_a_state_that_moves_before_it_is_healed_is_left_as_it_is(project: Projec
 
 
 @pytest.mark.parametrize("damage", CHANGELOG_DAMAGES)
-def test_a_damaged_changelog_stops_the_run_that_needs_it_and_names_the_batch(
+def test_a_run_that_needs_a_damaged_changelog_stops_and_names_the_batch(
     project: Project, damage: str
 ) -> None:
     kept = {table: snapshots(project, table)[0] for table in ("plain_changelog", "plain_state")}
@@ -396,7 +391,7 @@ def test_a_damaged_changelog_stops_the_run_that_needs_it_and_names_the_batch(
         go_back(project, table, snapshot)
 
 
-def test_the_test_fails_on_a_damaged_table_alone(project: Project) -> None:
+def test_matches_certificate_fails_only_on_damaged_tables(project: Project) -> None:
     kept = {table: snapshots(project, table)[0] for table in ("plain_changelog", "eager_state")}
     project.sql(CHANGELOG_DAMAGES["value_changed"].replace("{}", "{}.plain_changelog"))
     project.sql("update {}.eager_state set v = 'x' where k = 'a'")
@@ -415,7 +410,7 @@ def test_the_test_fails_on_a_damaged_table_alone(project: Project) -> None:
         go_back(project, table, snapshot)
 
 
-def test_a_state_is_verified_as_often_as_the_option_says(project: Project) -> None:
+def test_a_state_is_verified_as_often_as_option_verify_says(project: Project) -> None:
     kept = snapshots(project, "plain_state")[0]
     healthy = state(project, "plain")
     project.sql("update {}.plain_state set v = 'x' where k = 'a'")
@@ -429,7 +424,7 @@ def test_a_state_is_verified_as_often_as_the_option_says(project: Project) -> No
 
 
 @pytest.mark.parametrize("verify", ["never", 3])
-def test_a_dropped_state_is_made_anew_whatever_the_option_says(
+def test_a_dropped_state_is_rebuilt_even_if_no_verification_is_due(
     project: Project, verify: str | int
 ) -> None:
     healthy = state(project, "plain")

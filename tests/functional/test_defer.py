@@ -1,4 +1,4 @@
-"""`--defer`: what a collection may read in the schema of production, and what it may not."""
+"""`--defer`: a collection may read its inputs in the production schema, but not its own models."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ COUNTED = "select v, count(*) as c from {{ ref('files') }} group by v"
 
 
 class Schemas:
-    """A project that runs in two schemas: production, and one to develop in."""
+    """A project that runs in two schemas: production and development."""
 
     def __init__(self, project: Project) -> None:
-        """Write a collection over a model, and one by a select that is made of it."""
+        """Write a collection over a model, and a second one by a select over the first."""
         self.project = project
         project.add_collection("files", [Column("k", "string")], [Column("v", "string")])
         log = f"{project.name}.files_log"
@@ -38,23 +38,23 @@ class Schemas:
         shutil.copy(project.folder / "target" / "manifest.json", state / "manifest.json")
 
     def run(self, schema: str, *select: str, fails: bool = False) -> str:
-        """Run models in a schema, and give what dbt said."""
+        """Run models in a schema, and give the messages of dbt."""
         self.project.write("macros/generate_schema_name.sql", SCHEMA.replace("NAME", schema))
         defers = (f"--state={self.project.folder / 'state'}", "--defer") if schema != "prod" else ()
         self.project.run("--write-json", *defers, *select, fails=fails)
         return "\n".join(self.project.messages)
 
     def append(self, ts: int, value: str) -> None:
-        """Append a command of a key of its own, and run production."""
+        """Append a command with a new key, and run production."""
         self.project.append("files", [Command(ts, (1,), (f"key {ts}",), (value,))])
         self.run("prod")
 
     def rows(self, table: str) -> list[tuple[object, ...]]:
-        """Give what a table holds."""
+        """Give the rows of a table."""
         return [tuple(row) for row in self.project.sql(f"select * from {table}")]
 
     def upper(self, schema: str, collection: str) -> int:
-        """Give how far a collection of a schema is settled."""
+        """Give the frontier of a collection in a schema."""
         query = f"select max(_upper) from {schema}.{collection}_changelog"
         return int(self.project.sql(query)[0][0])
 
@@ -67,9 +67,7 @@ def schemas(new_project: Callable[[str], Project]) -> Schemas:
 
 
 @pytest.mark.parametrize("role", ["corrections", "batch", "changelog", "state"])
-def test_a_collection_that_is_not_in_this_schema_is_not_run_in_part(
-    schemas: Schemas, role: str
-) -> None:
+def test_one_model_of_a_deferred_collection_cannot_run_alone(schemas: Schemas, role: str) -> None:
     said = schemas.run("empty", f"counts_{role}", fails=True)
     reads = {"batch": "desired", "changelog": "batch", "state": "changelog"}.get(role, "desired")
     assert f"The model counts_{reads}, which counts_{role} reads, must be empty.counts_" in said
@@ -80,14 +78,12 @@ def test_a_collection_that_is_not_in_this_schema_is_not_run_in_part(
 
 @pytest.fixture(scope="module")
 def developed(schemas: Schemas) -> Schemas:
-    """Both collections in the second schema, over the model of production."""
+    """Both collections in the development schema. They read the model of production."""
     schemas.run("dev", "models/files", "models/counts")
     return schemas
 
 
-def test_a_whole_collection_reads_what_it_is_made_of_in_the_other_schema(
-    developed: Schemas,
-) -> None:
+def test_a_whole_collection_reads_its_inputs_in_the_production_schema(developed: Schemas) -> None:
     assert not [row for row in developed.project.sql("show tables in dev") if "upstream" in row]
     for table in ("files", "counts"):
         assert multiset(developed.rows(f"dev.{table}")) == multiset(developed.rows(f"prod.{table}"))
@@ -95,7 +91,7 @@ def test_a_whole_collection_reads_what_it_is_made_of_in_the_other_schema(
 
 
 @pytest.mark.parametrize("role", ["batch", "changelog", "state"])
-def test_the_models_of_a_collection_are_of_one_schema_whatever_dbt_favors(
+def test_favor_state_does_not_split_a_collection_over_two_schemas(
     developed: Schemas, role: str
 ) -> None:
     before = developed.rows(f"dev.files_{role}")
@@ -108,9 +104,9 @@ def test_the_models_of_a_collection_are_of_one_schema_whatever_dbt_favors(
     assert multiset(developed.rows("dev.files")) == multiset(developed.rows("prod.files"))
 
 
-def test_the_upper_of_a_select_is_that_of_the_rows_that_it_reads(developed: Schemas) -> None:
+def test_the_upper_of_a_select_comes_from_the_schema_that_it_reads(developed: Schemas) -> None:
     developed.append(developed.upper("prod", "files"), "last")
-    # The view reads production, where the collection is ahead of the one here.
+    # The view reads production. The collection there is ahead of the one in development.
     developed.run("dev", "models/counts", "--favor-state")
     assert multiset(developed.rows("dev.counts")) == multiset(developed.rows("prod.counts"))
     assert developed.upper("dev", "counts") == developed.upper("prod", "files")
@@ -122,7 +118,7 @@ def test_a_select_that_reads_a_collection_in_two_schemas_is_refused(developed: S
     project.write("models/upstream/between.sql", "select * from {{ ref('files') }}")
     developed.run("prod")
     shutil.copy(project.folder / "target" / "manifest.json", project.folder / "state")
-    # dbt-spark finds the state, a table of Iceberg, in this schema; the view it does not look for.
+    # dbt-spark finds the state, an Iceberg table, in this schema. It does not look for the view.
     both = "select v, count(*) as c from (select v from {{ ref('files_state') }} union all"
     both += " select v from {{ ref('between') }}) where v is not null group by v"
     project.write("models/counts/counts_desired.sql", both)

@@ -1,4 +1,4 @@
-"""Collections by a select: what is desired is compared with what is persisted, and written."""
+"""Collections by a select compare desired with persisted rows and write the difference."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def delete(ts: int, key: str) -> Command:
 
 
 def query_of(project: Project, name: str, select: str) -> None:
-    """Let a collection be by another select."""
+    """Give a collection another select."""
     project.write(f"models/{name}/{name}_desired.sql", select)
 
 
-def shard(name: str) -> list[str]:
+def models_of(name: str) -> list[str]:
     return [f"{name}_{role}" for role in ("desired", *ROLES)]
 
 
 def updates(project: Project, name: str, after: int = 0) -> list[tuple[Any, ...]]:
-    """All updates of the batches after one: tick, row, diff, cause."""
+    """Give all updates after a batch: tick, row, diff and cause."""
     return [
         tuple(row)
         for row in project.sql(
@@ -53,7 +53,7 @@ def updates(project: Project, name: str, after: int = 0) -> list[tuple[Any, ...]
 
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[str], Project]) -> Project:
-    """Items and how many there are of each value, which has run once."""
+    """The collection `items`, and `counts`, which counts items by value, after one run."""
     project = new_project("desired")
     project.add_collection("items", [Column("k", "string")], [Column("v", "string")])
     project.append("items", [put(1, "a", "x"), put(2, "b", "x"), put(4, "c", "y")])
@@ -62,9 +62,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
     return project
 
 
-def test_the_first_run_writes_what_the_select_says_at_the_last_tick_below_the_upper(
-    project: Project,
-) -> None:
+def test_the_first_run_writes_all_rows_at_the_last_tick_below_the_upper(project: Project) -> None:
     assert multiset(project.rows("counts")) == multiset([("x", 2), ("y", 1)])
     assert updates(project, "counts") == [(4, "x", 2, 1, None), (4, "y", 1, 1, None)]
     (progress,) = project.progress("counts")
@@ -72,14 +70,14 @@ def test_the_first_run_writes_what_the_select_says_at_the_last_tick_below_the_up
 
 
 def in_doubt(project: Project, name: str = "counts") -> set[Any]:
-    """The keys that the last run has joined with what is persisted."""
+    """Give the keys that the last run joined with the persisted rows."""
     view = in_model(f"{name}_corrections", package="desired")._session_name(
         name, "desired_in_doubt"
     )
     return {row[0] for row in project.spark.sql(f"select v from {view}").collect()}
 
 
-def test_a_run_with_nothing_new_joins_nothing_and_writes_nothing(project: Project) -> None:
+def test_a_run_without_changes_joins_no_rows_and_writes_no_batch(project: Project) -> None:
     project.run()
     assert in_doubt(project) == set()
     assert "counts_corrections: corrections: none" in project.messages
@@ -87,7 +85,7 @@ def test_a_run_with_nothing_new_joins_nothing_and_writes_nothing(project: Projec
     assert len(project.progress("counts")) == 1
 
 
-def test_a_change_of_the_inputs_is_the_difference_alone(project: Project) -> None:
+def test_a_change_of_the_inputs_writes_only_the_difference(project: Project) -> None:
     project.append("items", [put(5, "d", "x"), delete(6, "c"), put(7, "e", "z")])
     project.run()
     assert updates(project, "counts", after=1) == [
@@ -100,18 +98,19 @@ def test_a_change_of_the_inputs_is_the_difference_alone(project: Project) -> Non
     assert in_doubt(project) == {"x", "z"}
 
 
-def test_where_many_rows_differed_the_next_comparison_has_no_gate(project: Project) -> None:
+def test_the_comparison_after_many_differences_joins_all_rows(project: Project) -> None:
     table = "desired.numbers"
     project.sql(f"create table {table} using iceberg as select id as v, 0 as n from range(300)")
     project.add_select("moving", f"select * from {table}", ["v"])
     joined = []
-    for condition in ("false", "v = 7", "false", "true", "v = 7", "v = 7"):
+    for condition in ("false", "v = 7", "true", "v = 7", "v = 7"):
         project.sql(f"update {table} set n = n + 1 where {condition}")
-        project.run(*shard("moving"))
+        project.run(*models_of("moving"))
         joined.append(len(in_doubt(project, "moving")))
     project.run("moving")
-    # Of one row in each bucket or more; then of those in the bucket of the one that has changed.
-    assert joined[:-1] == [300, 300, 0, 300, 300]
+    # A run with many differences, and the run after it, join all rows.
+    # The last run joins only the rows in the bucket of the changed row.
+    assert joined[:-1] == [300, 300, 300, 300]
     assert 1 <= joined[-1] < 10
     assert multiset(project.rows("moving")) == multiset(
         [(v, 4 if v == 7 else 1) for v in range(300)]
@@ -125,14 +124,14 @@ def test_an_empty_difference_still_advances_the_upper(project: Project) -> None:
     assert project.progress("counts")[-1]["_upper"] == 10
 
 
-def test_another_select_publishes_the_difference_and_says_why(project: Project) -> None:
+def test_a_changed_select_writes_the_difference_with_cause_code_change(project: Project) -> None:
     seq = project.progress("counts")[-1]["_seq"]
     query_of(project, "counts", COUNTED.replace("count(*)", "count(*) + 10"))
-    project.run(*shard("counts"))
+    project.run(*models_of("counts"))
     assert "counts_corrections: corrections: 4 code_change" not in project.messages
     assert "counts_corrections: corrections: 2 code_change" in project.messages
     found = updates(project, "counts", after=seq)
-    # Nothing was settled since: the difference is in the tick that is still open.
+    # No tick was settled since, so the difference is at the tick that is still open.
     assert found == [
         (10, "x", 3, -1, "code_change"),
         (10, "x", 13, 1, "code_change"),
@@ -140,13 +139,13 @@ def test_another_select_publishes_the_difference_and_says_why(project: Project) 
         (10, "z", 11, 1, "code_change"),
     ]
     query_of(project, "counts", COUNTED)
-    project.run(*shard("counts"))
+    project.run(*models_of("counts"))
     assert multiset(project.rows("counts")) == multiset([("x", 3), ("z", 1)])
     project.run()
     assert "counts_batch: up to date at 10" in project.messages
 
 
-def test_what_somebody_has_changed_is_healed_and_then_compared(project: Project) -> None:
+def test_an_edited_state_is_healed_and_then_compared(project: Project) -> None:
     project.sql("update {}.counts_state set n = 99 where v = 'x'")
     project.sql("insert into {}.counts_state select * from {}.counts_state where v = 'z'")
     project.append("items", [put(10, "f", "z")])
@@ -161,42 +160,42 @@ def test_what_somebody_has_changed_is_healed_and_then_compared(project: Project)
     assert "counts_batch: up to date at 11" in project.messages
 
 
-def test_a_state_that_is_dropped_is_made_anew(project: Project) -> None:
+def test_a_dropped_state_is_rebuilt(project: Project) -> None:
     project.sql("drop table {}.counts_state")
-    project.run(*shard("counts"))
+    project.run(*models_of("counts"))
     assert multiset(project.rows("counts")) == multiset([("x", 3), ("z", 2)])
 
 
-def test_a_plan_is_shown_and_not_carried_out_where_a_run_may_only_read(project: Project) -> None:
+def test_a_dry_run_stages_the_batch_but_does_not_append_it(project: Project) -> None:
     project.append("items", [put(11, "g", "new")])
     project.run("models/items")
-    project.run(*shard("counts"), read_only=True)
+    project.run(*models_of("counts"), read_only=True)
     rows = project.sql("select v, _persisted, _desired.n from {}.counts_corrections")
     assert [tuple(row) for row in rows] == [("new", None, 1)]
     planned = project.sql("select v, n, _diff from {}.counts_batch where _kind = 'update'")
     assert [tuple(row) for row in planned] == [("new", 1, 1)]
     assert ("new", 1) not in project.rows("counts")
-    # What was compared is taken in by the batch alone, in another run.
+    # A later run of the batch uses the corrections of the dry run.
     project.run("counts_batch", "counts_changelog", "counts_state")
     assert ("new", 1) in project.rows("counts")
     assert project.progress("counts")[-1]["_upper"] == 12
 
 
-def test_corrections_that_another_batch_came_before_are_void(project: Project) -> None:
+def test_corrections_older_than_the_last_batch_are_ignored(project: Project) -> None:
     last = project.progress("counts")[-1]["_seq"]
     project.run("counts_batch", "counts_changelog")
     assert project.progress("counts")[-1]["_seq"] == last
 
 
-def test_a_key_that_is_there_twice_is_refused_by_name(project: Project) -> None:
+def test_a_duplicate_key_stops_the_run_and_the_error_names_it(project: Project) -> None:
     before = len(project.progress("counts"))
     query_of(project, "counts", COUNTED + " union all select 'x', 7")
-    project.run(*shard("counts"), fails=True)
+    project.run(*models_of("counts"), fails=True)
     said = "\n".join(project.messages)
     assert 'duplicate key: counts_desired has 2 rows of the key {"v":"x"}' in said
     assert len(project.progress("counts")) == before
     query_of(project, "counts", COUNTED)
-    project.run(*shard("counts"))
+    project.run(*models_of("counts"))
     assert len(project.progress("counts")) == before
 
 
@@ -207,10 +206,10 @@ TWICE = {
     "new": ("('c', 3), ('c', 3)", "c", False),
     "new_of_new_code": ("('c', 3), ('c', 4)", "c", True),
 }
-"""Rows that come to an input, the key that is then there twice, and whether the code changes."""
+"""New rows of an input, the key that they duplicate, and whether the code changes."""
 
 
-def test_a_key_that_is_there_twice_is_found_whatever_is_persisted(project: Project) -> None:
+def test_a_duplicate_key_is_found_with_any_persisted_rows(project: Project) -> None:
     for name in TWICE:
         project.sql(f"create table {{}}.{name}_input as select 'a' as v, 1 as n")
         project.add_select(name, f"select v, n from desired.{name}_input", ["v"])
@@ -227,16 +226,16 @@ def test_a_key_that_is_there_twice_is_found_whatever_is_persisted(project: Proje
     for name, (_, key, _) in TWICE.items():
         assert f'duplicate key: {name}_desired has 2 rows of the key {{"v":"{key}"}}' in said
         assert project.sql(f"select * from {{}}.{name}_corrections") == []
-    # Nothing is left that a batch could take in.
+    # No corrections are left for a batch.
     project.run(*(f"{name}_{role}" for name in TWICE for role in ROLES[1:]))
     assert {name: len(project.progress(name)) for name in TWICE} == before
 
 
-def test_a_lost_race_is_no_error(project: Project) -> None:
+def test_a_conflict_does_not_fail_the_run(project: Project) -> None:
     project.append("items", [put(12, "h", "late")])
     project.run("models/items")
     project.run("counts_desired", "counts_corrections", "counts_batch")
-    # Another run appends a batch of its own first.
+    # Another run appends its own batch first.
     project.sql("create table {}.held using iceberg as select * from {}.counts_batch")
     project.run("counts_changelog", "counts_state")
     project.sql(
@@ -245,12 +244,12 @@ def test_a_lost_race_is_no_error(project: Project) -> None:
     )
     project.run("counts_changelog")
     assert any("skipped: upper mismatch: batch" in each for each in project.messages)
-    project.run(*shard("counts"))
+    project.run(*models_of("counts"))
     assert ("late", 1) in project.rows("counts")
 
 
-def test_a_rebase_begins_again_with_what_the_select_says(project: Project) -> None:
-    project.run(*shard("counts"), "--full-refresh", rebase=True)
+def test_a_rebase_begins_again_with_the_rows_of_the_select(project: Project) -> None:
+    project.run(*models_of("counts"), "--full-refresh", rebase=True)
     (progress,) = project.progress("counts")
     assert (progress["_seq"], progress["_upper"]) == (1, 13)
     assert multiset(project.rows("counts")) == multiset(
@@ -258,21 +257,21 @@ def test_a_rebase_begins_again_with_what_the_select_says(project: Project) -> No
     )
 
 
-def test_without_other_collections_a_tick_is_a_millisecond(project: Project) -> None:
+def test_a_tick_is_a_millisecond_without_option_of(project: Project) -> None:
     project.add_select("clock", "select v, count(*) as n from {{ ref('items') }} group by v", ["v"])
     began = int(time.time() * 1000)
-    project.run(*shard("clock"), "clock")
+    project.run(*models_of("clock"), "clock")
     upper = project.progress("clock")[-1]["_upper"]
     assert began - 60_000 < upper <= int(time.time() * 1000)
     assert {update[0] for update in updates(project, "clock")} == {upper - 1}
-    project.run(*shard("clock"))
+    project.run(*models_of("clock"))
     later = project.progress("clock")[-1]
     assert later["_seq"] == 2
     assert later["_lower"] == upper < later["_upper"]
     assert updates(project, "clock", after=1) == []
 
 
-def test_a_view_with_a_schedule_changes_at_its_refreshes_alone(project: Project) -> None:
+def test_a_view_with_a_schedule_changes_only_at_its_refreshes(project: Project) -> None:
     project.add_select(
         "hourly",
         COUNTED,
@@ -283,7 +282,7 @@ def test_a_view_with_a_schedule_changes_at_its_refreshes_alone(project: Project)
     for ts, upper, tick in ((120, 150, 100), (151, 200, 150), (180, 200, None), (301, 400, 300)):
         before = len(project.progress("hourly")) if ts > 120 else 0
         project.append("items", [put(ts, f"t{ts}", "scheduled")])
-        project.run("models/items", *shard("hourly"), "hourly")
+        project.run("models/items", *models_of("hourly"), "hourly")
         if tick is None:
             waits = "hourly_corrections: corrections: none; the next refresh is at 200"
             assert waits in project.messages
@@ -295,37 +294,37 @@ def test_a_view_with_a_schedule_changes_at_its_refreshes_alone(project: Project)
     assert ("scheduled", 4) in project.rows("hourly")
 
 
-def test_a_view_whose_last_refresh_is_past_is_final(project: Project) -> None:
+def test_a_view_is_final_after_its_last_refresh(project: Project) -> None:
     project.add_select("once", COUNTED, ["v"], of=["items"], refresh={"at": [10]})
-    project.run(*shard("once"), "once")
+    project.run(*models_of("once"), "once")
     rows = multiset(project.rows("once"))
     assert [row["_upper"] for row in project.progress("once")] == [11]
     project.append("items", [put(400, "more", "more")])
-    project.run("models/items", *shard("once"))
+    project.run("models/items", *models_of("once"))
     assert "once_corrections: corrections: none; final since 10" in project.messages
     assert multiset(project.rows("once")) == rows
 
 
-def test_a_mass_change_is_stopped_until_it_is_approved(project: Project) -> None:
+def test_a_batch_with_too_many_retractions_waits_for_approval(project: Project) -> None:
     project.add_select("guarded", COUNTED, ["v"], of=["items"], max_retractions=0.5)
-    project.run(*shard("guarded"), "guarded")
+    project.run(*models_of("guarded"), "guarded")
     before = multiset(project.rows("guarded"))
     project.append("items", [put(500, key, "all the same") for key in "abcdefg"])
     project.append("items", [put(500, f"t{ts}", "all the same") for ts in (120, 151, 180, 301)])
-    project.run("models/items", *shard("guarded"), fails=True)
+    project.run("models/items", *models_of("guarded"), fails=True)
     said = "\n".join(project.messages)
     assert "must be one that retracts at most 0.5 of the rows (option `max_retractions`)." in said
     assert 'such as {"v":"' in said
     assert multiset(project.rows("guarded")) == before
     plan, batch_id = plan_of(said), staged_batch(project)
     assert f"-s guarded_changelog+ --vars '{{trueup_approve: {plan}}}'" in said
-    # The same plan is the same, whichever run stages it.
-    project.run(*shard("guarded"), fails=True)
+    # Another run that stages the same changes gets the same plan.
+    project.run(*models_of("guarded"), fails=True)
     again = staged_batch(project)
     assert again != batch_id
     assert plan_of("\n".join(project.messages)) == plan
-    # A run of all of it keeps the batch that is approved.
-    project.run(*shard("guarded"), approve=plan)
+    # A run of the whole collection keeps the approved batch.
+    project.run(*models_of("guarded"), approve=plan)
     assert ("all the same", 11) in project.rows("guarded")
     assert project.progress("guarded")[-1]["_batch_id"] == again
 
@@ -340,47 +339,47 @@ def staged_batch(project: Project) -> str:
     return str(batch_id)
 
 
-def test_a_plan_that_has_changed_is_not_the_one_that_was_approved(project: Project) -> None:
+def test_an_approval_does_not_apply_to_a_changed_plan(project: Project) -> None:
     before = multiset(project.rows("guarded"))
     for ts, keys in ((510, "abcdefgh"), (520, "ijk")):
         project.append("items", [put(ts, key, f"moved {key}") for key in keys])
         project.append("items", [delete(ts, f"t{each}") for each in (120, 151, 180, 301)])
     query_of(project, "guarded", COUNTED + " having count(*) > 5")
-    project.run("models/items", *shard("guarded"), fails=True)
+    project.run("models/items", *models_of("guarded"), fails=True)
     plan = plan_of("\n".join(project.messages))
     query_of(project, "guarded", COUNTED + " having v = 'moved a'")
-    project.run(*shard("guarded"), fails=True)
+    project.run(*models_of("guarded"), fails=True)
     other = plan_of("\n".join(project.messages))
     assert other != plan
     project.run("guarded_changelog+", approve=plan, fails=True)
     assert plan_of("\n".join(project.messages)) == other
     assert multiset(project.rows("guarded")) == before
-    # Nor is the plan of another number.
+    # The approval of the new plan appends the batch.
     project.run("guarded_changelog+", approve=other)
     assert project.rows("guarded") == [("moved a", 1)]
 
 
-def test_what_a_select_says_is_not_capped_but_what_it_reads_is(project: Project) -> None:
+def test_until_limits_the_inputs_of_a_select_but_not_the_select(project: Project) -> None:
     project.append("items", [put(600, "capped", "capped"), put(700, "ahead", "ahead")])
-    project.run("models/items", *shard("counts"), until=601)
+    project.run("models/items", *models_of("counts"), until=601)
     assert project.progress("counts")[-1]["_upper"] == 601
     assert ("capped", 1) in project.rows("counts")
     project.run("models/items")
-    # The select now says what there is at 700.
-    project.run(*shard("counts"), until=601)
+    # The select now reads the items at tick 700.
+    project.run(*models_of("counts"), until=601)
     assert project.progress("counts")[-1]["_upper"] == 701
     assert (700, "ahead", 1, 1, None) in updates(project, "counts")
 
 
-def test_nulls_in_a_key_are_values_and_columns_follow_the_select(project: Project) -> None:
+def test_a_key_may_be_null_and_columns_follow_the_select(project: Project) -> None:
     rows = "select cast(null as string) as V, 1 as W, 'a' as x union all select 'b', null, 'b'"
-    # What only logs have means nothing here, and may be set for the whole folder.
+    # A select ignores the options of logs, which may be set for the whole folder.
     ignored = {"eager": True, "errors": "fail", "inline_errors": "problem", "null_keys": "error"}
     project.add_select("wide", rows, ["v", "w"], max_retractions=0, on_conflict="fail", **ignored)
-    project.run(*shard("wide"), "wide")
+    project.run(*models_of("wide"), "wide")
     assert multiset(project.rows("wide")) == multiset([(None, 1, "a"), ("b", None, "b")])
     query_of(project, "wide", f"select *, 1.5D as y from ({rows}) union all select 'c', 3, 'c', 2")
-    project.run(*shard("wide"), fails=True)
+    project.run(*models_of("wide"), fails=True)
     said = "\n".join(project.messages)
     assert "Got: 0 of" not in said
     assert "must be one that retracts at most 0 rows" in said
@@ -390,11 +389,11 @@ def test_nulls_in_a_key_are_values_and_columns_follow_the_select(project: Projec
     )
     query_of(project, "wide", f"select *, 'd' as z, 1.5D as y from ({rows})")
     project.configure(wide={"+unique_key": ["v", "w"]})
-    project.run(*shard("wide"), "wide")
+    project.run(*models_of("wide"), "wide")
     assert multiset(project.rows("wide")) == multiset(
         [(None, 1, "a", 1.5, "d"), ("b", None, "b", 1.5, "d")]
     )
-    # Another run has appended in between: an error where the option says so.
+    # Another run appended meanwhile. With `on_conflict: fail` this is an error.
     project.configure(
         wide={"+unique_key": ["v", "w"], "+meta": {"trueup": {"on_conflict": "fail"}}}
     )
@@ -424,7 +423,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-def test_what_cannot_be_a_collection_is_refused(project: Project) -> None:
+def test_a_select_that_cannot_be_a_collection_is_refused(project: Project) -> None:
     for number, (select, options, _) in enumerate(REFUSED.values()):
         project.add_select(f"bad{number}", select, ["v"], **options)
     twice = [*REFUSED].index("twice")
@@ -436,4 +435,5 @@ def test_what_cannot_be_a_collection_is_refused(project: Project) -> None:
         assert message in said
     project.configure(items={"+unique_key": ["k"], "+meta": {"trueup": {"of": ["items"]}}})
     project.run("models/items", fails=True)
-    assert "must be of a collection by a select" in "\n".join(project.messages)
+    said = "\n".join(project.messages)
+    assert "Option `of` in `meta.trueup` of items_corrections must be left out" in said

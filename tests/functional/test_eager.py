@@ -1,4 +1,4 @@
-"""Eager collections: what is open is written now, and comes to what waiting comes to."""
+"""Eager collections write open ticks at once. The final result is the same without `eager`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests import strategies
 from tests.acceptance import Column, multiset
 from tests.functional.test_random_options import own_keys
 from tests.oracle import Collection, Command, Identity, canonical, check_laws, consolidate
+from tests.project import TABLES
 from tests.strategies import MAX_TS, Kinds
 
 if TYPE_CHECKING:
@@ -22,16 +23,15 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 EXAMPLES = int(os.environ.get("TRUEUP_EXAMPLES", "1"))
-"""Each example is some hundred dbt models; a long run sets more."""
+"""Each example runs about a hundred dbt models. A long run sets more examples."""
 KEY = [Column(*column) for column in strategies.KEY_COLUMNS[1]]
 VALUE = [Column(*column) for column in strategies.VALUE_COLUMNS]
-SHARD = ("corrections", "batch", "changelog", "state")
 UPPERS = (0, 2, 2, 5, MAX_TS + 1)
-"""What is settled after each run: first nothing, in the end everything."""
+"""The frontier after each run. At first no tick is settled, in the end all ticks are."""
 
 
 class Setting(NamedTuple):
-    """What one collection of the random test is."""
+    """The settings of one collection of the random test."""
 
     kinds: Kinds
     families: int
@@ -40,7 +40,7 @@ class Setting(NamedTuple):
 
     @property
     def extra(self) -> list[str]:
-        """The arguments of its commands that its log has a column for."""
+        """The optional arguments of `trueup.commands` for which the log has a column."""
         given = {
             "truncate_when": self.kinds.truncates,
             "unchanged": self.kinds.partial,
@@ -49,14 +49,14 @@ class Setting(NamedTuple):
         return [name for name, has in given.items() if has]
 
     def log(self, rng: Random) -> list[Command]:
-        """Families of commands on keys of their own."""
+        """Draw families of commands. Each family has its own keys."""
         strategy = strategies.logs(1, self.kinds, min_size=5, max_size=20)
         drawn = strategies.sample(strategy, self.families, rng.randrange(2**32))
         own = [own_keys(each, number) for number, family in enumerate(drawn) for each in family]
         return strategies.ignoring_nulls(own, [0])
 
     def arrivals(self, rng: Random) -> dict[int, list[Command]]:
-        """What arrives for each run, at random: before it is settled, unless it may be late."""
+        """Draw a run for each command. Only if `late` is `correct` may a command arrive late."""
         arrivals: dict[int, list[Command]] = {run: [] for run in self.runs}
         lowers = [0, *(UPPERS[run] for run in self.runs)]
         for command in self.log(rng):
@@ -71,10 +71,10 @@ class Setting(NamedTuple):
 
 SETTINGS = {
     "drop": Setting(Kinds(partial=True), 40),
-    "correct": Setting(Kinds(partial=True), 40, late="correct"),
-    "truncates": Setting(Kinds(partial=True, truncates=True), 6),
-    "late_truncates": Setting(Kinds(truncates=True), 6, late="correct", runs=(0, 2, 4)),
-    "key_changes": Setting(Kinds(key_changes=True, partial=True), 30, runs=(0, 2, 4)),
+    "correct": Setting(Kinds(partial=True), 40, late="correct", runs=(0, 2, 4)),
+    "truncates": Setting(Kinds(partial=True, truncates=True), 6, runs=(0, 2, 4)),
+    "late_truncates": Setting(Kinds(truncates=True), 6, late="correct", runs=(2, 4)),
+    "key_changes": Setting(Kinds(key_changes=True, partial=True), 30, runs=(2, 4)),
 }
 
 
@@ -86,14 +86,14 @@ def project(new_project: Callable[[str], Project]) -> Project:
 
 
 def add(project: Project, name: str, *extra: str, **options: Any) -> None:
-    """Add a collection whose ticks are settled up to what the table `uppers` says."""
+    """Add a collection that settles the ticks below the value in the table `uppers`."""
     upper = f"least(log_upper, (select max(upper) from {project.name}.uppers))"
     options = {"eager": True, "input_upper": upper, **options}
     project.add_collection(name, KEY, VALUE, options, extra, ignore_null_updates=["v1"])
 
 
 def state(project: Project, name: str) -> dict[Any, Any]:
-    """Rows and errors of the state, each with the tick of its last change."""
+    """Give the rows and errors of the state, each with the tick of its last change."""
     found = {}
     for row in project.sql(f"select * from {{}}.{name}_state where _kind <> 'progress'"):
         key = None if row["_error_key"] else canonical((row["k"],))
@@ -105,7 +105,7 @@ def state(project: Project, name: str) -> dict[Any, Any]:
 
 
 def check(project: Project, name: str, oracle: Collection) -> None:
-    """The collection is what the oracle is: rows, errors, state to the byte, and all its past."""
+    """Check that rows, errors, state and changelog of a collection equal those of the oracle."""
     updates = project.updates(name)
     check_laws(updates)
     assert multiset(project.rows(name)) == multiset(oracle.rows)
@@ -122,23 +122,23 @@ def check(project: Project, name: str, oracle: Collection) -> None:
 
 
 def settle(project: Project, upper: int) -> None:
-    """Say that the ticks below `upper` will not get another command."""
+    """Declare that the ticks below `upper` get no more commands."""
     project.sql(f"insert overwrite {{}}.uppers values ({upper})")
 
 
 def run(project: Project, name: str, *roles: str, **variables: Any) -> None:
-    project.run(*(f"{name}_{role}" for role in roles or SHARD), **variables)
+    project.run(*(f"{name}_{role}" for role in roles or TABLES), **variables)
 
 
 def ahead_of(oracle: Collection, arrived: list[Command]) -> Collection:
-    """What the oracle comes to if all that has arrived is settled, too."""
+    """Give a copy of the oracle that has settled all commands that arrived."""
     ahead = deepcopy(oracle)
     ahead.run(arrived)
     return ahead
 
 
 @pytest.mark.parametrize("seed", range(EXAMPLES))
-def test_what_is_open_is_written_now_and_comes_to_what_waiting_comes_to(
+def test_open_ticks_are_written_at_once_and_end_with_the_settled_result(
     project: Project, seed: int
 ) -> None:
     rng = Random(seed)  # noqa: S311 - no secret
@@ -152,11 +152,14 @@ def test_what_is_open_is_written_now_and_comes_to_what_waiting_comes_to(
     for run, upper in enumerate(UPPERS):
         settle(project, upper)
         names = [name for name, setting in SETTINGS.items() if run in setting.runs]
+        models: list[str] = []
         for name in names:
             project.append(f"{name}_{seed}", arrivals[name][run])
             arrived[name] += arrivals[name][run]
-        shards = [f"{name}_{seed}_{role}" for name in names for role in SHARD]
-        project.run(*(shards if run else [f"models/{name}_{seed}" for name in names]))
+            is_first = run == SETTINGS[name].runs[0]
+            tables = [f"{name}_{seed}_{role}" for role in TABLES]
+            models += [f"models/{name}_{seed}"] if is_first else tables
+        project.run(*models)
         for name in names:
             oracles[name].run(arrived[name], upper)
             check(project, f"{name}_{seed}", ahead_of(oracles[name], arrived[name]))
@@ -179,7 +182,7 @@ OPENED = [
     put(3, 1, "twice", "open"),
     put(5, 1, "twice", "settled"),
 ]
-"""Tick 1 is settled, ticks 3 and 5 are open."""
+"""Tick 1 is settled. Ticks 3 and 5 are open."""
 TAKING_BACK = [
     put(3, 2, "back", "settled"),
     put(3, 2, "deleted", "settled"),
@@ -190,7 +193,7 @@ TAKING_BACK = [
 
 @pytest.fixture
 def opened(project: Project, request: pytest.FixtureRequest) -> str:
-    """A collection of the test's own that has written OPENED."""
+    """A collection of this test only, which has written OPENED."""
     name: str = request.function.__name__
     add(project, name)
     settle(project, 2)
@@ -199,7 +202,9 @@ def opened(project: Project, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def test_what_is_taken_back_leaves_no_trace(project: Project, opened: str) -> None:
+def test_the_state_keeps_no_trace_of_retracted_provisional_rows(
+    project: Project, opened: str
+) -> None:
     oracle = Collection()
     oracle.run(OPENED, 2)
     check(project, opened, ahead_of(oracle, OPENED))
@@ -211,7 +216,7 @@ def test_what_is_taken_back_leaves_no_trace(project: Project, opened: str) -> No
     assert ticks == {3, 5}, "what is settled was written to"
 
 
-def test_running_again_with_nothing_new_writes_nothing(project: Project, opened: str) -> None:
+def test_a_run_without_new_commands_writes_no_updates(project: Project, opened: str) -> None:
     before = project.sql(f"select * from {{}}.{opened}_changelog")
     run(project, opened)
     assert f"{opened}_batch: up to date at 2" in project.messages
@@ -222,16 +227,14 @@ def test_running_again_with_nothing_new_writes_nothing(project: Project, opened:
     assert f"{opened}_changelog: batch 2: 0 updates, upper 3" in project.messages
 
 
-def test_a_run_that_ends_after_any_of_its_steps_loses_nothing(
-    project: Project, opened: str
-) -> None:
+def test_a_run_that_stops_after_any_step_loses_no_commands(project: Project, opened: str) -> None:
     oracle, arrived = Collection(), list(OPENED)
     oracle.run(OPENED, 2)
     steps = [
         (("batch",), 2, TAKING_BACK),
         (("batch", "changelog"), 2, [put(3, 3, "back", "again"), put(4, 1, "new", "again")]),
         (("batch", "changelog"), 4, [put(5, 2, "twice", "again"), delete(5, 1, "back")]),
-        (SHARD, 5, [put(6, 1, "back", "at last")]),
+        (TABLES, 5, [put(6, 1, "back", "at last")]),
     ]
     for roles, upper, commands in steps:
         settle(project, upper)
@@ -240,7 +243,7 @@ def test_a_run_that_ends_after_any_of_its_steps_loses_nothing(
         run(project, opened, *roles)
         oracle.run(arrived, upper)
     check(project, opened, ahead_of(oracle, arrived))
-    # Again with the state lost, and with a state that somebody has written to.
+    # The result stays the same after somebody drops the state, or edits it.
     project.sql(f"drop table {{}}.{opened}_state")
     run(project, opened)
     check(project, opened, ahead_of(oracle, arrived))
@@ -249,9 +252,7 @@ def test_a_run_that_ends_after_any_of_its_steps_loses_nothing(
     check(project, opened, ahead_of(oracle, arrived))
 
 
-def test_it_cannot_be_switched_off_before_open_ticks_are_taken_back(
-    project: Project, opened: str
-) -> None:
+def test_eager_must_stay_on_until_open_ticks_are_retracted(project: Project, opened: str) -> None:
     upper = {"input_upper": f"least(log_upper, (select max(upper) from {project.name}.uppers))"}
     waits = {"+unique_key": ["k"], "+meta": {"trueup": upper}}
     eager = {"+unique_key": ["k"], "+meta": {"trueup": {**upper, "eager": True}}}
@@ -261,7 +262,7 @@ def test_it_cannot_be_switched_off_before_open_ticks_are_taken_back(
     assert "must be true as long as the changelog has updates of open ticks.\n  Got: false" in said
     assert "run once with `eager: true` and --vars '{trueup_until: 2}'" in said
     project.configure(**{opened: eager})
-    # The run that takes them back is cut off before the state has applied it.
+    # The run that retracts them stops before the state applies the batch.
     run(project, opened, "batch", "changelog", until=2)
     project.configure(**{opened: waits})
     run(project, opened)
@@ -276,7 +277,7 @@ def test_it_cannot_be_switched_off_before_open_ticks_are_taken_back(
     check(project, opened, oracle)
 
 
-def test_a_batch_that_is_cut_takes_back_what_it_leaves_out(project: Project) -> None:
+def test_a_limited_batch_retracts_the_provisional_rows_that_it_leaves_out(project: Project) -> None:
     name = "cut"
     add(project, name)
     settle(project, 2)

@@ -1,4 +1,4 @@
-"""Whoever edits a changelog or a staged batch, before a run or within it, is found out."""
+"""A run finds every edit of the changelog or the staged batch, made before or during the run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
 
 @pytest.fixture
 def restored(project: Project) -> Any:
-    """The project; its tables are afterwards what they were."""
+    """The project. Its tables are restored after the test."""
     names = [f"{project.name}.orders_{role}" for role in ("changelog", "state")]
     kept = {name: project.spark.table(name).collect() for name in names}
     snapshots = {name: project.sql(LAST_SNAPSHOT.format(name)) for name in names}
@@ -51,7 +51,7 @@ def restored(project: Project) -> Any:
 LIVE = "update {}.orders_changelog set v = 'edited' where k = 'a' and _ts = 2 and _diff = 1"
 
 
-def test_a_state_is_never_rebuilt_from_a_changelog_that_was_edited(restored: Project) -> None:
+def test_a_full_refresh_of_the_state_refuses_an_edited_changelog(restored: Project) -> None:
     before_it = multiset(restored.sql("select * from {}.orders_state"))
     restored.sql(LIVE)
 
@@ -65,7 +65,7 @@ def test_a_state_is_never_rebuilt_from_a_changelog_that_was_edited(restored: Pro
 
 
 @pytest.mark.parametrize("model", ["orders_batch", "orders_state"])
-def test_a_missing_state_is_never_rebuilt_from_a_changelog_that_was_edited(
+def test_a_missing_state_is_not_rebuilt_from_an_edited_changelog(
     project: Project, model: str
 ) -> None:
     name = f"{project.name}.orders_changelog"
@@ -110,7 +110,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("seq", [1, 2])
-def test_an_edit_of_any_field_of_a_progress_row_stops_the_next_run_and_names_the_batch(
+def test_an_edit_of_a_progress_row_stops_the_run_and_names_the_batch(
     restored: Project, seq: int
 ) -> None:
     name = f"{restored.name}.orders_changelog"
@@ -124,7 +124,7 @@ def test_an_edit_of_any_field_of_a_progress_row_stops_the_next_run_and_names_the
         restored.sql(f"call lake.system.set_current_snapshot('{name}', {kept[0]})")
 
 
-def test_an_edit_of_the_last_certificate_stops_the_next_batch(restored: Project) -> None:
+def test_an_edit_of_the_last_certificate_stops_the_next_run(restored: Project) -> None:
     restored.append("orders", [put(2, "late")])
     restored.sql(
         "update {}.orders_changelog set _certificate = slice(_certificate, 2, 9)"
@@ -136,9 +136,7 @@ def test_an_edit_of_the_last_certificate_stops_the_next_batch(restored: Project)
     assert "the certificate of batch 2" in restored.messages[0]
 
 
-def test_an_edit_of_the_tick_of_an_update_fails_the_test_of_the_changelog(
-    restored: Project,
-) -> None:
+def test_an_edit_of_the_tick_of_an_update_stops_a_rebuild_of_the_state(restored: Project) -> None:
     restored.sql("update {}.orders_changelog set _ts = 1 where k = 'a' and _ts = 2")
 
     restored.run("orders_state", "--full-refresh", fails=True)
@@ -146,9 +144,7 @@ def test_an_edit_of_the_tick_of_an_update_fails_the_test_of_the_changelog(
     assert "Batch 2 of edits.orders_changelog must be" in restored.messages[0]
 
 
-def test_an_upper_that_is_edited_before_the_apply_does_not_reach_the_state(
-    restored: Project,
-) -> None:
+def test_an_edit_of_the_upper_before_the_apply_does_not_reach_the_state(restored: Project) -> None:
     restored.append("orders", [put(3)])
 
     def edit() -> None:
@@ -180,7 +176,7 @@ STAGED_EDITS = {
 
 
 @pytest.mark.parametrize("moment", ["after it was staged", "right before the append"])
-def test_a_staged_batch_that_was_edited_is_never_appended(project: Project, moment: str) -> None:
+def test_an_edited_staged_batch_is_never_appended(project: Project, moment: str) -> None:
     name, appended = f"{project.name}.orders_batch", len(project.progress("orders"))
     project.append("orders", [put(10 * appended)])
     project.run("orders_corrections", "orders_batch")
@@ -198,7 +194,7 @@ def test_a_staged_batch_that_was_edited_is_never_appended(project: Project, mome
         assert "damaged batch: " in said or "upper mismatch: " in said, (edit, said)
         assert len(project.progress("orders")) == appended, edit
         project.sql(f"call lake.system.set_current_snapshot('{name}', {staged})")
-    # The batch itself, which is what it was again, is good.
+    # The restored batch can be appended.
     project.run("orders_changelog", "orders_state")
     assert len(project.progress("orders")) == appended + 1
     assert ("a", f"value {10 * appended}") in project.rows("orders")

@@ -1,4 +1,4 @@
-"""What dbt's own commands and flags do to a collection: retry, --empty, --sample."""
+"""Collections work with dbt's `retry`, and refuse a run with `--empty` or `--sample`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def put(ts: int, key: str) -> Command:
 
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[str], Project]) -> Project:
-    """A collection that corrects itself and a select over it, which have run once."""
+    """A collection that corrects late commands, and a select over it, after one run."""
     project = new_project("flags_of_dbt")
     project.add_collection("c", KEY, VALUE, {"late": "correct"})
     project.append("c", [put(1, "a"), put(2, "b")])
@@ -37,7 +37,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
 def let_another_run_win(
     project: Project, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> list[str]:
-    """Let another run append what this one is about to, just before a statement of it."""
+    """Let another run append the same batch right before a statement of this run."""
     project.run("c_commands", "c_corrections", "c_batch")
     project.sql("create or replace table {}.theirs using iceberg as select * from {}.c_batch")
     execute, injected = Cursor.execute, list[str]()
@@ -62,7 +62,7 @@ def let_another_run_win(
 
 
 @pytest.mark.parametrize("before", ["staged._seq", "merge into"])
-def test_a_retry_after_a_lost_race_succeeds_and_the_next_run_settles_the_rest(
+def test_a_retry_after_a_conflict_succeeds_and_the_next_run_settles_the_rest(
     project: Project, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:
     tick = project.progress("c")[-1]["_upper"]
@@ -90,7 +90,7 @@ def counts(project: Project) -> Any:
 
 @pytest.mark.parametrize("flag", [["--empty"], ["--sample=1 day"]])
 @pytest.mark.parametrize("command", ["run", "build"])
-def test_a_run_over_some_of_the_rows_is_refused_before_anything_is_done(
+def test_a_run_with_empty_or_sample_is_refused_and_changes_nothing(
     project: Project, command: str, flag: list[str]
 ) -> None:
     before, rows = counts(project), multiset(project.rows("c"))
@@ -98,7 +98,7 @@ def test_a_run_over_some_of_the_rows_is_refused_before_anything_is_done(
     said = "\n".join(project.messages)
     assert "A run of c_commands must be one over all rows" in said
     assert f"Got: the flag {flag[0].partition('=')[0]}" in said
-    # Views and what comes after them are refused for themselves, too.
+    # A run of one model is refused, too, also if the model is a view.
     for model in ("c", "c_errors", "c_state", "n_corrections", "n_batch", "n"):
         path = f"path:models/{model[0]}/{model}.sql"
         project.run(path, *flag, command=command, fails=True)
@@ -107,7 +107,7 @@ def test_a_run_over_some_of_the_rows_is_refused_before_anything_is_done(
     assert multiset(project.rows("c")) == rows
 
 
-def test_compiling_with_such_a_flag_is_no_run(project: Project) -> None:
+def test_compile_accepts_empty_and_changes_nothing(project: Project) -> None:
     before = counts(project)
     project.run("--empty", command="compile")
     assert counts(project) == before

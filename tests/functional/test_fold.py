@@ -1,4 +1,4 @@
-"""Open ticks are folded by the Python aggregate or natively (option `fold`), with equal results."""
+"""The Python aggregate and the native fold of open ticks (option `fold`) give equal results."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tests.acceptance import Column, multiset
 from tests.functional.test_eager import ahead_of
 from tests.functional.test_random_options import own_keys
 from tests.oracle import Collection, Command, Value, check_laws, consolidate
+from tests.project import TABLES
 from tests.strategies import Kinds
 from tests.udfs import test_provisional as provisional
 
@@ -26,12 +27,11 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 FOLDS = ("udaf", "native")
-SHARD = ("corrections", "batch", "changelog", "state")
 CASES = acceptance.load()
 KEY = [Column(*column) for column in strategies.KEY_COLUMNS[1]]
 VALUE = [Column(*column) for column in strategies.VALUE_COLUMNS]
 UPPERS = (1, 2, 2, 1000)
-"""What is settled after each run: first next to nothing, in the end everything."""
+"""The frontier after each run. At first almost no tick is settled, in the end all ticks are."""
 DAYS = "named_struct('nothing', cast(null as string), 'days', date_from_unix_date(log_order))"
 SEQUENCES: dict[str, list[str]] = {
     "text": ["lpad(cast(log_order as string), 20, '0')"],
@@ -41,7 +41,7 @@ SEQUENCES: dict[str, list[str]] = {
         "cast(log_order as double) * -0.0D",
     ],
 }
-"""Sequences of other types than bigint that put the commands in the same order."""
+"""Values of `sequence_by` that are no bigint but give the commands the same order."""
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +52,12 @@ def project(new_project: Callable[[str], Project]) -> Project:
 
 
 class Pair:
-    """Two eager collections of one log, one of each fold, and the oracle beside them."""
+    """Two eager collections with the same commands, one for each fold, and their oracle."""
 
     def __init__(
         self, project: Project, name: str, columns: tuple[Any, Any], *extra: str, **given: Any
     ) -> None:
-        """Write the models of both; the ticks are settled up to what the table `uppers` says."""
+        """Write the models of both. They settle the ticks below the value in the table `uppers`."""
         self.project, self.name = project, name
         upper = f"least(log_upper, (select max(upper) from {project.name}.uppers))"
         late, ties = given.pop("late", "drop"), given.pop("ties", "hash")
@@ -74,7 +74,7 @@ class Pair:
         self.arrived += commands
 
     def check(self, upper: int) -> None:
-        """Both are what the oracle is, and equal to the byte."""
+        """Check that both equal the oracle, and that their tables are equal to the byte."""
         self.oracle.run(self.arrived, upper)
         ahead = ahead_of(self.oracle, self.arrived)
         for fold in FOLDS:
@@ -87,13 +87,13 @@ class Pair:
         self.check_bytes()
 
     def check_bytes(self) -> None:
-        """Both changelogs and states are equal to the byte."""
+        """Check that both changelogs, and both states, are equal to the byte."""
         for role in ("changelog", "state"):
             by_udaf, natively = (self.contents(f"{fold}_{role}") for fold in FOLDS)
             assert by_udaf == natively, f"{self.name} {role}"
 
     def contents(self, table: str) -> Any:
-        """All rows as JSON, but for what names the run or the code, and when it was."""
+        """Give all rows as JSON, without the fields that depend on run, code or time."""
         relation = f"{self.project.name}.{self.name}_{table}"
         columns = self.project.spark.table(relation).columns
         shown = [f"`{each}`" for each in columns if each not in ("_batch_id", "_statistics")]
@@ -107,22 +107,22 @@ class Pair:
 
 
 def settle_and_run(project: Project, pairs: list[Pair], upper: int, *, is_first: bool) -> None:
-    """Settle the ticks below the upper, and write the others."""
+    """Settle the ticks below the upper, and write the open ticks."""
     project.sql(f"insert overwrite {{}}.uppers values ({upper})")
     names = [f"{pair.name}_{fold}" for pair in pairs for fold in FOLDS]
-    shards = [f"{name}_{role}" for name in names for role in SHARD]
-    project.run(*([f"models/{name}" for name in names] if is_first else shards))
+    tables = [f"{name}_{role}" for name in names for role in TABLES]
+    project.run(*([f"models/{name}" for name in names] if is_first else tables))
 
 
 def run(project: Project, pairs: list[Pair], upper: int, *, is_first: bool) -> None:
-    """Settle the ticks below the upper, write the others, and check."""
+    """Settle the ticks below the upper, write the open ticks, and check the result."""
     settle_and_run(project, pairs, upper, is_first=is_first)
     for pair in pairs:
         pair.check(upper)
 
 
 def fit(items: Value | None, types: tuple[type, ...]) -> Value | None:
-    """The items in columns of these types, each in the first free one that can hold it."""
+    """Put each item into the first free column whose type can hold it."""
     if items is None:
         return None
     left, fitted = [item for item in items if item is not None], []
@@ -136,12 +136,12 @@ def fit(items: Value | None, types: tuple[type, ...]) -> Value | None:
 
 
 def wide_key(key: Value | None) -> Value | None:
-    """A key of two texts; one of one part has an empty one."""
+    """Give a key of two texts. A key of one part gets an empty second text."""
     return key and tuple(None if part is None else str(part) for part in (*key, "")[:2])
 
 
 def cases(is_of: Callable[[acceptance.Case], bool]) -> list[list[Command]]:
-    """What arrives for each run of some acceptance cases together, each with orders of its own."""
+    """Give the commands of some acceptance cases, by run. Each case has orders of its own."""
     arrivals: list[list[Command]] = [[] for _ in UPPERS]
     for number, case in enumerate(CASES):
         for run_no, one in enumerate(case.runs if is_of(case) else []):
@@ -158,10 +158,10 @@ def cases(is_of: Callable[[acceptance.Case], bool]) -> list[list[Command]]:
 
 
 def vectors() -> tuple[list[list[Command]], dict[str, str | None]]:
-    """The provisional vectors, a key each: what arrives, and what the constructors show in run 2.
+    """Give the commands of the provisional vectors, by run, and the values expected after run 2.
 
-    Tick 1 is settled. A command with the order of another is left out: between two such, a batch
-    does not decide by what came first.
+    Each vector has its own key, and tick 1 is settled. Of commands with an equal order only the
+    first is kept, because a batch does not break a tie by the time of arrival.
     """
     arrivals: list[list[Command]] = [[] for _ in UPPERS]
     shown = {}
@@ -180,7 +180,7 @@ def vectors() -> tuple[list[list[Command]], dict[str, str | None]]:
 
 
 def start(arrivals: list[Command], name: str, state: dict[str, Any] | None) -> None:
-    """The commands that a state of the vectors came of."""
+    """Append the commands that lead to a state of the vectors."""
     if state and state["finalized"] is not None:
         arrivals.append(put_command(name, {"ts": 1, "order": 1, "value": state["finalized"]}))
     if state and state["provisional"]:
@@ -193,7 +193,7 @@ def put_command(name: str, command: dict[str, Any]) -> Command:
 
 
 def at_random(kinds: Kinds) -> list[list[Command]]:
-    """Families of commands on keys of their own, at random; some come late."""
+    """Draw families of commands. Each family has its own keys, and some commands come late."""
     rng = Random(17)  # noqa: S311 - no secret
     strategy = strategies.logs(1, kinds, min_size=5, max_size=20)
     drawn = strategies.sample(strategy, 40, rng.randrange(2**32))
@@ -204,7 +204,7 @@ def at_random(kinds: Kinds) -> list[list[Command]]:
     return arrivals
 
 
-def test_both_folds_come_to_the_same_on_every_vector_with_orders_of_any_type(
+def test_both_folds_equal_the_oracle_on_all_vectors_with_several_order_types(
     project: Project,
 ) -> None:
     texts = [Column("k", "string"), Column("k2", "string")]
@@ -253,9 +253,7 @@ RICH = [
 ]
 
 
-def test_both_folds_write_the_same_bytes_for_values_of_any_type_and_break_ties_alike(
-    project: Project,
-) -> None:
+def test_both_folds_write_the_same_bytes_for_many_types_and_for_ties(project: Project) -> None:
     one, nan = Decimal("0.000000000000000001"), float("nan")
     at = datetime(2024, 3, 10, 7, 30, 0, 1, tzinfo=timezone.utc)
     contents: list[tuple[Any, ...] | None] = [
@@ -286,9 +284,7 @@ def test_both_folds_write_the_same_bytes_for_values_of_any_type_and_break_ties_a
     assert pair.project.progress("rich_udaf")[-1]["_statistics"]["ties"] > 0
 
 
-def test_open_ticks_are_folded_natively_where_the_session_has_no_aggregate(
-    project: Project,
-) -> None:
+def test_open_ticks_are_folded_natively_if_the_session_has_no_aggregate(project: Project) -> None:
     pair = Pair(project, "without", ([Column("k", "string")], [Column("v", "string")]))
     log = [Command(ts, (1,), ("a",), (f"v{ts}",)) for ts in (1, 2, 3)]
     pair.append(log)

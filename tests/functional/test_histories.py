@@ -1,4 +1,4 @@
-"""Real logs: the histories of git repositories, against the trees that git itself stored."""
+"""Real logs: collections over the histories of git repositories equal the trees that git stored."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def history(new_project: Callable[[str], Project], request: pytest.FixtureReques
     return project
 
 
-def test_every_tree_of_a_history_in_which_everything_happens_is_exact(
+def test_every_tree_of_a_history_with_all_kinds_of_changes_is_exact(
     new_project: Callable[[str], Project], tmp_path: Path
 ) -> None:
     story = make_story(tmp_path / "story.git")
@@ -67,7 +67,7 @@ def test_every_tree_of_dbt_utils_is_exact_at_its_commit(history: Project) -> Non
 
 
 @pytest.mark.parametrize("history", ["dbt-core"], indirect=True)
-def test_every_tree_of_dbt_core_is_exact_as_of_its_commit_after_one_run(history: Project) -> None:
+def test_as_of_gives_every_tree_of_dbt_core_after_one_run(history: Project) -> None:
     trees = git_history.load("dbt-core").trees
     for commit_no in trees:
         history.write(
@@ -91,7 +91,7 @@ def test_every_tree_of_dbt_core_is_exact_as_of_its_commit_after_one_run(history:
     )
 
 
-def test_a_tick_that_is_not_settled_cannot_be_read(new_project: Callable[[str], Project]) -> None:
+def test_an_open_tick_cannot_be_read(new_project: Callable[[str], Project]) -> None:
     project = new_project("not_settled")
     project.add_collection("files", KEY, VALUE)
     project.append("files", [Command(5, (1,), ("a",), ("100644", "b"))])

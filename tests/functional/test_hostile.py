@@ -1,4 +1,4 @@
-"""Hostile names and values: stored as they are or refused, never run, never in a log."""
+"""Hostile names and values are stored unchanged or refused. They never run or reach a log file."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
     return project
 
 
-def test_hostile_values_are_stored_as_they_are_and_no_log_has_them(
+def test_hostile_values_are_stored_unchanged_and_reach_no_log_file(
     project: Project, home: Path
 ) -> None:
     options = {"unchanged_value": "'; drop table victim; -- {{ x }} \U0001f98a ${env:HOME}"}
@@ -94,7 +94,7 @@ def test_hostile_values_are_stored_as_they_are_and_no_log_has_them(
     assert not [log for log in logs if b"secret" in log.read_bytes()]
 
 
-def test_the_partitions_and_orders_of_a_log_are_kept_as_they_are_and_no_log_has_them(
+def test_hostile_partitions_and_orders_are_stored_unchanged_and_reach_no_log_file(
     project: Project, home: Path
 ) -> None:
     partitions = SECRETS[:-1]
@@ -111,7 +111,7 @@ def test_the_partitions_and_orders_of_a_log_are_kept_as_they_are_and_no_log_has_
 
 
 @pytest.mark.parametrize("place", ["key", "value", "field"])
-def test_a_column_whose_name_spark_would_replace_is_refused(project: Project, place: str) -> None:
+def test_a_column_name_with_a_variable_of_spark_is_refused(project: Project, place: str) -> None:
     odd = "hostile ${env:HOME}"
     columns = {"key": "k", "value": "v"} | {place: odd}
     name = f"odd_{place}"
@@ -133,7 +133,7 @@ def test_a_column_whose_name_spark_would_replace_is_refused(project: Project, pl
     assert odd in said
 
 
-def test_hostile_names_are_the_names_of_columns(project: Project) -> None:
+def test_columns_may_have_hostile_names(project: Project) -> None:
     key, value = NAMES[7:10], [*NAMES[:7], *NAMES[10:]]
     project.add_collection(
         "names",
@@ -144,7 +144,7 @@ def test_hostile_names_are_the_names_of_columns(project: Project) -> None:
         keys=key,
         ignore_null_updates={"except": value[5:]},
     )
-    # dbt renders what is in dbt_project.yml, so a key with braces is given to the commands alone.
+    # dbt renders dbt_project.yml, so only the commands model gets a key with braces.
     options = {"inline_errors": PROBLEM, "verify": "always"}
     project.configure(names={"+meta": {"trueup": options}})
     old, new = ("a", "b", "c"), ("a", None, "c")
@@ -164,10 +164,8 @@ def test_hostile_names_are_the_names_of_columns(project: Project) -> None:
     assert view.__fields__ == [*key, PROBLEM, *value]
 
 
-def test_an_edit_of_columns_with_hostile_names_is_healed_and_a_look_ahead_reads_them(
-    project: Project,
-) -> None:
-    """Goes on with the collection of the test before."""
+def test_a_column_with_a_hostile_name_is_healed_and_can_be_read_live(project: Project) -> None:
+    """Use the collection of the test before."""
     before = multiset(project.rows("names"))
     project.write("models/names/names_live.sql", "{{ trueup.live('names') }}")
     project.sql(f"update {{}}.names_state set {quote(NAMES[0])} = 'edited' where _kind = 'row'")

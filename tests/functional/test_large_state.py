@@ -1,6 +1,6 @@
-"""A large state: stage and apply leave out what a batch does not touch.
+"""A large state: stage and apply skip the rows that a batch does not touch.
 
-What is large is lowered for this test, in a copy of the package: a thousand rows.
+These tests use a copy of the package with lower limits: a thousand rows are large.
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ LIMITS = {
     "changes <= 200000": "changes <= 300",
     "updates <= 200000": "updates <= 300",
 }
-"""What is large, and what it is in these tests."""
+"""The limits of the package, and the limits in these tests."""
 KEYS = {
     "many": [Column("a", "bigint"), Column("b", "string")],
-    # The statistics of texts are cut: there is no range, but there is a filter.
+    # The statistics of texts are truncated, so there is a filter but no range.
     "named": [Column("name", "string")],
-    # Its last tick stays open, so that more commands may come to it: its stage has no range. A
-    # batch takes back what the one before wrote there, and its apply reads other updates, too.
+    # Its last tick stays open and may get more commands, so its stage has no range. A batch
+    # retracts provisional rows of the batch before, so its apply reads other updates, too.
     "eager": [Column("a", "bigint")],
     # A command may take values from another key.
     "moved": [Column("a", "bigint")],
-    # Its batches are cut.
+    # Its batches are limited.
     "capped": [Column("a", "bigint")],
 }
-"""The collections, by name: all have errors, too."""
+"""The key columns of each collection. Every collection has an error, too."""
 HAS_RANGE = {"many": True, "named": False, "eager": False}
-"""Of those whose stage can be explained after the run, whether it has a range."""
+"""The collections whose stage can be explained after the run. True: the stage has a range."""
 OPTIONS: dict[str, dict[str, Any]] = {
     "eager": {"eager": True, "input_upper": "log_upper - 1"},
     "capped": {"max_commands_per_batch": 100},
 }
 EXTRA = {"moved": ["unchanged", "old_key", "truncate_when"], "capped": ["truncate_when"]}
 ALL_KEYS = f"range({ROWS}) as given (a)"
-SHARD = ("batch", "changelog", "state")
-"""The roles that settle what is new: these collections are not verified."""
+STEPS = ("batch", "changelog", "state")
+"""The roles of a run. These collections are not verified, so no run needs corrections."""
 
 
 @pytest.fixture(scope="module")
 def project(
     spark: SparkSession, package: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Project:
-    """The collections, each of many rows and an error."""
+    """The collections. Each has many rows and an error."""
     copied = tmp_path_factory.mktemp("copied") / "package"
     shutil.copytree(package, copied)
     for limit, lower in LIMITS.items():
@@ -73,7 +73,7 @@ def project(
         )
         append(project, collection, "a", ALL_KEYS)
         broken(project, collection)
-    # As a text it has the hash of the error.
+    # As a text, this key has the same hash as the error.
     project.sql(
         "insert into large.named_log (log_ts, log_delete, name) values (1, false, 'broken')"
     )
@@ -84,11 +84,11 @@ def project(
 
 
 def run(project: Project, collection: str) -> None:
-    project.run(*(f"{collection}_{role}" for role in SHARD))
+    project.run(*(f"{collection}_{role}" for role in STEPS))
 
 
 def replace(path: Path, old: str, new: str) -> None:
-    """Replace a part of a file, which must be there."""
+    """Replace a part of a file. The file must contain the part."""
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
@@ -96,7 +96,7 @@ def replace(path: Path, old: str, new: str) -> None:
 
 @contextmanager
 def edit(project: Project, file: str, old: str, new: str) -> Iterator[None]:
-    """Replace a part of a macro for a while. dbt sees it because a model changes, too."""
+    """Replace a part of a macro for a while. A model changes, too, so that dbt sees it."""
     path = project.folder / "dbt_packages" / "trueup" / "macros" / file
     text = path.read_text()
     replace(path, old, new)
@@ -111,7 +111,7 @@ def edit(project: Project, file: str, old: str, new: str) -> Iterator[None]:
 def append(
     project: Project, collection: str, key: str, source: str, deletes: str = "false"
 ) -> None:
-    """Append commands that set values to the next tick, or delete, two for each key."""
+    """Append two commands for each key: the first sets -1, the second sets the tick or deletes."""
     names = [column.name for column in KEYS[collection]]
     keys = ", ".join({"a": key, "b": "'b'", "name": f"concat('name ', {key})"}[n] for n in names)
     tick = next_tick(project, collection)
@@ -124,7 +124,7 @@ def append(
 
 
 def broken(project: Project, collection: str) -> None:
-    """Append a command whose key cannot be decoded, always the same, to the last tick."""
+    """Append a command at the last tick, always with the same key that cannot be decoded."""
     tick = next_tick(project, collection) - 1
     project.sql(
         f"insert into large.{collection}_log (log_ts, log_order, log_delete, log_error_key)"
@@ -139,9 +139,9 @@ def next_tick(project: Project, collection: str) -> int:
 
 
 def assert_right(project: Project, collection: str) -> None:
-    """Compare the state with what the log comes to, and see that every update stands once."""
+    """Check that the state equals the result of the log, and that diffs sum to 0 or 1."""
     keys = ", ".join(column.name for column in KEYS[collection])
-    # Another way than the fold's.
+    # This query uses another algorithm than the fold.
     latest = f"""
 select {keys}, v
 from (
@@ -154,7 +154,7 @@ where place = 1 and not log_delete"""
     state = f"select {keys}, v from large.{collection}_state where _kind = 'row'"
     both = f"({state} except all {latest}) union all ({latest} except all {state})"
     assert project.sql(f"select count(*) from ({both})")[0][0] == 0
-    # The error and the progress row are older than the batches that say nothing new of them.
+    # Later batches do not write the error again, so it keeps the number of the first batch.
     first, *_ = KEYS[collection]
     keyless = (
         f"select _kind, _seq from large.{collection}_state where {first.name} is null"
@@ -162,7 +162,7 @@ where place = 1 and not log_delete"""
     )
     batches = len(project.progress(collection))
     assert project.sql(keyless) == [("error", 1), ("progress", batches)]
-    # Each tick came with a run of its own.
+    # Each tick had a run of its own.
     assert batches == next_tick(project, collection) - 1
     left = project.sql(
         f"select count(*) from (select sum(_diff) as n from large.{collection}_changelog"
@@ -172,7 +172,7 @@ where place = 1 and not log_delete"""
 
 
 def scans(project: Project, collection: str) -> str:
-    """What the last stage asked the state's files for."""
+    """Give the filters with which the last stage read the files of the state."""
     steps = in_model(f"{collection}_batch", package="large")._session_name(collection, "steps")
     plan = project.sql(f"explain select * from {steps}")[0][0]
     found = re.search(rf"BatchScan \S+\.{collection}_state\[.*?filters=(.*?), runtimeFilters", plan)
@@ -181,12 +181,12 @@ def scans(project: Project, collection: str) -> str:
 
 
 @pytest.mark.parametrize(("collection", "has_range"), HAS_RANGE.items())
-def test_neighbouring_keys_are_looked_for_where_they_can_be(
+def test_a_stage_of_neighbouring_keys_reads_only_their_range_if_it_can(
     project: Project, collection: str, *, has_range: bool
 ) -> None:
     keys = f"range({ROWS - 40}, {ROWS + 40}) as given (a)"
     append(project, collection, "a", keys, deletes="a % 7 = 0")
-    # Its value before has to be known, so that it is written no second time.
+    # The stage must find the old error. Otherwise the batch writes it a second time.
     broken(project, collection)
     run(project, collection)
     assert_right(project, collection)
@@ -200,7 +200,7 @@ def test_neighbouring_keys_are_looked_for_where_they_can_be(
 
 
 @pytest.mark.parametrize("collection", KEYS)
-def test_scattered_keys_are_found_too(project: Project, collection: str) -> None:
+def test_a_batch_of_scattered_keys_gives_the_right_state(project: Project, collection: str) -> None:
     append(project, collection, "a * 7919 % 2003", "range(70) as given (a)", deletes="a % 5 = 0")
     run(project, collection)
     assert_right(project, collection)
@@ -215,10 +215,10 @@ def test_scattered_keys_are_found_too(project: Project, collection: str) -> None
         ("named_state", "tables/key_filter.sql", "where ", "where name is null and "),
     ],
 )
-def test_keys_that_came_after_the_look_are_refused(
+def test_keys_that_arrive_after_planning_stop_the_run(
     project: Project, model: str, file: str, looked_at: str, missing: str
 ) -> None:
-    # As if the greatest keys had come since.
+    # The edited macro misses some keys, as if they had arrived after planning.
     collection, role = model.split("_")
     append(project, collection, "a + 5", "range(100) as given (a)")
     if role == "state":
@@ -236,14 +236,16 @@ def test_keys_that_came_after_the_look_are_refused(
 
 
 @pytest.mark.parametrize("collection", HAS_RANGE)
-def test_a_batch_of_a_great_part_of_the_keys_is_shuffled(project: Project, collection: str) -> None:
+def test_a_batch_with_many_of_the_keys_reads_the_state_without_a_range(
+    project: Project, collection: str
+) -> None:
     append(project, collection, "a * 3", "range(400) as given (a)", deletes="a % 9 = 0")
     run(project, collection)
     assert_right(project, collection)
     assert " >= " not in scans(project, collection)
 
 
-def test_a_batch_that_is_cut_is_as_large_as_what_it_takes(project: Project) -> None:
+def test_a_limited_batch_uses_a_range_even_if_many_commands_wait(project: Project) -> None:
     for _ in range(3):
         append(project, "capped", "a", "range(500, 560) as given (a)")
     run(project, "capped")
@@ -253,7 +255,7 @@ def test_a_batch_that_is_cut_is_as_large_as_what_it_takes(project: Project) -> N
     assert_right(project, "capped")
 
 
-def test_a_changed_key_takes_the_value_of_one_that_is_far_away(project: Project) -> None:
+def test_a_changed_key_takes_the_value_of_a_distant_old_key(project: Project) -> None:
     append(project, "moved", "a", "range(3, 4) as given (a)")
     run(project, "moved")
     tick = next_tick(project, "moved")
@@ -268,7 +270,9 @@ def test_a_changed_key_takes_the_value_of_one_that_is_far_away(project: Project)
 
 
 @pytest.mark.parametrize("collection", EXTRA)
-def test_a_truncate_that_came_after_the_look_is_refused(project: Project, collection: str) -> None:
+def test_a_truncate_that_arrives_after_planning_stops_the_run(
+    project: Project, collection: str
+) -> None:
     tick = next_tick(project, collection)
     project.sql(
         f"insert into large.{collection}_log (log_ts, log_order, log_delete, log_truncate)"
@@ -289,7 +293,7 @@ def test_a_truncate_that_came_after_the_look_is_refused(project: Project, collec
 
 
 def looking(spark: SparkSession) -> Package:
-    """Give the macros, with queries that Spark answers."""
+    """Give the macros. Spark answers their queries."""
     answers = {
         "run_query": lambda sql: SimpleNamespace(rows=spark.sql(str(sql)).collect()),
         "fromjson": json.loads,
@@ -298,9 +302,7 @@ def looking(spark: SparkSession) -> Package:
 
 
 @pytest.mark.parametrize("updates", [0, 1, 3, 3_000, 10**9])
-def test_a_filter_lets_all_its_keys_through_and_few_others(
-    spark: SparkSession, updates: int
-) -> None:
+def test_a_key_filter_passes_all_its_keys_and_few_others(spark: SparkSession, updates: int) -> None:
     columns = "id as k, if(id % 2 = 0, 'x', null) as _error_key, 2 as _seq"
     keys = f"(select {columns} from range({min(updates, 3_000)}) union all select null, null, 2)"
     settled = "select id, null, 1 from range(10000, 20000)"
@@ -337,7 +339,7 @@ def test_a_filter_lets_all_its_keys_through_and_few_others(
         ),
     ],
 )
-def test_a_range_has_both_ends_and_nothing_that_is_far(
+def test_a_key_range_contains_both_ends_but_no_distant_value(
     spark: SparkSession, type_: str, least: str, greatest: str, outside: str | None
 ) -> None:
     looked = looking(spark)
@@ -349,7 +351,7 @@ def test_a_range_has_both_ends_and_nothing_that_is_far(
     assert [row[0] for row in answers] == [True, True, True, False][: len(selects)]
 
 
-def test_scattered_keys_of_two_batches_have_the_same_range(spark: SparkSession) -> None:
+def test_batches_with_similar_scattered_keys_have_the_same_range(spark: SparkSession) -> None:
     looked = looking(spark)
     found = [
         looked._get_key_range(
@@ -361,6 +363,6 @@ def test_scattered_keys_of_two_batches_have_the_same_range(spark: SparkSession) 
 
 
 @pytest.mark.parametrize("type_", ["string", "binary", "double", "boolean", "struct<b:int>"])
-def test_other_keys_have_no_range(type_: str) -> None:
+def test_keys_of_other_types_have_no_range(type_: str) -> None:
     column = {"name": "a", "type": type_}
     assert in_model("files_batch")._get_key_range(["select 1"], ["a"], [column]) is None

@@ -1,4 +1,4 @@
-"""The option `late: correct`: what came late is put right at the frontier, never in the past."""
+"""With `late: correct`, late commands are corrected at the frontier, never in the past."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests import strategies
 from tests.acceptance import Column, multiset
 from tests.functional.test_random_options import own_keys
 from tests.oracle import Collection, Command, check_laws, consolidate
+from tests.project import TABLES
 from tests.strategies import Kinds
 
 if TYPE_CHECKING:
@@ -20,10 +21,9 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 EXAMPLES = int(os.environ.get("TRUEUP_EXAMPLES", "1"))
-"""Each example is some forty dbt models; a long run sets more."""
+"""Each example runs about forty dbt models. A long run sets more examples."""
 FAMILIES = 40
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
-SHARD = ("corrections", "batch", "changelog", "state")
 
 
 def put(ts: int, order: int, key: str, value: str) -> Command:
@@ -35,7 +35,7 @@ def delete(ts: int, order: int, key: str) -> Command:
 
 
 FIRST = [put(1, 1, "a", "a1"), put(2, 1, "b", "b2"), put(5, 1, "c", "c5")]
-"""What every collection has settled before anything comes late: the lower is 6."""
+"""The commands that every collection settles first. Then the frontier is 6."""
 
 LATE: dict[str, list[Command]] = {
     "alone": [put(3, 1, "a", "a3"), delete(4, 1, "b"), put(4, 1, "d", "d4"), put(1, 0, "a", "a0")],
@@ -57,7 +57,7 @@ LATE: dict[str, list[Command]] = {
 
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[str], Project]) -> Project:
-    """The collections of LATE, which have settled FIRST, and have met what came late."""
+    """The collections of LATE. They have settled FIRST, and their logs have the late commands."""
     project = new_project("late_correct")
     for name in LATE:
         options = {"late": "correct"} | ({"log": "partial"} if name == "lossy" else {})
@@ -66,7 +66,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
     project.append("mended", [put(5, 1, "e", "bad"), put(5, 1, "f", "bad"), put(5, 2, "f", "f5")])
     edit(project, "mended", '"log_error"', "\"case when v = 'bad' then v end\"")
     project.run(*(f"models/{name}" for name in LATE))
-    # The log loses the commands of c, and the one that made b what it is.
+    # The log loses all commands of b and c.
     project.sql("delete from {}.lossy_log where k in ('b', 'c')")
     for name, commands in LATE.items():
         project.append(name, commands)
@@ -74,7 +74,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
 
 
 def edit(project: Project, name: str, old: str, new: str) -> None:
-    """Change the text of a model of commands."""
+    """Replace a part of a commands model."""
     path = f"models/{name}/{name}_commands.sql"
     text = (project.folder / path).read_text()
     assert old in text
@@ -82,11 +82,11 @@ def edit(project: Project, name: str, old: str, new: str) -> None:
 
 
 def run(project: Project, name: str, *flags: str, **variables: Any) -> None:
-    project.run(*(f"{name}_{role}" for role in SHARD), *flags, **variables)
+    project.run(*(f"{name}_{role}" for role in TABLES), *flags, **variables)
 
 
 def updates(project: Project, name: str, after: int = 1) -> list[tuple[Any, ...]]:
-    """The updates of the batches after the first, each with its cause."""
+    """Give the updates after a batch, each with its cause."""
     rows = project.sql(
         "select _ts, k, v, _diff, _cause from {}." + f"{name}_changelog"
         f" where _kind = 'update' and _seq > {after} order by _seq, _ts, k, _cause is null, _diff"
@@ -94,7 +94,7 @@ def updates(project: Project, name: str, after: int = 1) -> list[tuple[Any, ...]
     return [tuple(row) for row in rows]
 
 
-def test_what_came_late_is_put_right_at_the_frontier_which_stays_open(project: Project) -> None:
+def test_late_commands_are_corrected_at_the_frontier_which_stays_open(project: Project) -> None:
     run(project, "alone")
     assert "alone_corrections: corrections: 3 late_command" in project.messages
     assert "alone_batch: batch 2 [6, 6)" in project.messages
@@ -107,7 +107,7 @@ def test_what_came_late_is_put_right_at_the_frontier_which_stays_open(project: P
     run(project, "alone")
     assert "alone_corrections: corrections: none" in project.messages
     assert "alone_batch: up to date at 6" in project.messages
-    # The tick that the corrections were written to is still open: its commands are not late.
+    # The tick of the corrections is still open, so its commands are not late.
     project.append("alone", [put(6, 1, "a", "a6")])
     run(project, "alone")
     assert updates(project, "alone", after=2) == [(6, "a", "a3", -1, None), (6, "a", "a6", 1, None)]
@@ -120,14 +120,14 @@ def test_what_came_late_is_put_right_at_the_frontier_which_stays_open(project: P
     ]
 
 
-def test_a_command_that_comes_late_after_the_comparison_is_found_as_one_by_the_next(
+def test_a_late_command_that_misses_one_comparison_is_corrected_by_the_next(
     project: Project,
 ) -> None:
     project.run("between_corrections")
     project.append("between", [put(3, 1, "a", "a3"), put(6, 1, "b", "b6")])
     project.run("between_batch", "between_changelog", "between_state")
     for _ in range(2):
-        # A comparison that no batch has taken in changes nothing of it.
+        # A comparison that no batch has used does not change the next one.
         project.run("between_corrections")
         assert project.messages == ["between_corrections: corrections: 1 late_command"]
     run(project, "between")
@@ -135,13 +135,13 @@ def test_a_command_that_comes_late_after_the_comparison_is_found_as_one_by_the_n
         (7, "a", "a1", -1, "late_command"),
         (7, "a", "a3", 1, "late_command"),
     ]
-    # It is counted once, by the batch whose comparison has seen it.
+    # The late command is counted once, by the batch whose comparison found it.
     statistics = [row["_statistics"] for row in project.progress("between")]
     assert [row["late_dropped"] for row in statistics] == [0, 0, 1]
     assert statistics[-1]["commands_settled"] == len(FIRST) + 2
 
 
-def test_a_correction_comes_before_the_commands_of_its_key_in_the_batch(project: Project) -> None:
+def test_a_correction_comes_before_the_commands_of_the_same_key(project: Project) -> None:
     run(project, "at_once")
     assert "at_once_batch: batch 2 [6, 8)" in project.messages
     assert updates(project, "at_once") == [
@@ -157,7 +157,7 @@ def test_a_correction_comes_before_the_commands_of_its_key_in_the_batch(project:
     assert multiset(project.rows("at_once")) == multiset([("a", "a6"), ("c", "c5")])
 
 
-def test_until_caps_ticks_and_never_corrections(project: Project) -> None:
+def test_until_limits_ticks_but_not_corrections(project: Project) -> None:
     run(project, "capped", until=4)
     assert "capped_batch: batch 2 [6, 6)" in project.messages
     assert [one[:4] for one in updates(project, "capped")] == [
@@ -172,16 +172,14 @@ def test_until_caps_ticks_and_never_corrections(project: Project) -> None:
     ]
 
 
-def test_a_dry_run_stages_corrections_and_corrections_of_another_position_are_ignored(
-    project: Project,
-) -> None:
+def test_a_dry_run_stages_corrections_and_a_batch_ignores_old_corrections(project: Project) -> None:
     run(project, "dry", until=6, read_only=True)
     assert len(project.progress("dry")) == 1
     staged = project.sql("select _cause from {}.dry_batch where _kind = 'update'")
     assert [row[0] for row in staged] == ["late_command"] * 2
     run(project, "dry", until=6)
     assert [one[:4] for one in updates(project, "dry")] == [(6, "a", "a1", -1), (6, "a", "a3", 1)]
-    # The table still has the correction that batch 2 has taken in.
+    # The table still has the correction that batch 2 wrote.
     assert [tuple(row) for row in project.sql("select k, _seq from {}.dry_corrections")] == [
         ("a", 2)
     ]
@@ -189,22 +187,22 @@ def test_a_dry_run_stages_corrections_and_corrections_of_another_position_are_ig
     assert updates(project, "dry", after=2) == [(6, "b", "b2", -1, None), (6, "b", "b6", 1, None)]
 
 
-def test_a_batch_without_its_corrections_says_what_to_run(project: Project) -> None:
+def test_a_batch_without_its_table_of_corrections_says_what_to_run(project: Project) -> None:
     project.sql("drop table {}.unmade_corrections")
     project.run("unmade_batch", fails=True)
     assert "run after unmade_corrections has made late_correct.unmade_corrections" in str(
         project.messages
     )
-    # A rebase has nothing to put right, and needs no table of corrections.
+    # A rebase has nothing to correct, so it needs no table of corrections.
     flags = ("--full-refresh", "unmade_commands")
     run(project, "unmade", *flags, rebase=True)
     assert [row["_upper"] for row in project.progress("unmade")] == [6]
     assert ("a", "a3") in project.rows("unmade")
 
 
-def test_other_code_of_the_commands_writes_exactly_the_difference(project: Project) -> None:
+def test_changed_code_of_the_commands_writes_exactly_the_difference(project: Project) -> None:
     edit(project, "coded", '"log_delete"', "\"log_delete or v = 'b2'\"")
-    project.run("coded_commands", *(f"coded_{role}" for role in SHARD))
+    project.run("coded_commands", *(f"coded_{role}" for role in TABLES))
     assert "coded_corrections: corrections: 1 code_change" in project.messages
     assert updates(project, "coded") == [(6, "b", "b2", -1, "code_change")]
     run(project, "coded")
@@ -212,12 +210,10 @@ def test_other_code_of_the_commands_writes_exactly_the_difference(project: Proje
     assert len(project.progress("coded")) == 2
 
 
-def test_an_error_that_is_mended_becomes_the_row_that_it_should_have_been(
-    project: Project,
-) -> None:
+def test_a_fixed_error_becomes_the_row_of_its_command(project: Project) -> None:
     assert [error.key for error in project.errors("mended")] == [("e",)]
     edit(project, "mended", "case when v = 'bad' then v end", "log_error")
-    project.run("mended_commands", *(f"mended_{role}" for role in SHARD))
+    project.run("mended_commands", *(f"mended_{role}" for role in TABLES))
     assert "mended_corrections: corrections: 1 error_fixed" in project.messages
     assert updates(project, "mended") == [
         (6, "e", None, -1, "error_fixed"),
@@ -227,9 +223,7 @@ def test_an_error_that_is_mended_becomes_the_row_that_it_should_have_been(
     assert ("e", "bad") in project.rows("mended")
 
 
-def test_a_partial_log_corrects_only_where_its_winner_is_as_new_as_what_is_persisted(
-    project: Project,
-) -> None:
+def test_a_partial_log_never_corrects_a_row_with_an_older_command(project: Project) -> None:
     run(project, "lossy")
     assert "lossy_corrections: corrections: 2 late_command" in project.messages
     assert [one[:4] for one in updates(project, "lossy")] == [
@@ -251,7 +245,7 @@ def part(ts: int, order: int, key: str, *value: object, old_key: str | None = No
     return Command(ts, (order,), (key,), said, unchanged=unchanged, old_key=old)
 
 
-def test_what_a_partial_log_does_not_say_is_what_is_persisted(project: Project) -> None:
+def test_a_partial_log_takes_missing_values_from_the_persisted_rows(project: Project) -> None:
     extra = ("truncate_when", "unchanged", "old_key")
     options = {"late": "correct", "log": "partial"}
     columns = [*VALUE, Column("w", "string")]
@@ -276,7 +270,7 @@ def test_what_a_partial_log_does_not_say_is_what_is_persisted(project: Project) 
     project.append("remains", [late, *moved])
     project.append("remains_own", [late])
     project.append("remains_whole", [Command(4, (1,), None, None, is_truncate=True)])
-    project.run(*(f"{name}_{role}" for name in names for role in SHARD))
+    project.run(*(f"{name}_{role}" for name in names for role in TABLES))
 
     a, c, e = ("a", "late", "a big"), ("c", "v3", None), ("e", "v5", "e big")
     b, d = ("b", "v1", "b big"), ("d", "v1", "d big")
@@ -284,16 +278,16 @@ def test_what_a_partial_log_does_not_say_is_what_is_persisted(project: Project) 
         [a, ("b2", "v3", "b big"), c, ("d2", "v1", "d2 big"), e]
     )
     assert multiset(project.rows("remains_own")) == multiset([a, b, c, d, e])
-    # A truncate is a command of every key.
+    # A truncate counts as a command of every key.
     assert multiset(project.rows("remains_whole")) == multiset([e])
 
 
-def test_what_came_late_to_a_log_without_ticks_cannot_be_put_right(
+def test_late_correct_is_refused_for_a_log_without_ticks(
     new_project: Callable[[str], Project],
 ) -> None:
     project = new_project("late_offsets")
     project.sql("create table {}.log (k string, v string, p int, o bigint) using iceberg")
-    for role in SHARD:
+    for role in TABLES:
         project.write(f"models/c/c_{role}.sql", f"{{{{ trueup.{role}('c') }}}}")
     call = "relation='late_offsets.log', reclock=['p', 'o'], columns=['v']"
     project.write("models/c/c_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
@@ -323,7 +317,7 @@ def test_random_late_logs_equal_the_oracle_after_every_run(project: Project, see
         arrived += step.commands
         project.append(name, step.commands)
         project.run(
-            *([f"{name}_{role}" for role in SHARD] if number else [f"models/{name}"]),
+            *([f"{name}_{role}" for role in TABLES] if number else [f"models/{name}"]),
             until=step.until,
         )
         oracle.run(arrived, step.until)

@@ -1,4 +1,4 @@
-"""The view `<collection>_live`: the collection as if every command of the log were settled now."""
+"""The view `<collection>_live` shows the collection as if the whole log were settled now."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SETTINGS = {
     "key_changes": Kinds(partial=True, key_changes=True),
 }
 UPPERS = (0, 3, 5)
-"""What is settled after each run; the log goes on beyond the last."""
+"""The upper after each run. The log has ticks beyond the last upper."""
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
 
 
 def arrivals_of(kinds: Kinds, rng: Random) -> list[list[Command]]:
-    """A log in three parts; nothing arrives below what is settled by then."""
+    """A log in three parts, one for each run. No command arrives late."""
     strategy = strategies.logs(1, kinds._replace(truncates=False), min_size=5, max_size=20)
     drawn = strategies.sample(strategy, 20, rng.randrange(2**32))
     log = [own_keys(each, number) for number, family in enumerate(drawn) for each in family]
@@ -65,7 +65,7 @@ def arrivals_of(kinds: Kinds, rng: Random) -> list[list[Command]]:
 
 
 def check(project: Project, name: str, arrived: list[Command], upper: int) -> None:
-    """The view has the rows of the whole log, final where nothing of their key is ahead."""
+    """The view has the rows of the whole log. A row is final if no open command has its key."""
     oracle = Collection()
     oracle.run(arrived)
     ahead = {command.identity for command in arrived if command.ts >= upper}
@@ -73,7 +73,7 @@ def check(project: Project, name: str, arrived: list[Command], upper: int) -> No
     assert multiset(project.rows(f"{name}_live")) == multiset(expected)
 
 
-def test_it_has_the_rows_of_the_whole_log_final_where_nothing_is_ahead(project: Project) -> None:
+def test_live_shows_the_whole_log_and_says_which_rows_are_final(project: Project) -> None:
     rng = Random(3)  # noqa: S311 - no secret
     arrivals = {name: arrivals_of(kinds, rng) for name, kinds in SETTINGS.items()}
     arrived: dict[str, list[Command]] = {name: [] for name in SETTINGS}
@@ -85,11 +85,11 @@ def test_it_has_the_rows_of_the_whole_log_final_where_nothing_is_ahead(project: 
         if run == 0:
             project.run()
         else:
-            # What has just come shows before it is read by a run.
+            # New commands show before a run reads them.
             check(project, "waits", arrived["waits"], UPPERS[run - 1])
             roles = ("batch", "changelog")
             project.run(*(f"{name}_{role}" for name in SETTINGS for role in roles))
-            # The changelog is ahead of the state, which the view goes by.
+            # The changelog is ahead of the state. The view follows the state.
             check(project, "eager", arrived["eager"], UPPERS[run - 1])
             project.run(*(f"{name}_state" for name in SETTINGS))
         for name in SETTINGS:
@@ -97,7 +97,7 @@ def test_it_has_the_rows_of_the_whole_log_final_where_nothing_is_ahead(project: 
     assert {row[-1] for row in project.rows("waits_live")} == {True, False}
 
 
-def test_it_leaves_errors_out_and_has_the_columns_of_the_collection(project: Project) -> None:
+def test_live_has_the_columns_of_the_collection_and_no_errors(project: Project) -> None:
     assert project.spark.table("live.waits_live").columns == ["k", "v1", "v2", "_is_final"]
     bad = {canonical(error.key) for error in project.errors("waits") if error.key}
     assert bad
@@ -105,7 +105,7 @@ def test_it_leaves_errors_out_and_has_the_columns_of_the_collection(project: Pro
 
 
 class Reclocked(Topic):
-    """A topic with the view of what is ahead."""
+    """A topic with a live view."""
 
     def __init__(self, project: Project, name: str) -> None:
         """Write the view beside the other models."""
@@ -113,7 +113,7 @@ class Reclocked(Topic):
         project.write(f"models/{name}/{name}_live.sql", f"{{{{ trueup.live('{name}') }}}}")
 
     def check_ahead(self) -> None:
-        """All that has come and is not settled shows, at once and not final."""
+        """The view shows the commands that no batch has settled. Their rows are not final."""
         ahead = [
             Command(
                 *(self.oracle.upper, (message.offset, message.partition), (message.key,)),
@@ -135,7 +135,7 @@ def offsets(new_project: Callable[[str], Project]) -> Project:
     return new_project("live_offsets")
 
 
-def test_of_a_log_without_ticks_all_that_no_batch_has_settled_is_ahead(offsets: Project) -> None:
+def test_live_shows_the_unsettled_commands_of_a_log_without_ticks(offsets: Project) -> None:
     topic = Reclocked(offsets, "c")
     topic.project.run("c_commands")
     topic.project.run("c_live", fails=True)
@@ -146,7 +146,7 @@ def test_of_a_log_without_ticks_all_that_no_batch_has_settled_is_ahead(offsets: 
         Message(ODD, 3, "c", "kept"),
         Message("1", 6, "gone", "soon"),
     )
-    # A batch that is staged, and none in the state: everything is ahead.
+    # A batch is staged, but the state has no batch. So nothing is settled.
     topic.project.run("c_corrections", "c_batch", "c_live")
     topic.check_ahead()
     topic.project.run()
@@ -162,7 +162,7 @@ def test_of_a_log_without_ticks_all_that_no_batch_has_settled_is_ahead(offsets: 
     )
     topic.check_ahead()
     topic.project.run("c_batch", "c_changelog")
-    # The changelog is ahead of the state, which the view goes by.
+    # The changelog is ahead of the state. The view follows the state.
     topic.check_ahead()
     topic.project.run("c_state")
     topic.settle()
@@ -175,7 +175,7 @@ def test_of_a_log_without_ticks_all_that_no_batch_has_settled_is_ahead(offsets: 
     assert topic.project.rows("c_live")
 
 
-def test_what_an_eager_batch_writes_of_a_log_without_ticks_is_not_settled_by_it(
+def test_provisional_rows_of_a_log_without_ticks_are_not_final_in_live(
     offsets: Project,
 ) -> None:
     topic = Reclocked(offsets, "held")
@@ -192,12 +192,12 @@ def test_what_an_eager_batch_writes_of_a_log_without_ticks_is_not_settled_by_it(
     for run_no, settles in enumerate((False, True, False, True)):
         topic.land(*batches[run_no])
         offsets.sql(f"insert overwrite {{}}.uppers values ({100 * settles})")
-        shard = [f"held_{role}" for role in ("corrections", "batch", "changelog", "state")]
-        offsets.run(*(shard if run_no else ["models/held"]))
+        tables = [f"held_{role}" for role in ("corrections", "batch", "changelog", "state")]
+        offsets.run(*(tables if run_no else ["models/held"]))
         if settles:
             topic.settle()
         topic.check_ahead()
-        # What is ahead is written, too.
+        # The collection holds the provisional rows, too.
         expected = [row[:-1] for row in offsets.rows("held_live")]
         assert multiset(offsets.rows("held")) == multiset(expected)
     topic.check()

@@ -1,4 +1,4 @@
-"""What a run is told that another one came before, imitated by one statement in the midst of it."""
+"""The error of a run that another run has overtaken. One statement imitates the other run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def put(ts: int, key: str, value: str) -> Command:
     return Command(ts, (1,), (key,), (value,))
 
 
-def test_a_state_that_is_replaced_while_it_is_written_is_told_in_one_line(
+def test_a_state_that_is_replaced_during_the_apply_gives_a_short_error(
     project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     project.add_collection("replaced", KEY, VALUE)
@@ -50,7 +50,7 @@ def test_a_state_that_is_replaced_while_it_is_written_is_told_in_one_line(
     execute = Cursor.execute
 
     def hold(seq: int) -> int:
-        """Hold up one task alone: the other statement needs the other core."""
+        """Hold up only one task, because the other statement needs the other core."""
         try:
             began.touch(exist_ok=False)
         except FileExistsError:

@@ -1,8 +1,7 @@
-"""The operation `trueup.maintain` and the option: smaller tables that say what they said before."""
+"""The operation `trueup.maintain` and the option `maintain` shrink tables but keep the content."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from datetime import UTC, datetime
@@ -10,7 +9,6 @@ from time import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dbt.cli.main import dbtRunner
 
 from tests.acceptance import Column, multiset
 from tests.oracle import Collection, Command, check_laws, consolidate
@@ -22,13 +20,13 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
-SHARD = ("m_batch", "m_changelog", "m_state")
+MODELS = ("m_batch", "m_changelog", "m_state")
 TABLES = ("m_changelog", "m_state", "m_batch")
 DAYS = 86_400
 
 
 def commands(ts: int) -> list[Command]:
-    """Give a small batch: a new key, a key that always changes, and one that goes again."""
+    """Give a small batch: a new key, a key that always changes, and a delete of an older key."""
     return [
         Command(ts, (1,), (f"k{ts}",), (f"v{ts}",)),
         Command(ts, (1,), ("often",), (f"v{ts}",)),
@@ -38,7 +36,7 @@ def commands(ts: int) -> list[Command]:
 
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[str], Project]) -> Project:
-    """A collection that maintains itself after every sixth batch, after five of them."""
+    """A collection with five batches. It maintains itself after every sixth batch."""
     project = new_project("maintain")
     project.add_collection("m", KEY, VALUE, {"maintain": 6})
     for ts in (1, 4):
@@ -52,25 +50,18 @@ def project(new_project: Callable[[str], Project]) -> Project:
 def batches(project: Project, first: int, last: int) -> None:
     for ts in range(first, last):
         project.append("m", commands(ts))
-        project.run(*SHARD)
+        project.run(*MODELS)
         assert project.messages[-1] == f"m_state: applied batch {ts + 1}"
 
 
-def maintain(project: Project, **arguments: object) -> list[str]:
-    """Run the operation; what it said of each table, or what it failed with."""
-    said: list[str] = []
-    runner = dbtRunner(
-        callbacks=[lambda event: said.append(str(event.info.msg))]  # type: ignore[attr-defined]
-    )
-    flags = ["--project-dir", str(project.folder), "--no-use-colors"]
-    command = ["run-operation", "trueup.maintain", "--args", json.dumps(arguments), *flags]
-    if not runner.invoke(command).success:
-        return said
-    return [line for line in said if line.startswith("Maintained ")]
+def maintain(project: Project, **arguments: Any) -> list[str]:
+    """Run the operation. Give its line about each table."""
+    printed = project.operate("maintain", **arguments)
+    return [line for line in printed if line.startswith("Maintained ")]
 
 
 def figures(project: Project, table: str) -> tuple[int, int, int]:
-    """Files, delete files and snapshots of a table."""
+    """Count the files, delete files and snapshots of a table."""
     files = project.sql(
         f"select count_if(content = 0), count_if(content > 0) from {{}}.{table}.files"
     )
@@ -79,13 +70,13 @@ def figures(project: Project, table: str) -> tuple[int, int, int]:
 
 
 def content(project: Project) -> dict[str, Any]:
-    """Give all that there is to read of the collection; the certificates are in the changelog."""
+    """Read all tables and views of the collection. The changelog holds the certificates."""
     views = [row["viewName"] for row in project.sql("show views in {}") if not row["isTemporary"]]
     return {name: multiset(project.sql(f"select * from {{}}.{name}")) for name in (*TABLES, *views)}
 
 
 def plant(folder: Path) -> Path:
-    """Leave a file to the state that no snapshot knows, and give all files of four days ago."""
+    """Add a file to the state that no snapshot knows, and make all files four days old."""
     orphan = folder / "m_state" / "data" / "orphan.parquet"
     orphan.write_text("killed while it was written")
     for file in folder.rglob("*"):
@@ -93,7 +84,9 @@ def plant(folder: Path) -> Path:
     return orphan
 
 
-def test_maintenance_changes_nothing_that_can_be_read(project: Project, home: Path) -> None:
+def test_maintenance_keeps_the_content_of_every_table_and_view(
+    project: Project, home: Path
+) -> None:
     project.run("m", "m_errors", "m_at_1", "m_at_4", "m_from_1_to_4")
     before = content(project)
     assert len(before) == len(TABLES) + 6
@@ -110,9 +103,9 @@ def test_maintenance_changes_nothing_that_can_be_read(project: Project, home: Pa
     assert not orphan.exists()
     assert recent.exists()
     assert figures(project, "m_state") == (1, 0, 2)
-    # One file of the updates, one of the progress rows.
+    # One file holds the updates, the other one the progress rows.
     assert figures(project, "m_changelog") == (2, 0, 2)
-    # Each version of a table that is replaced has no version before it.
+    # Each run replaces this table, so its newest snapshot has no parent.
     assert figures(project, "m_batch") == (1, 0, 1)
     tables = [f"Maintained {project.name}.{table}: " for table in TABLES]
     assert len(said) == len(tables)
@@ -124,27 +117,25 @@ def test_maintenance_changes_nothing_that_can_be_read(project: Project, home: Pa
     assert re.fullmatch(form, said[1].removeprefix(tables[1]))
 
 
-def test_a_run_maintains_after_each_batch_whose_number_is_a_multiple(
-    project: Project, home: Path
-) -> None:
+def test_a_run_maintains_the_tables_after_every_sixth_batch(project: Project, home: Path) -> None:
     orphan = plant(home / "warehouse" / project.name)
-    project.run(*SHARD)
+    project.run(*MODELS)
     assert orphan.exists()
     batches(project, 5, 6)
     assert not orphan.exists()
-    # The defaults: what is of the last 24 hours stays.
+    # By default, maintenance keeps the last 24 hours.
     assert figures(project, "m_state")[2] > 2
     snapshots = figures(project, "m_batch")[2]
     said = maintain(project, collection="m", retain_hours=0)
     assert [line.split()[1] for line in said] == [f"maintain.{table}:" for table in TABLES[:2]]
     assert figures(project, "m_batch")[2] == snapshots
     orphan = plant(home / "warehouse" / project.name)
-    project.run(*SHARD)
+    project.run(*MODELS)
     batches(project, 6, 7)
     assert orphan.exists()
 
 
-def test_the_runs_after_it_are_those_of_any_collection(project: Project) -> None:
+def test_runs_after_a_maintenance_agree_with_the_oracle(project: Project) -> None:
     oracle = Collection()
     log: list[Command] = []
     for ts in range(7):
@@ -157,11 +148,11 @@ def test_the_runs_after_it_are_those_of_any_collection(project: Project) -> None
     rows = multiset(project.sql("select * from {}.m_state"))
     project.run("m_state", "--full-refresh")
     assert multiset(project.sql("select * from {}.m_state")) == rows
-    project.run(*SHARD)
+    project.run(*MODELS)
     assert project.messages[-1] == "m_state: up to date at batch 7"
 
 
-def test_the_steps_that_killed_runs_have_left_are_removed_with_their_files(
+def test_maintenance_removes_tables_and_files_that_killed_runs_left(
     project: Project, home: Path
 ) -> None:
     recent = f"{datetime.now(tz=UTC):%Y%m%d%H%M%S}_0123abcd"
@@ -188,9 +179,9 @@ def test_a_rebase_removes_the_files_of_the_tables_that_it_drops(
     assert not [file for file in known if file.exists()]
 
 
-def test_what_cannot_be_maintained_is_refused(project: Project) -> None:
+def test_maintenance_refuses_wrong_arguments(project: Project) -> None:
     for name in ("nothing", None):
-        message = "\n".join(maintain(project, collection=name))
+        message = "\n".join(project.operate("maintain", fails=True, collection=name))
         assert "`trueup.maintain` argument `collection` must be the name of one coll" in message
-    message = "\n".join(maintain(project, collection="m", orphan_hours=23))
+    message = "\n".join(project.operate("maintain", fails=True, collection="m", orphan_hours=23))
     assert "`trueup.maintain` argument `orphan_hours` must be an integer from 24 to" in message

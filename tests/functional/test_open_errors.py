@@ -1,4 +1,4 @@
-"""Errors where they are looked for: a column of the collection, and a test that counts them."""
+"""Open errors show in a column of the collection, and the test `no_open_errors` counts them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TESTS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[str], Project]) -> Project:
-    """A collection with errors of every kind; two others whose values have the column's name."""
+    """A collection with errors of every kind, and two whose error column has a name in use."""
     project = new_project("open_errors")
     project.add_collection("c", KEY, VALUE, {"inline_errors": INLINE})
     for name, inline in {"of_a_value": "N", "of_the_key": "K"}.items():
@@ -58,7 +58,7 @@ def outcomes(project: Project, *, fails: bool) -> dict[str, str]:
     return dict(message.split(": ", 1) for message in project.messages)
 
 
-def test_an_error_shows_beside_nulls_where_its_key_is_known(project: Project) -> None:
+def test_an_error_with_a_known_key_shows_in_a_row_of_nulls(project: Project) -> None:
     assert project.spark.table("open_errors.c").columns == ["k", INLINE, "v", "n"]
     assert multiset(project.rows("c")) == multiset(
         [
@@ -69,7 +69,7 @@ def test_an_error_shows_beside_nulls_where_its_key_is_known(project: Project) ->
     )
 
 
-def test_open_errors_are_counted_by_kind_and_tolerated_as_far_as_is_said(project: Project) -> None:
+def test_no_open_errors_counts_the_given_kinds_and_obeys_the_limits(project: Project) -> None:
     said = outcomes(project, fails=True)
     assert said["all"].startswith("Got 4 results")
     assert said["values"].startswith("Got 2 results")
@@ -78,7 +78,7 @@ def test_open_errors_are_counted_by_kind_and_tolerated_as_far_as_is_said(project
     assert said["warned"].startswith("Got 4 results, configured to warn")
 
 
-def test_errors_that_are_mended_or_deleted_are_gone_from_both(project: Project) -> None:
+def test_a_cleared_error_leaves_the_column_and_the_count(project: Project) -> None:
     project.append(
         "c",
         [
@@ -96,7 +96,7 @@ def test_errors_that_are_mended_or_deleted_are_gone_from_both(project: Project) 
 
 
 @pytest.mark.parametrize(("name", "inline"), [("of_a_value", "N"), ("of_the_key", "K")])
-def test_a_column_for_errors_with_the_name_of_another_is_refused(
+def test_the_error_column_must_not_have_the_name_of_another_column(
     project: Project, name: str, inline: str
 ) -> None:
     project.run(f"{name}_commands", f"{name}_batch", fails=True)

@@ -1,18 +1,16 @@
-"""Two runs of one collection that overlap: what one does between two statements of the other.
+"""Two runs of one collection overlap: one run writes between two statements of the other.
 
-Most of them are imitated: a statement of the other run is sent between two of this one.
+Most tests only imitate the other run: they send one of its statements in the middle of this run.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from dbt.cli.main import dbtRunner
 
 from tests.acceptance import Column, multiset
 from tests.between import before
@@ -37,7 +35,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
 
 
 def add(project: Project, name: str, log: list[Command], **options: object) -> None:
-    """Make a collection that has settled its log."""
+    """Add a collection and settle its log."""
     project.add_collection(name, KEY, VALUE, options)
     project.append(name, log)
     project.run(f"models/{name}")
@@ -47,7 +45,7 @@ def staged(project: Project, name: str) -> set[str]:
     return {row[0] for row in project.sql(f"select distinct _batch_id from {{}}.{name}_batch")}
 
 
-def test_a_run_with_nothing_to_do_leaves_a_batch_that_another_run_is_about_to_append(
+def test_a_run_with_nothing_to_do_keeps_the_staged_batch_of_another_run(
     project: Project,
 ) -> None:
     add(project, "idle", [put(1)])
@@ -61,7 +59,7 @@ def test_a_run_with_nothing_to_do_leaves_a_batch_that_another_run_is_about_to_ap
     assert project.rows("idle") == [("a", "value 2")]
 
 
-def test_a_run_removes_only_the_plan_that_it_saw(project: Project) -> None:
+def test_a_run_removes_only_the_staged_batch_that_it_saw(project: Project) -> None:
     add(project, "plan", [put(1)])
     project.append("plan", [put(2)])
     project.run("models/plan", read_only=True)
@@ -76,7 +74,7 @@ def test_a_run_removes_only_the_plan_that_it_saw(project: Project) -> None:
     assert len(project.progress("plan")) == 1
 
 
-def test_a_run_whose_batch_was_replaced_by_another_run_says_so(project: Project) -> None:
+def test_a_run_fails_if_another_run_replaced_its_staged_batch(project: Project) -> None:
     add(project, "replaced", [put(1)])
     project.append("replaced", [put(2)])
 
@@ -95,7 +93,7 @@ def test_a_run_whose_batch_was_replaced_by_another_run_says_so(project: Project)
     assert project.rows("replaced") == [("a", "value 2")]
 
 
-def test_a_rebase_leaves_nothing_staged_of_the_history_that_it_drops(project: Project) -> None:
+def test_a_rebase_removes_the_staged_batch(project: Project) -> None:
     add(project, "rebased", [put(1)])
     project.sql("delete from {}.rebased_log where true")
 
@@ -105,7 +103,7 @@ def test_a_rebase_leaves_nothing_staged_of_the_history_that_it_drops(project: Pr
     assert project.progress("rebased") == []
 
 
-def test_a_compaction_forgets_no_update_that_the_state_has_not_applied(project: Project) -> None:
+def test_a_compaction_keeps_updates_that_the_state_has_not_applied(project: Project) -> None:
     add(project, "compacted", [put(1), put(1, "b")])
     project.append("compacted", [Command(3, (1,), ("b",), None)])
     project.run("compacted_corrections", "compacted_batch", "compacted_changelog")
@@ -119,24 +117,15 @@ def test_a_compaction_forgets_no_update_that_the_state_has_not_applied(project: 
 
     become(empty[0])
     with before(r"max\(_upper\) as upper", lambda: become(appended[0])):
-        operate(project, "trueup.compact", collection="compacted", since=4)
+        printed = project.operate("compact", fails=True, collection="compacted", since=4)
+    assert "The state of `compacted` must be at batch 2" in "\n".join(printed)
 
     project.run("models/compacted")
     assert project.rows("compacted") == [("a", "value 1")]
 
 
-def operate(project: Project, operation: str, **arguments: object) -> None:
-    """Run an operation, which may be refused."""
-    dbtRunner().invoke(
-        [
-            *("run-operation", operation, "--args", json.dumps(arguments)),
-            *("--project-dir", str(project.folder), "--quiet"),
-        ]
-    )
-
-
 def run_elsewhere(project: Project, *select: str) -> None:
-    """Run models in a process of its own, with a Spark of its own."""
+    """Run models in another process, which has its own Spark."""
     dbt = [sys.executable, "-m", "dbt.cli.main", "run", "--project-dir", str(project.folder)]
     paths = ["--target-path", "target_elsewhere", "--log-path", str(project.folder / "elsewhere")]
     done = subprocess.run(
@@ -149,7 +138,7 @@ def run_elsewhere(project: Project, *select: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_a_run_that_began_before_the_first_run_ended_takes_its_state_for_no_lost_one(
+def test_a_run_that_overlaps_the_first_run_does_not_rebuild_the_state(
     project: Project,
 ) -> None:
     project.add_collection("young", KEY, VALUE, {"verify": "always"})
@@ -168,7 +157,7 @@ def test_a_run_that_began_before_the_first_run_ended_takes_its_state_for_no_lost
     assert multiset(project.rows("young")) == multiset([("a", "value 1"), ("b", "value 1")])
 
 
-def test_a_select_publishes_only_what_it_returned_at_one_moment(project: Project) -> None:
+def test_a_run_publishes_the_result_of_a_select_at_one_moment(project: Project) -> None:
     table = f"{project.name}.numbers"
     project.sql(f"create table {table} using iceberg as select id as k, 0 as n from range(9)")
     project.add_select("numbered", f"select * from {table}", ["k"])
@@ -181,7 +170,7 @@ def test_a_select_publishes_only_what_it_returned_at_one_moment(project: Project
     assert multiset(project.rows("numbered")) == multiset([(k, 2 * (k < 5)) for k in range(9)])
 
 
-def test_of_two_corrections_of_a_key_the_newer_one_wins(project: Project) -> None:
+def test_the_newer_of_two_corrections_of_a_key_wins(project: Project) -> None:
     log = [put(1), put(1, "b"), put(2)]
     add(project, "newer", log, late="correct", verify="always")
     late = Command(1, (2,), ("b",), ("late",))
@@ -189,7 +178,7 @@ def test_of_two_corrections_of_a_key_the_newer_one_wins(project: Project) -> Non
     project.sql("update {}.newer_state set v = 'edited' where k = 'a'")
 
     def compare() -> None:
-        """What another run finds, which has not seen the late command."""
+        """Write the corrections of another run, which has not seen the late command."""
         project.sql(
             "create or replace table {}.newer_corrections using iceberg as"
             " select 'b' as k, _error_key, _persisted, named_struct('v', '~ older', '_error',"

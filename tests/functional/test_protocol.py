@@ -1,4 +1,4 @@
-"""What a run does, step by step: mint, write, append, apply, and what rebuilds what."""
+"""The steps of a run: mint, stage, append and apply. Rebuilds and rebases, too."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def batches(project: Project, name: str) -> list[tuple[int, int]]:
     return [(row["_lower"], row["_upper"]) for row in project.progress(name)]
 
 
-def test_a_batch_is_cut_at_a_tick_and_takes_at_least_one(project: Project) -> None:
+def test_a_batch_takes_whole_ticks_and_at_least_one(project: Project) -> None:
     log = [put(1, "a"), put(1, "b"), put(1, "c"), put(2), put(3), put(4)]
     add(project, "cut", log, max_commands_per_batch=2)
     for _ in range(4):
@@ -47,7 +47,7 @@ def test_a_batch_is_cut_at_a_tick_and_takes_at_least_one(project: Project) -> No
     assert batches(project, "cut") == [(0, 2), (2, 4), (4, 5)]
 
 
-def test_an_input_upper_keeps_a_tick_open_that_still_fills(project: Project) -> None:
+def test_an_input_upper_keeps_a_tick_open_for_more_commands(project: Project) -> None:
     add(project, "open", [put(1), put(2)], input_upper="log_upper - 1")
     run(project, "open")
     project.append("open", [put(2, "b"), put(3)])
@@ -57,7 +57,7 @@ def test_an_input_upper_keeps_a_tick_open_that_still_fills(project: Project) -> 
     assert [row["_statistics"]["late_dropped"] for row in project.progress("open")] == [0, 0]
 
 
-def test_the_first_batch_begins_at_as_of_and_what_is_below_is_not_late(project: Project) -> None:
+def test_the_first_batch_begins_at_as_of_and_older_commands_are_not_late(project: Project) -> None:
     add(project, "since", [put(1, "old"), put(5, "new")], as_of=5)
     run(project, "since")
     assert batches(project, "since") == [(5, 6)]
@@ -74,14 +74,14 @@ def test_a_batch_without_a_change_advances_the_upper(project: Project) -> None:
     assert len(project.updates("idle")) == 1
 
 
-def test_until_only_caps_and_never_moves_the_frontier_back(project: Project) -> None:
+def test_until_limits_a_batch_and_never_moves_the_frontier_back(project: Project) -> None:
     add(project, "capped", [put(1), put(2), put(3)])
     for until in (3, 2, 0, 99):
         run(project, "capped", until=until)
     assert batches(project, "capped") == [(0, 3), (3, 4)]
 
 
-def test_a_staged_batch_that_nobody_appended_is_thrown_away(project: Project) -> None:
+def test_the_next_run_removes_the_staged_batch_of_a_dry_run(project: Project) -> None:
     add(project, "dry", [put(1)])
     run(project, "dry")
     project.append("dry", [put(2)])
@@ -95,7 +95,7 @@ def test_a_staged_batch_that_nobody_appended_is_thrown_away(project: Project) ->
 
 @pytest.fixture(scope="module")
 def made(project: Project) -> Project:
-    """A collection with rows, a delete, an error and three batches."""
+    """A collection with three batches. They hold rows, a delete and two errors."""
     add(project, "made", [put(1), put(1, "b"), put(1, "c")])
     run(project, "made")
     project.append("made", [put(2), Command(2, (1,), ("b",), None)])
@@ -118,7 +118,7 @@ def test_a_full_refresh_of_the_state_rebuilds_it_from_the_changelog(made: Projec
     assert contents(made, "made") == before
 
 
-def test_a_state_that_is_missing_is_rebuilt_by_the_next_run(made: Project) -> None:
+def test_the_next_run_rebuilds_a_missing_state(made: Project) -> None:
     before = contents(made, "made")
     made.sql("drop table {}.made_state")
     run(made, "made")
@@ -126,7 +126,7 @@ def test_a_state_that_is_missing_is_rebuilt_by_the_next_run(made: Project) -> No
     assert len(made.progress("made")) == 3
 
 
-def test_a_full_refresh_of_the_state_of_an_empty_changelog_is_no_dead_end(
+def test_runs_go_on_after_a_full_refresh_of_a_state_without_batches(
     project: Project,
 ) -> None:
     add(project, "empty", [])
@@ -146,7 +146,7 @@ def test_a_rebase_starts_again_from_the_log(project: Project) -> None:
     assert project.rows("rebased") == [("a", "value 1")]
 
 
-def test_a_null_in_a_single_column_key_is_an_error_or_with_null_keys_a_value(
+def test_a_null_key_is_an_error_unless_null_keys_makes_it_a_value(
     project: Project,
 ) -> None:
     null_key = Command(1, (1,), (None,), ("of no key",))

@@ -1,4 +1,4 @@
-"""Random logs, cut, shuffled and repeated at random: the package against the oracle."""
+"""Compare the package with the oracle over random logs, also cut, shuffled and repeated ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 EXAMPLES = int(os.environ.get("TRUEUP_EXAMPLES", "3"))
-"""Each example is some dozen dbt models; a long run sets more."""
+"""Each example runs about a dozen dbt models. A long run sets a greater number."""
 
 VALUE = [Column(*column) for column in strategies.VALUE_COLUMNS]
 numbers = count(1)
@@ -78,7 +78,7 @@ def test_every_run_over_a_random_log_equals_the_oracle(
 
 @few
 @given(data=st.data())
-def test_splitting_shuffling_and_duplicating_change_nothing(
+def test_splitting_shuffling_or_repeating_a_log_changes_nothing(
     project: Project, data: st.DataObject
 ) -> None:
     width = data.draw(st.sampled_from([1, 2]))

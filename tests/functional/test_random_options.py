@@ -1,7 +1,7 @@
-"""The option space at random: the package against the oracle.
+"""Compare the package with the oracle over random options.
 
-A dbt run is dear, so each example is a few collections with options of their own, and each
-collection holds many small random logs, its families, on keys of their own.
+A dbt run is slow. So each example has a few collections with different options. Each collection
+holds many small random logs, its families. Each family has its own keys.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pytest
 from tests import strategies
 from tests.acceptance import Column
 from tests.oracle import Collection, Command, canonical, check_laws, consolidate
+from tests.project import TABLES
 from tests.strategies import MAX_TS, Kinds
 
 if TYPE_CHECKING:
@@ -27,10 +28,9 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 EXAMPLES = int(os.environ.get("TRUEUP_EXAMPLES", "1"))
-"""Each example is some fifty dbt models; a long run sets more."""
+"""Each example runs about fifty dbt models. A long run sets a greater number."""
 COLLECTIONS = 5
 FAMILIES = 30
-SHARD = ("corrections", "batch", "changelog", "state")
 UNTILS = (3, 5, None)
 
 VALUE = [Column(*column) for column in strategies.VALUE_COLUMNS]
@@ -50,14 +50,15 @@ AXES: dict[str, list[Any]] = {
     "key_changes": [True, True, False],
     "truncates": [False, True],
 }
-"""What a collection may be.
+"""The possible options of a collection, and the possible properties of its log.
 
-Of `ties` None is a log without; of `ignored_nulls` each is the argument and the columns it names.
+For `ties`, None means a log without ties. Each item of `ignored_nulls` holds the argument
+`ignore_null_updates` and the places of the columns that it names.
 """
 
 
 class Setting(NamedTuple):
-    """What one collection is."""
+    """The options of one collection, and the properties of its log."""
 
     width: int
     late: Late
@@ -87,7 +88,7 @@ class Setting(NamedTuple):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of its commands."""
+        """The arguments of `trueup.commands`."""
         given = {
             "ignore_null_updates": self.ignored_nulls[0],
             "unchanged_value": self.unchanged_value,
@@ -96,7 +97,7 @@ class Setting(NamedTuple):
 
     @property
     def extra(self) -> list[str]:
-        """The arguments of its commands that its log has a column for."""
+        """The arguments of `trueup.commands` for which the log has a column."""
         kinds = {
             "truncate_when": self.truncates,
             "unchanged": self.partial,
@@ -105,7 +106,7 @@ class Setting(NamedTuple):
         return [name for name, has in kinds.items() if has]
 
     def read(self, command: Command) -> Command:
-        """What a command of the log says."""
+        """Read a command of the log as the options say."""
         if command.key == (None,) and self.null_keys == "error":
             return replace(command, key=None, error_key="null", old_key=None)
         (command,) = strategies.ignoring_nulls([command], self.ignored_nulls[1])
@@ -115,7 +116,7 @@ class Setting(NamedTuple):
 
 
 def settings_of(rng: Random) -> list[Setting]:
-    """Combine the axes at random, so that every value of each occurs."""
+    """Combine the axes at random, so that every value of each axis occurs."""
     columns = {}
     for name, values in AXES.items():
         offset = rng.randrange(len(values))
@@ -125,7 +126,7 @@ def settings_of(rng: Random) -> list[Setting]:
 
 
 def log_of(setting: Setting, rng: Random) -> list[Command]:
-    """The families of a collection, and its truncates, with duplicates and in any order."""
+    """Draw the families and truncates of a collection, with duplicates and in random order."""
     kinds = Kinds(
         errors=setting.errors,
         partial=setting.partial,
@@ -159,7 +160,7 @@ def log_of(setting: Setting, rng: Random) -> list[Command]:
 
 
 def with_few_keys(family: list[Command]) -> list[Command]:
-    """Put the commands of all keys on the first three, so that they meet."""
+    """Move the commands of all keys to the first three keys, so that more commands share a key."""
     met: dict[Value, Value] = {}
 
     def key(parts: Value | None) -> Value | None:
@@ -175,7 +176,7 @@ def with_few_keys(family: list[Command]) -> list[Command]:
 
 
 def own_keys(command: Command, family: int) -> Command:
-    """Give the same command on keys of its family; only the first has nulls and the null key."""
+    """Move a command to keys of its family. Only the first family has nulls and the null key."""
 
     def key(parts: Value | None) -> Value | None:
         if parts is None:
@@ -200,7 +201,7 @@ def mark(command: Command) -> Command:
 
 
 def with_few_ties(family: list[Command], setting: Setting) -> list[Command]:
-    """Leave commands out until at most three payloads are in ties: these have six sequences."""
+    """Leave out commands until at most three payloads are tied. They have only six sequences."""
     kept: list[Command] = []
     for command in family:
         tied = tied_payloads([setting.read(each) for each in (*kept, command)])
@@ -210,7 +211,7 @@ def with_few_ties(family: list[Command], setting: Setting) -> list[Command]:
 
 
 def tied_payloads(family: Iterable[Command]) -> list[Any]:
-    """The payloads that share key, tick and order with another."""
+    """The payloads that share key, tick and order with another payload."""
     rivals: defaultdict[Any, set[Any]] = defaultdict(set)
     for command in family:
         rivals[command.identity, command.ts, command.order].add(command.payload)
@@ -218,7 +219,7 @@ def tied_payloads(family: Iterable[Command]) -> list[Any]:
 
 
 def breaker(log: list[Command], sequence: tuple[int, ...]) -> Callable[[list[Command]], Command]:
-    """Break ties by a sequence of the three payloads that a family has in ties."""
+    """Break ties by a sequence of the tied payloads of a family, which are at most three."""
     families = defaultdict(list)
     for command in log:
         families[family_of(command.key, command.error_key)].append(command)
@@ -235,7 +236,7 @@ def breaker(log: list[Command], sequence: tuple[int, ...]) -> Callable[[list[Com
 
 
 class Outcome(NamedTuple):
-    """What is left of a family."""
+    """The updates, rows and errors of a family."""
 
     updates: dict[Any, int]
     update_count: int
@@ -246,7 +247,7 @@ class Outcome(NamedTuple):
 def outcomes(
     updates: list[Update], rows: Iterable[Value], errors: Iterable[Error]
 ) -> dict[int, Outcome]:
-    """What is left of a collection, by family."""
+    """Group the updates, rows and errors of a collection by family."""
     families: dict[int, Any] = defaultdict(lambda: ([], [], []))
     for update in updates:
         families[family_of(update.key, update.error_key)][0].append(update)
@@ -268,9 +269,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
 
 
 @pytest.mark.parametrize("seed", range(EXAMPLES))
-def test_every_option_makes_of_random_logs_what_the_oracle_does(
-    project: Project, seed: int
-) -> None:
+def test_random_options_give_the_same_result_as_the_oracle(project: Project, seed: int) -> None:
     rng = Random(seed)  # noqa: S311 - no secret
     collections = {f"s{seed}_{i}": each for i, each in enumerate(settings_of(rng))}
     arrivals: dict[str, list[list[Command]]] = {}
@@ -290,17 +289,17 @@ def test_every_option_makes_of_random_logs_what_the_oracle_does(
                 for commands in arrivals[name][:run_no]:
                     project.append(name, remaining(commands, lost[name][: run_no + 1]))
             project.append(name, arrivals[name][run_no])
-        # The views of a collection stay as its first run has made them.
-        shards = [f"{name}_{role}" for name in collections for role in SHARD]
+        # Only the first run has to make the views.
+        tables = [f"{name}_{role}" for name in collections for role in TABLES]
         project.run(
-            *(shards if run_no else [f"models/{name}" for name in collections]), until=until
+            *(tables if run_no else [f"models/{name}" for name in collections]), until=until
         )
     for name, setting in collections.items():
         check(project, name, setting, arrivals[name], lost[name])
 
 
 def losses(arrivals: list[list[Command]], rng: Random) -> list[list[Command]]:
-    """What the log has lost by each run, of what had arrived before: here and there a command."""
+    """Choose for each run some earlier commands, which the log loses before that run."""
     arrived: list[Command] = []
     found = []
     for commands in arrivals:
@@ -310,7 +309,7 @@ def losses(arrivals: list[list[Command]], rng: Random) -> list[list[Command]]:
 
 
 def remaining(commands: list[Command], lost: list[list[Command]]) -> list[Command]:
-    """What is left of them; a command is lost with its duplicates."""
+    """The commands that are not lost. A lost command loses its duplicates, too."""
     gone = {id(each) for some in lost for each in some}
     return [each for each in commands if id(each) not in gone]
 
@@ -322,7 +321,7 @@ def check(
     arrivals: list[list[Command]],
     lost: list[list[Command]],
 ) -> None:
-    """Find, for every family, a sequence of its ties that gives what the package gives."""
+    """Find for every family a sequence of its ties with which the oracle equals the package."""
     updates = project.updates(name)
     check_laws(updates)
     actual = outcomes(updates, project.rows(name), project.errors(name))
@@ -349,7 +348,7 @@ def check(
         message = f"{setting}\nlog\n{told}\nexpected\n{wanted}\nactual\n{actual.get(number)}"
         raise AssertionError(message)
     if setting.log == "partial":
-        # What came late is not known where the log has lost as many.
+        # Lost commands hide an equal number of late ones, so the counts are unknown.
         return
     statistics = [row["_statistics"] for row in project.progress(name)]
     assert statistics[-1]["commands_settled"] == oracle.counters["messages_received"]

@@ -1,7 +1,7 @@
-"""Logs that have no tick, but a partition and an offset: what a batch takes, and what is missed.
+"""Logs with partitions and offsets instead of ticks.
 
-One collection goes through all of it, each step a fixture; the oracle gets each command with the
-tick that the rules say it has.
+One collection goes through all steps, and each step is a fixture. The oracle gets each command with
+the tick that the rules give it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ODD = "it's \"p\\ ${env:HOME}"
 
 
 class Message(NamedTuple):
-    """A row of the table; without a value it is a delete."""
+    """A row of the table. It is a delete if it has no value."""
 
     partition: str | None
     offset: int | None
@@ -33,10 +33,10 @@ class Message(NamedTuple):
 
 
 class Topic:
-    """A collection read from a table of partitions and offsets, and the oracle beside it."""
+    """A collection that reads a table of partitions and offsets, with its oracle."""
 
     def __init__(self, project: Project, name: str, **also: str) -> None:
-        """Write its models, with one for completeness, over an empty table."""
+        """Write the models, one of them for completeness, and make an empty table."""
         self.project, self.name = project, name
         project.add_collection(name, [Column("k", "string")], [Column("v", "string")])
         arguments = "reclock=['partition', 'offset'], columns=['v'], delete_when='v is null'"
@@ -54,14 +54,14 @@ class Topic:
         self.restart([])
 
     def show(self, offset: str = "`offset`") -> None:
-        """Make the log that the commands read, a view of the table."""
+        """Make the view of the table that the commands read."""
         self.project.sql(
             f"create or replace view {{}}.{self.name}_log_view as select * except (`offset`),"
             f" {offset} as `offset` from {{}}.{self.name}_topic"
         )
 
     def restart(self, log: list[Message]) -> None:
-        """Begin with this log, of which nothing is settled."""
+        """Begin with this log. None of it is settled."""
         self.waiting = log
         self.settled: dict[str | None, int] = {}
         self.oracle = Collection(tie_breaker=lambda tied: tied[0])
@@ -75,7 +75,7 @@ class Topic:
         self.waiting += messages
 
     def settle(self) -> None:
-        """A command with an offset at or past what was settled has the tick of the batch."""
+        """Run the oracle. A command has the tick of the batch unless its offset was settled."""
         upper = self.oracle.upper
         for partition, offset, key, value in self.waiting:
             assert offset is not None
@@ -90,22 +90,22 @@ class Topic:
         self.oracle.run(self.log)
 
     def check(self) -> None:
-        """Rows and changelog are those of the oracle."""
+        """The rows and the changelog equal those of the oracle."""
         updates = self.project.updates(self.name)
         check_laws(updates)
         assert multiset(self.project.rows(self.name)) == multiset(self.oracle.rows)
         assert consolidate(updates) == consolidate(self.oracle.changelog)
 
     def statistics(self) -> Any:
-        """Those of the last batch."""
+        """The statistics of the last batch."""
         return self.project.progress(self.name)[-1]["_statistics"]
 
     def partitions(self) -> dict[str, tuple[int | None, int]]:
-        """First and next offset of each partition, as the last batch says."""
+        """The first and the next offset of each partition in the last batch."""
         return {row[0]: tuple(row)[1:] for row in self.statistics()["partitions"]}
 
     def findings(self) -> list[tuple[Any, ...]]:
-        """Finding, partition, first and last offset of each."""
+        """The kind, partition, first and last offset of each finding."""
         rows = self.project.sql(f"select * from {{}}.{self.name}_completeness")
         return sorted(map(tuple, rows))
 
@@ -117,7 +117,7 @@ def made(new_project: Callable[[str], Project]) -> Topic:
 
 @pytest.fixture(scope="module")
 def first(made: Topic) -> Topic:
-    """The first run, over partitions that do not begin at 0, and one with a gap."""
+    """The first run. Partition 1 begins at offset 5 and has a gap."""
     made.land(
         Message("0", 0, "a", "first"),
         Message("0", 1, "a", "second"),
@@ -132,16 +132,16 @@ def first(made: Topic) -> Topic:
     return made
 
 
-def test_all_commands_of_a_batch_have_its_tick_and_the_offset_is_their_order(first: Topic) -> None:
+def test_a_command_has_the_tick_of_its_batch_and_its_offset_as_order(first: Topic) -> None:
     first.check()
     assert {update.ts for update in first.project.updates("c")} == {0}
 
 
-def test_the_progress_row_keeps_how_far_each_partition_goes(first: Topic) -> None:
+def test_the_progress_row_keeps_the_offsets_of_each_partition(first: Topic) -> None:
     assert first.partitions() == {"0": (0, 3), "1": (5, 9), ODD: (0, 1)}
 
 
-def test_offsets_between_those_of_the_log_are_a_gap_those_before_the_first_are_not(
+def test_a_gap_is_a_missing_offset_after_the_first_one_of_a_partition(
     first: Topic,
 ) -> None:
     assert first.findings() == [("gap", "1", 6, 6)]
@@ -149,7 +149,7 @@ def test_offsets_between_those_of_the_log_are_a_gap_those_before_the_first_are_n
 
 @pytest.fixture(scope="module")
 def second(first: Topic) -> Topic:
-    """The second run, with redelivered offsets, one that comes too late, and a new partition."""
+    """The second run, with redelivered offsets, a late offset and a new partition."""
     first.land(
         Message("0", 3, "gone", None),
         Message("0", 1, "a", "second"),
@@ -163,7 +163,7 @@ def second(first: Topic) -> Topic:
     return first
 
 
-def test_a_command_with_a_settled_offset_is_not_taken_again_but_counted_as_late(
+def test_a_command_with_a_settled_offset_is_dropped_and_counted_as_late(
     second: Topic,
 ) -> None:
     second.check()
@@ -172,7 +172,7 @@ def test_a_command_with_a_settled_offset_is_not_taken_again_but_counted_as_late(
     assert second.statistics()["commands_settled"] == len(second.log)
 
 
-def test_a_batch_says_what_it_took_first_of_each_partition(second: Topic) -> None:
+def test_a_batch_keeps_the_first_offset_that_it_settled_of_each_partition(second: Topic) -> None:
     assert second.partitions() == {
         "0": (3, 5),
         "1": (None, 9),
@@ -181,13 +181,13 @@ def test_a_batch_says_what_it_took_first_of_each_partition(second: Topic) -> Non
     }
 
 
-def test_a_gap_that_is_filled_in_the_log_is_no_finding_any_more(second: Topic) -> None:
+def test_a_filled_gap_is_no_longer_a_finding(second: Topic) -> None:
     assert second.findings() == []
 
 
 @pytest.fixture(scope="module")
 def partly(second: Topic) -> Topic:
-    """Runs that stop after the batch, or after the append, or settle nothing."""
+    """A run that stops after staging, one that stops after the append, and two without work."""
     before = multiset(second.project.sql("select * from {}.c_changelog"))
     second.project.run("c_commands+")
     assert "c_batch: up to date at 2" in second.project.messages
@@ -205,7 +205,7 @@ def partly(second: Topic) -> Topic:
     return second
 
 
-def test_a_run_that_stopped_before_or_after_the_append_is_made_up_for(partly: Topic) -> None:
+def test_the_next_run_completes_a_run_that_stopped_around_the_append(partly: Topic) -> None:
     partly.check()
     progress = partly.project.progress("c")
     assert [(row["_seq"], row["_lower"], row["_upper"]) for row in progress] == [
@@ -215,7 +215,7 @@ def test_a_run_that_stopped_before_or_after_the_append_is_made_up_for(partly: To
 
 @pytest.fixture(scope="module")
 def lossy(partly: Topic) -> Topic:
-    """A log that has lost commands before they were read, and others after."""
+    """A log that lost some commands before a run read them, and others after that."""
     partly.project.sql("delete from {}.c_topic where `partition` in ('0', '2')")
     partly.land(Message("0", 9, "a", "after the loss"), Message("1", 2, "b", "another b"))
     partly.project.run("c_commands+")
@@ -223,16 +223,16 @@ def lossy(partly: Topic) -> Topic:
     return partly
 
 
-def test_commands_that_were_lost_before_a_batch_read_them_stay_a_gap(lossy: Topic) -> None:
+def test_commands_that_were_lost_before_a_run_read_them_are_a_gap(lossy: Topic) -> None:
     lossy.check()
     assert ("gap", "0", 7, 8) in lossy.findings()
 
 
-def test_a_partition_that_ends_before_what_was_settled_is_a_regression(lossy: Topic) -> None:
+def test_a_partition_that_ends_below_its_settled_offsets_is_a_regression(lossy: Topic) -> None:
     assert ("regression", "2", 0, 0) in lossy.findings()
 
 
-def test_commands_below_the_first_that_was_read_are_taken_for_seen(lossy: Topic) -> None:
+def test_a_new_offset_below_the_first_one_opens_a_gap_between_them(lossy: Topic) -> None:
     assert ("gap", "1", 3, 4) in lossy.findings()
     assert len(lossy.findings()) == 3
 
@@ -257,7 +257,7 @@ TESTS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_is_complete_fails_on_each_finding_that_it_looks_for(recreated: Topic) -> None:
+def test_is_complete_counts_only_the_chosen_findings(recreated: Topic) -> None:
     tests = [
         {"trueup.is_complete": {"name": name, **arguments}} for name, arguments in TESTS.items()
     ]
@@ -278,7 +278,7 @@ def without_partition(recreated: Topic) -> Topic:
     return recreated
 
 
-def test_a_null_partition_or_offset_is_refused_also_by_a_rebase_before_it_drops_anything(
+def test_a_null_partition_or_offset_stops_a_run_and_a_rebase(
     without_partition: Topic,
 ) -> None:
     project = without_partition.project
@@ -292,7 +292,7 @@ def test_a_null_partition_or_offset_is_refused_also_by_a_rebase_before_it_drops_
 
 
 @pytest.mark.parametrize("offset", ["'7'", "timestamp '2026-01-01'"])
-def test_an_offset_that_is_no_integer_is_refused(without_partition: Topic, offset: str) -> None:
+def test_an_offset_must_be_an_integer(without_partition: Topic, offset: str) -> None:
     without_partition.show(offset)
     without_partition.project.run("c_commands", "c_batch", fails=True)
     without_partition.show()
@@ -301,7 +301,7 @@ def test_an_offset_that_is_no_integer_is_refused(without_partition: Topic, offse
     assert "Got: offset of type" in said
 
 
-def test_a_rebase_takes_the_whole_log_as_one_batch(without_partition: Topic) -> None:
+def test_a_rebase_settles_the_whole_log_in_one_batch(without_partition: Topic) -> None:
     topic = without_partition
     topic.project.sql("delete from {}.c_topic where `partition` is null or `offset` is null")
     topic.project.run("c_commands+", "--full-refresh", rebase=True)

@@ -1,4 +1,4 @@
-"""A state that is rebuilt from the changelog, in every way; and the history that is refused."""
+"""Every way to rebuild the state from the changelog, and the changelogs that are refused."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def contents(project: Project) -> Counter[Any]:
 
 
 @each_way
-def test_a_rebuilt_state_is_the_one_that_the_tails_have_made(project: Project, way: str) -> None:
+def test_a_rebuilt_state_equals_the_state_that_the_batches_made(project: Project, way: str) -> None:
     applied = contents(project)
     assert applied.total() == 5
     use(project, WAYS[way])
@@ -107,12 +107,12 @@ UNBALANCED: dict[str, tuple[str, dict[str, str], str]] = {
     "retracted as another": (LIVE, {"_diff": "-1", "small": "float(7)"}, "diff_sum 0"),
     "an error added twice": ("k = '' and _diff = 1", {}, "diff_sum 2"),
 }
-"""One update that somebody added to the changelog: a copy of another, but for some columns."""
+"""One update that somebody adds to the changelog: a copy of another update with some changes."""
 
 
 @each_way
 @pytest.mark.parametrize("what", UNBALANCED)
-def test_a_history_that_does_not_add_up_is_refused_and_nothing_is_written(
+def test_a_changelog_that_does_not_add_up_stops_the_rebuild(
     project: Project, way: str, what: str
 ) -> None:
     applied = contents(project)
@@ -131,7 +131,7 @@ def test_a_history_that_does_not_add_up_is_refused_and_nothing_is_written(
         )
 
     try:
-        # After the run has compared the changelog with its certificates.
+        # The edit comes after the run has compared the changelog with its certificates.
         with before(r"create or replace table \S*rich_state", tamper):
             project.run("rich_state", "--full-refresh", fails=True)
     finally:
@@ -143,7 +143,7 @@ def test_a_history_that_does_not_add_up_is_refused_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("verify", ["never", "always"])
-def test_a_missing_state_is_not_made_of_a_history_that_does_not_add_up(
+def test_a_missing_state_is_not_rebuilt_from_an_edited_changelog(
     project: Project, verify: str
 ) -> None:
     use(project, {"verify": verify})
@@ -163,9 +163,10 @@ def test_a_missing_state_is_not_made_of_a_history_that_does_not_add_up(
     assert contents(project) == applied
 
 
-def test_a_state_is_rebuilt_natively_where_the_session_has_no_aggregate(project: Project) -> None:
+def test_a_state_is_rebuilt_natively_if_the_session_has_no_aggregate(project: Project) -> None:
     use(project, {"rehydrate": "udaf"})
     applied = contents(project)
+    project.sql("delete from {}.rich_state where _kind = 'row'")
     project.sql("drop temporary function trueup_consolidate")
     try:
         project.run("rich_state", "--full-refresh")
@@ -189,6 +190,7 @@ def test_dbt_run_from_a_plain_shell_has_the_aggregates(project: Project) -> None
     dbt = str(Path(sys.executable).with_name("dbt"))
     command = [dbt, "run", "--project-dir", str(project.folder)]
     command += ["--full-refresh", "--select", "shell", "rich_state"]
+    project.sql("delete from {}.rich_state where _kind = 'row'")
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout
     assert project.sql("select live from {}.shell")[0][0] == [b"v"]

@@ -1,6 +1,6 @@
-"""The rules of a collection, each a test of its name.
+"""The rules of a collection. Each rule has a test with a matching name.
 
-All of them share one log and three runs: each rule has keys of its own.
+Most tests share one log and three runs. Each rule has its own keys.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def test_across_ticks_the_later_tick_wins_whatever_the_orders_are(
     assert rows["later tick"] == ("late, small order", None)
 
 
-def test_all_ticks_of_a_key_in_a_batch_are_folded_in_sequence_once(changes: Changes) -> None:
+def test_a_run_folds_all_ticks_of_a_key_in_sequence(changes: Changes) -> None:
     assert changes("folded") == [
         (1, 1, "one"),
         (2, -1, "one"),
@@ -134,7 +134,7 @@ def test_all_ticks_of_a_key_in_a_batch_are_folded_in_sequence_once(changes: Chan
     ]
 
 
-def test_a_value_equal_to_the_one_before_emits_nothing(changes: Changes) -> None:
+def test_a_value_that_equals_the_value_before_emits_nothing(changes: Changes) -> None:
     assert changes("equal") == [(1, 1, "same")]
 
 
@@ -151,7 +151,7 @@ def test_deleting_an_absent_key_emits_nothing(changes: Changes) -> None:
     assert changes("absent") == []
 
 
-def test_deletes_are_ranked_before_they_are_dropped(changes: Changes) -> None:
+def test_a_delete_with_the_greatest_order_wins_over_an_upsert(changes: Changes) -> None:
     assert changes("rank first") == []
 
 
@@ -175,12 +175,12 @@ def test_an_empty_string_is_not_null(updates: list[Update]) -> None:
         assert [one.diff for one in updates if one.key == (key,) and one.ts == 5] == [-1, 1]
 
 
-def test_neither_a_null_nor_an_empty_value_is_a_delete(rows: dict[object, Value]) -> None:
+def test_a_null_or_an_empty_string_does_not_delete_the_row(rows: dict[object, Value]) -> None:
     assert rows["empty"] == (None, None)
     assert rows["null"] == ("", None)
 
 
-def test_commands_below_the_lower_are_settled_and_dropped(changes: Changes) -> None:
+def test_commands_below_the_lower_are_late_and_dropped(changes: Changes) -> None:
     assert changes("settled") == [(1, 1, "kept")]
 
 
@@ -189,7 +189,7 @@ def test_late_commands_are_counted_once(rules: Project) -> None:
     assert late == [0, 2, 0]
 
 
-def test_a_duplicate_command_is_no_tie(changes: Changes) -> None:
+def test_a_duplicate_of_a_command_changes_nothing(changes: Changes) -> None:
     assert changes("duplicate") == [(4, 1, "once")]
 
 
@@ -198,13 +198,13 @@ def test_a_tie_has_one_winner_and_is_counted(changes: Changes, rules: Project) -
     assert rules.progress("rules")[0]["_statistics"]["ties"] == 1
 
 
-def test_every_key_has_at_most_one_live_row_and_diffs_sum_to_0_or_1_at_every_tick(
+def test_at_every_tick_a_key_has_at_most_one_row(
     updates: list[Update],
 ) -> None:
     check_laws(updates)
 
 
-def test_the_statistics_are_those_of_the_oracle(rules: Project) -> None:
+def test_the_statistics_equal_those_of_the_oracle(rules: Project) -> None:
     oracle = Collection(tie_breaker=lambda tied: tied[0])
     log: list[Command] = []
     for commands, progress in zip(RUNS, rules.progress("rules"), strict=True):
@@ -241,7 +241,7 @@ def test_running_again_changes_nothing(rules: Project) -> None:
     assert "rules_batch: up to date at 7" in rules.messages
 
 
-def test_the_prior_value_is_what_is_persisted_not_what_a_run_staged(
+def test_the_retracted_value_is_the_persisted_one_not_a_staged_one(
     new_project: Callable[[str], Project],
 ) -> None:
     project = new_project("feedback")

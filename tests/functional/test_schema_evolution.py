@@ -1,4 +1,4 @@
-"""The columns of a log change: what the collection follows, what it ignores, what it refuses."""
+"""The columns of a log change. The collection follows, ignores or refuses the change."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ IN_UTC = {
         "cast(timestampadd(microsecond, unix_micros({}), timestamp_ntz'1970-01-01') as string)"
     ),
 }
-"""Dates and timestamps as texts, whatever the time zone of the session."""
+"""Dates and timestamps as texts that do not depend on the time zone of the session."""
 
 
 class Evolving:
-    """A collection over a log whose columns change, and the oracle beside it.
+    """A collection over a log whose columns change, with its oracle.
 
-    The log is a view of a table that has all columns from the start, so that a step is a view with
-    other columns and types. Dates and timestamps are texts in the table, in UTC.
+    The log is a view of a table that has all columns from the start. Each step changes the columns
+    and types of the view. The table holds dates and timestamps as texts in UTC.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Evolving:
         Args:
             project: The project that it belongs to.
             name: Its name.
-            columns: The value columns that the log ever has, and their types in the table.
+            columns: All value columns that the log gets, with their types in the table.
             options: Its options.
             arguments: Further arguments of its commands.
         """
@@ -73,7 +73,7 @@ class Evolving:
         self.log: list[Command] = []
 
     def show(self, types: dict[str, str], renamed: dict[str, str] | None = None) -> None:
-        """Give the log these columns, of these types; those of the log itself may be among them."""
+        """Give the log these columns and types. They may include columns of the log itself."""
         kept = [
             column.name for column in (*LOG_COLUMNS, Column("k", "")) if column.name not in types
         ]
@@ -91,11 +91,11 @@ class Evolving:
         )
 
     def append(self, ts: int, key: str, **value: Any) -> None:
-        """Append a command, a delete without a value."""
+        """Append a command. It is a delete if it has no value."""
         self.append_all((ts, key, value))
 
     def append_all(self, *given: tuple[int, str, dict[str, Any]]) -> None:
-        """Append commands at once: each that is appended alone is one more file to read."""
+        """Append commands at once, because each append makes one more file to read."""
         commands = [
             Command(*(ts, (1,), (key,)), tuple(map(value.get, self.columns)) if value else None)
             for ts, key, value in given
@@ -104,7 +104,7 @@ class Evolving:
         self.project.append(self.name, commands)
 
     def select(self, relation: str, condition: str) -> Iterator[tuple[Any, ...]]:
-        """Tick, diff, key and values of the rows of a table, null for what it does not have."""
+        """Tick, diff, key and values of the rows of a table. A missing value column gives null."""
         frame = self.project.spark.table(f"{self.project.name}.{relation}")
         items = []
         for name, kind in {"k": "string", **self.columns}.items():
@@ -115,7 +115,7 @@ class Evolving:
             yield (*row[-2:], row[0], *row[1:-2])
 
     def check(self) -> None:
-        """Rows and changelog are those of the oracle."""
+        """The rows and the changelog equal those of the oracle."""
         rows = [row[2:] for row in self.select(self.name, "true")]
         assert multiset(rows) == multiset(self.oracle.rows)
         updates = [
@@ -126,7 +126,7 @@ class Evolving:
         assert consolidate(updates) == consolidate(self.oracle.changelog)
 
     def run_oracle(self) -> None:
-        """Settle what the log holds: the columns that it does not have now are null."""
+        """Settle the log in the oracle. Columns that the log does not have now are null."""
         self.oracle.run(
             [
                 replace(command, value=command.value and self.visible(command.value))
@@ -135,7 +135,7 @@ class Evolving:
         )
 
     def visible(self, value: Value) -> Value:
-        """A value as the log has it now: of a timestamp that is a date the day."""
+        """A value as the log shows it now. If a timestamp is a date now, only its day is left."""
         items = dict(zip(self.columns, value, strict=True))
         days = {
             name: item[:10] + " 00:00:00"
@@ -145,18 +145,18 @@ class Evolving:
         return tuple((items | days)[name] if name in self.types else None for name in items)
 
     def types_of(self, role: str) -> dict[str, str]:
-        """The columns of a table of the collection, and their types."""
+        """The columns of a table of the collection, with their types."""
         return dict(self.project.spark.table(f"{self.project.name}.{self.name}_{role}").dtypes)
 
 
 def refused(project: Project, name: str) -> str:
-    """What a run said of the batch of a collection, which it refused."""
+    """Give the error of a run that refused the batch of a collection."""
     (said,) = [each for each in project.messages if each.startswith(f"{name}_batch: ")]
     assert " must be " in said, said
     return said
 
 
-# ------------------------------------------------------------------ what the collection follows
+# ------------------------------------------------------------------ followed or ignored changes
 
 ODD = ["a b`c", "e.f", "Ünï 😀", "it's \\ # --"]
 COLUMNS = {
@@ -209,7 +209,7 @@ def first_values(key: str, **other: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def steps(new_project: Callable[[str], Project]) -> dict[str, Any]:
-    """Three runs over a log with other columns each time; what was seen after each."""
+    """Run three times over a log whose columns change, and give the results of each run."""
     project = new_project("evolving")
     c = Evolving(project, "c", COLUMNS)
     ignoring = Evolving(
@@ -283,14 +283,14 @@ def steps(new_project: Callable[[str], Project]) -> dict[str, Any]:
     return seen
 
 
-def test_a_column_that_the_commands_have_come_to_have_is_added(steps: dict[str, Any]) -> None:
+def test_a_new_column_of_the_commands_is_added(steps: dict[str, Any]) -> None:
     for role in ("changelog", "state"):
         assert not {"n", "wide", *ODD} & steps["before"][role].keys()
         assert {"n", "wide", *ODD} <= steps["after"][role].keys()
         assert steps["after"][role]["n"] == "struct<a:int,b c:string>"
 
 
-def test_a_wider_type_is_taken_over_where_it_holds_every_value_of_the_old_one(
+def test_a_column_takes_a_wider_type_that_holds_every_old_value(
     steps: dict[str, Any],
 ) -> None:
     for role in ("changelog", "state"):
@@ -300,20 +300,20 @@ def test_a_wider_type_is_taken_over_where_it_holds_every_value_of_the_old_one(
             assert steps["after"][role][name] == expected
 
 
-def test_a_value_that_is_the_same_in_a_wider_type_is_no_change(steps: dict[str, Any]) -> None:
+def test_a_value_that_is_equal_in_a_wider_type_emits_nothing(steps: dict[str, Any]) -> None:
     changed = {update.key for update in steps["c"].oracle.changelog if update.ts == 2}
     assert ("same",) not in changed
     assert ("lost",) in changed, "a value that was dropped is"
 
 
-def test_a_column_that_the_commands_have_no_more_stays_and_is_null_from_then_on(
+def test_a_column_that_leaves_the_commands_stays_in_the_changelog(
     steps: dict[str, Any],
 ) -> None:
     assert steps["after"]["changelog"]["gone"] == "string"
     assert "gone" not in steps["after"]["commands"]
 
 
-def test_a_column_that_is_back_has_values_again(steps: dict[str, Any]) -> None:
+def test_a_column_that_comes_back_has_values_again(steps: dict[str, Any]) -> None:
     assert steps["gone"] == {
         "changed": "again",
         "same": "again",
@@ -323,19 +323,19 @@ def test_a_column_that_is_back_has_values_again(steps: dict[str, Any]) -> None:
     }
 
 
-def test_another_case_of_a_name_is_the_same_column(steps: dict[str, Any]) -> None:
+def test_names_that_differ_only_in_case_are_the_same_column(steps: dict[str, Any]) -> None:
     assert "KEPT" in steps["again"]["commands"]
     assert steps["again"]["changelog"] == steps["after"]["changelog"]
 
 
-def test_a_tick_before_the_change_reads_as_it_was(steps: dict[str, Any]) -> None:
+def test_an_old_tick_reads_the_same_after_the_columns_change(steps: dict[str, Any]) -> None:
     then = multiset(steps["c"].oracle.as_of(1)[0])
     assert then
     for step in ("before", "after", "again"):
         assert multiset(steps[step]["as of"]) == then
 
 
-def test_a_state_made_anew_from_the_changelog_has_the_same_rows(steps: dict[str, Any]) -> None:
+def test_a_state_rebuilt_from_the_changelog_has_the_same_rows(steps: dict[str, Any]) -> None:
     c = steps["c"]
     c.project.run("c_state", "--full-refresh")
     c.check()
@@ -345,19 +345,19 @@ def test_a_state_made_anew_from_the_changelog_has_the_same_rows(steps: dict[str,
     c.check()
 
 
-def test_with_the_option_ignore_a_new_column_is_left_out_and_a_dropped_one_null(
+def test_ignore_leaves_out_a_new_column_and_sets_a_dropped_one_to_null(
     steps: dict[str, Any],
 ) -> None:
     assert steps["ignored"] == multiset([("a", 3, None), ("b", None, None)])
 
 
-def test_with_late_correct_the_rows_of_before_follow_the_columns_too(
+def test_late_correct_updates_old_rows_after_a_column_change(
     steps: dict[str, Any],
 ) -> None:
     assert steps["corrected"] == multiset([("a", 1, None, 3), ("b", 4, None, 6)])
 
 
-# ------------------------------------------------------------------ what is refused
+# ------------------------------------------------------------------ refused changes
 
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, str], dict[str, str], str]] = {
     "narrowed": ({}, {"v": "bigint"}, {"v": "int"}, "Got: v, which was bigint and is int"),
@@ -387,10 +387,10 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, str], dict[str, str], str]] =
         "Got: v, which was int and is bigint",
     ),
 }
-"""Options, columns before, columns that are refused, and what came."""
+"""The options, the columns before, the refused columns, and a part of the error."""
 
 
-def test_other_changes_are_refused_with_what_to_do_and_nothing_is_touched(
+def test_a_refused_column_change_alters_no_table_and_gives_advice(
     new_project: Callable[[str], Project],
 ) -> None:
     project = new_project("refused")

@@ -1,16 +1,17 @@
-"""What the protocol relies on of tables and of Spark: anything else stops a run."""
+"""The settings of tables and of Spark that the protocol needs. Other settings stop a run."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.acceptance import Column
+from tests.acceptance import Column, multiset
 from tests.oracle import Command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tests.project import Project
 
@@ -27,12 +28,13 @@ def project(new_project: Callable[[str], Project]) -> Project:
     return project
 
 
-def said(project: Project) -> str:
-    project.run(fails=True)
-    return "\n".join(project.messages)
+def errors(project: Project, *words: str, **variables: Any) -> list[str]:
+    """Run models, which must fail, and give the messages."""
+    project.run(*words, fails=True, **variables)
+    return project.messages
 
 
-def test_changelog_and_state_are_made_with_the_isolation_that_the_protocol_needs(
+def test_changelog_and_state_are_made_with_serializable_isolation(
     project: Project,
 ) -> None:
     for table in ("c_changelog", "c_state"):
@@ -41,27 +43,65 @@ def test_changelog_and_state_are_made_with_the_isolation_that_the_protocol_needs
         assert [found[level] for level in LEVELS] == ["serializable"] * 3
 
 
-@pytest.mark.parametrize("table", ["c_changelog", "c_state"])
-def test_a_table_with_a_weaker_isolation_stops_a_run(project: Project, table: str) -> None:
+@contextmanager
+def weak(project: Project, table: str) -> Iterator[list[str]]:
+    """Weaken the isolation of a table. Fill the given list with what a run says of it."""
     level = LEVELS[2]
     project.sql(f"alter table {{}}.{table} set tblproperties ('{level}' = 'snapshot')")
+    said: list[str] = []
     try:
-        message = said(project)
+        yield said
     finally:
         project.sql(f"alter table {{}}.{table} unset tblproperties ('{level}')")
+    message = "\n".join(said)
     assert f"settings.{table} must be with the isolation level serializable" in message
     assert f"Got: {level} = snapshot" in message
+
+
+@pytest.mark.parametrize("table", ["c_changelog", "c_state"])
+def test_a_table_with_a_weaker_isolation_stops_a_run(project: Project, table: str) -> None:
+    with weak(project, table) as said:
+        said.extend(errors(project))
     assert project.rows("c") == [("a", "one")]
 
 
-def test_a_spark_that_writes_ctes_out_stops_a_run(project: Project) -> None:
-    setting = "spark.sql.legacy.inlineCTEInCommands"
+def test_a_state_with_a_weaker_isolation_does_not_catch_up(project: Project) -> None:
     project.append("c", [Command(3, (1,), ("a",), ("three",))])
-    project.spark.conf.set(setting, "true")
-    try:
-        message = said(project)
-    finally:
-        project.spark.conf.unset(setting)
-    assert f"The Spark setting `{setting}` must be false" in message
+    project.run("c_batch", "c_changelog")
+    with weak(project, "c_state") as said:
+        said.extend(errors(project, "c_batch"))
+    assert project.rows("c") != [("a", "three")]
     project.run()
     assert project.rows("c") == [("a", "three")]
+
+
+def test_a_state_with_a_weaker_isolation_is_not_healed(project: Project) -> None:
+    project.configure(c={"+unique_key": ["k"], "+meta": {"trueup": {"verify": "always"}}})
+    project.sql("update {}.c_state set v = 'edited' where _kind = 'row'")
+    with weak(project, "c_state") as said:
+        said.extend(errors(project, "c_corrections"))
+    assert project.rows("c") == [("a", "edited")]
+    project.run()
+    assert project.rows("c") == [("a", "three")]
+
+
+def test_a_changelog_with_a_weaker_isolation_is_not_compacted(project: Project) -> None:
+    before = multiset(project.updates("c"))
+    with weak(project, "c_changelog") as said:
+        said.extend(project.operate("compact", fails=True, collection="c", since=2))
+    assert multiset(project.updates("c")) == before
+
+
+def test_a_spark_that_inlines_ctes_in_commands_stops_a_run(project: Project) -> None:
+    setting = "spark.sql.legacy.inlineCTEInCommands"
+    project.append("c", [Command(4, (1,), ("a",), ("four",))])
+    project.spark.conf.set(setting, "true")
+    try:
+        outcomes = [errors(project), errors(project, "--full-refresh", rebase=True)]
+    finally:
+        project.spark.conf.unset(setting)
+    for messages in outcomes:
+        assert f"The Spark setting `{setting}` must be false" in "\n".join(messages)
+    assert project.rows("c") == [("a", "three")]
+    project.run()
+    assert project.rows("c") == [("a", "four")]

@@ -33,7 +33,7 @@ COMMANDS = {
 
 
 class Change(NamedTuple):
-    """A row of the log of a source; without a value it is a delete."""
+    """A row of the log of a source. It is a delete if it has no value."""
 
     source: str
     lsn: int
@@ -42,7 +42,7 @@ class Change(NamedTuple):
 
 
 def changes() -> list[list[Change]]:
-    """What arrives before each run: the sources share keys and numbers, and one lags behind."""
+    """The rows that arrive before each run. The sources share keys and numbers, and one lags."""
     chosen = random.Random(4)  # noqa: S311 - a log, not a secret
     rounds = [
         {"crm": range(3), "shop": range(6)},
@@ -67,7 +67,7 @@ def command(change: Change, ts: int) -> Command:
 
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[str], Project]) -> Project:
-    """Two collections from the same sources, after as many runs as there are rounds."""
+    """Two collections that read the same sources, after one run for each round."""
     project = new_project("sources")
     options = {"by_tick": {"input_upper": LEAST_UPPER}, "by_source": None}
     project.write("models/both.sql", UNION)
@@ -99,7 +99,7 @@ def check(project: Project, name: str, oracle: Collection) -> None:
     assert not any(late)
 
 
-def test_the_source_decides_where_the_numbers_are_equal_and_a_source_that_lags_holds_the_others(
+def test_the_source_breaks_equal_orders_and_a_slow_source_holds_the_frontier(
     project: Project,
 ) -> None:
     oracle = Collection()
@@ -112,7 +112,7 @@ def test_the_source_decides_where_the_numbers_are_equal_and_a_source_that_lags_h
     assert [row["_upper"] for row in project.progress("by_tick")] == [3, 5, 11]
 
 
-def test_each_source_is_a_partition_where_their_numbers_cannot_be_compared_in_time(
+def test_each_source_can_be_a_partition_with_its_own_offsets(
     project: Project,
 ) -> None:
     oracle = Collection()
@@ -123,7 +123,7 @@ def test_each_source_is_a_partition_where_their_numbers_cannot_be_compared_in_ti
     check(project, "by_source", oracle)
 
 
-def test_the_page_shows_what_is_tested() -> None:
+def test_the_page_shows_the_tested_arguments() -> None:
     page = " ".join((ROOT / "docs/special-logs.md").read_text().split())
     for arguments in COMMANDS.values():
         assert arguments in page

@@ -1,4 +1,4 @@
-"""Which ticks a collection takes, and what a run says of those that it does not."""
+"""The ticks that a collection takes, and the messages about other ticks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add(project: Project, name: str, log: list[Command], **options: Any) -> None
 
 
 def run(project: Project, name: str, *flags: str, fails: bool = False, **variables: Any) -> str:
-    """Run a collection, and give what dbt says of its batch, or all that it says of a failure."""
+    """Run a collection. Give the messages about its batch, or all messages if the run fails."""
     project.run(f"models/{name}", *flags, fails=fails, **variables)
     said = project.messages
     return "\n".join(line for line in said if fails or line.startswith(f"{name}_batch: "))
@@ -45,12 +45,12 @@ def batches(project: Project, name: str) -> list[tuple[int, int]]:
 
 
 def recreate(project: Project, name: str, log: list[Command]) -> None:
-    """Let the log be another one."""
+    """Replace the commands of the log."""
     project.sql(f"delete from {{}}.{name}_log where true")
     project.append(name, log)
 
 
-def test_a_log_that_was_made_anew_below_the_frontier_is_said_plainly(project: Project) -> None:
+def test_a_recreated_log_that_ends_below_the_frontier_gives_a_message(project: Project) -> None:
     add(project, "anew", [put(1), put(100, "b")])
     run(project, "anew")
     recreate(project, "anew", [put(1, "new"), put(5, "newer")])
@@ -67,7 +67,7 @@ def test_a_log_that_was_made_anew_below_the_frontier_is_said_plainly(project: Pr
     assert run(project, "anew") == "anew_batch: up to date at 6"
 
 
-def test_a_log_that_was_made_anew_below_the_frontier_stops_a_run_that_fails_if_late(
+def test_late_fail_stops_a_run_if_the_log_ends_below_the_frontier(
     project: Project,
 ) -> None:
     add(project, "strict", [put(1), put(100, "b"), put(100, "c")], late="fail")
@@ -91,10 +91,10 @@ QUIET: dict[str, tuple[dict[str, Any], list[Command]]] = {
     "compacted": ({"log": "partial"}, [put(1)]),
     "corrected": ({"late": "correct"}, [put(1)]),
 }
-"""What the log has later, of collections whose logs may end below the frontier."""
+"""Collections whose logs may end below the frontier: the options, and the log of the second run."""
 
 
-def test_a_log_that_may_end_below_the_frontier_raises_no_alarm(project: Project) -> None:
+def test_a_log_that_may_end_below_the_frontier_gives_no_message(project: Project) -> None:
     for name, (options, _) in QUIET.items():
         project.add_collection(name, KEY, VALUE, options)
         project.append(name, [put(1), put(100, "b")])
@@ -111,7 +111,7 @@ def test_a_log_that_may_end_below_the_frontier_raises_no_alarm(project: Project)
     )
 
 
-def test_a_collection_begins_at_the_smallest_tick_of_its_log(project: Project) -> None:
+def test_a_collection_begins_at_0_or_at_a_smaller_tick_of_its_log(project: Project) -> None:
     log = [put(-7, "old"), put(-7, "older"), put(-2), put(3)]
     add(project, "before", log, max_commands_per_batch=2)
     add(project, "after", [put(5), put(6)])
@@ -126,7 +126,7 @@ def test_a_collection_begins_at_the_smallest_tick_of_its_log(project: Project) -
     assert late == [0, 0]
 
 
-def test_an_empty_log_settles_nothing_so_that_its_first_tick_is_not_late(project: Project) -> None:
+def test_an_empty_log_settles_nothing_and_its_first_tick_is_not_late(project: Project) -> None:
     add(project, "none_yet", [], late="fail")
     assert run(project, "none_yet") == "none_yet_batch: up to date at 0"
     project.append("none_yet", [put(-5)])
@@ -144,7 +144,7 @@ def test_late_commands_below_zero_are_corrected_too(project: Project) -> None:
     )
 
 
-def test_commands_below_as_of_are_counted_in_the_line_of_the_batch(project: Project) -> None:
+def test_the_message_of_a_batch_counts_the_commands_below_as_of(project: Project) -> None:
     add(project, "since", [put(-3), put(1, "b"), put(9, "c")], as_of=5)
     note = "2 commands below the option `as_of` (5) are left out"
     assert run(project, "since") == f"since_batch: batch 1 [5, 10); {note}"
@@ -157,7 +157,7 @@ def test_commands_below_as_of_are_counted_in_the_line_of_the_batch(project: Proj
     assert run(project, "not_yet") == f"not_yet_batch: up to date at 5; {note}"
 
 
-def test_a_select_over_inputs_below_zero_is_written_at_their_last_tick(project: Project) -> None:
+def test_a_select_over_ticks_below_zero_is_written_at_the_last_tick(project: Project) -> None:
     add(project, "items", [put(-9), put(-8, "b")])
     project.add_select(
         "counted", "select count(*) as n, 1 as one from {{ ref('items') }}", ["one"], of=["items"]
@@ -170,7 +170,7 @@ def test_a_select_over_inputs_below_zero_is_written_at_their_last_tick(project: 
     assert project.rows("counted") == [(1, 3)]
 
 
-def test_a_tick_that_nothing_can_come_after_is_refused(project: Project) -> None:
+def test_the_greatest_bigint_is_not_a_valid_tick(project: Project) -> None:
     add(project, "endless", [put(1), put(2, "b")])
     run(project, "endless")
     project.append("endless", [put(GREATEST, "c")])
@@ -184,26 +184,32 @@ def test_a_tick_that_nothing_can_come_after_is_refused(project: Project) -> None
     assert batches(project, "endless") == [(0, 3), (3, GREATEST)]
 
 
-def test_the_least_tick_is_a_tick(project: Project) -> None:
+def test_the_smallest_bigint_is_a_valid_tick(project: Project) -> None:
     add(project, "first", [put(LEAST), put(0, "b")])
     run(project, "first")
     assert batches(project, "first") == [(LEAST, 1)]
     assert len(project.rows("first")) == 2
 
 
-def test_an_offset_that_nothing_can_come_after_is_refused(project: Project) -> None:
+def test_the_greatest_bigint_is_not_a_valid_offset(project: Project) -> None:
     project.sql("create table {}.topic (p int, o bigint, k string, v string) using iceberg")
     project.add_collection("offsets", KEY, VALUE)
     call = "'ticks.topic', reclock=['p', 'o'], columns=['v']"
     project.write("models/offsets/offsets_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
-    project.sql(f"insert into {{}}.topic values (0, 7, 'a', 'x'), (1, {GREATEST}, 'b', 'y')")
+    project.sql("insert into {}.topic values (0, 7, 'a', 'x')")
+    run(project, "offsets")
+    project.sql(f"insert into {{}}.topic values (1, {GREATEST}, 'b', 'y')")
     said = run(project, "offsets", fails=True)
     assert f"must be below {GREATEST}, the greatest bigint" in said
     assert f"Got: {GREATEST} in the partition 1" in said
+    said = run(project, "offsets", "--full-refresh", fails=True, rebase=True)
+    assert f"must be below {GREATEST}, the greatest bigint" in said
+    assert f"Got: a command with the offset {GREATEST}" in said
+    assert project.rows("offsets") == [("a", "x")]
 
 
 @pytest.mark.parametrize("kind", ["tinyint", "int"])
-def test_bounds_beyond_the_type_that_the_ticks_of_a_log_have_are_bounds(
+def test_until_and_as_of_may_exceed_the_integer_type_of_the_ticks(
     project: Project, kind: str
 ) -> None:
     name = f"of_{kind}"

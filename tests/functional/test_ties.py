@@ -1,4 +1,4 @@
-"""Ties: the content decides, whatever its columns are and become."""
+"""Ties: the content of the commands decides, also after their columns change."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 
 KEY = [Column("k", "string")]
 KEYS = range(40)
-SHARD = ("corrections", "batch", "changelog", "state")
 GROWING: dict[str, dict[str, Any]] = {
     "whole": {},
     "ignoring_nulls": {"ignore_null_updates": True},
 }
-"""Collections whose log gets a wider column and new ones, and arguments of their commands."""
+"""Collections whose logs get wider and new columns, with arguments of `trueup.commands`."""
 NESTED = {
     "array": ("array<int>", [1, None], [None, 1]),
     "struct": ("struct<x: int, y: int>", (1, None), (None, 1)),
@@ -71,7 +70,9 @@ def test_ties_keep_their_winners_when_a_column_is_added_or_widened(
 
 
 @pytest.mark.parametrize("name", NESTED)
-def test_a_null_in_another_place_of_a_nested_value_makes_a_tie(project: Project, name: str) -> None:
+def test_nested_values_with_nulls_in_different_places_make_a_tie(
+    project: Project, name: str
+) -> None:
     project.run(f"models/in_{name}", fails=True)
 
     assert "ties: 1 times commands of one key" in "\n".join(project.messages)

@@ -1,4 +1,4 @@
-"""The time zone of the session changes nothing: neither rows, nor updates, nor certificates."""
+"""The time zone of the session changes no row, no update and no certificate."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 EXAMPLES = int(os.environ.get("TRUEUP_EXAMPLES", "1"))
-"""Each example is some forty dbt models; a long run sets more."""
+"""Each example runs about forty dbt models. A long run sets a greater number."""
 
 ZONES = ["America/New_York", "Asia/Kathmandu", "Pacific/Chatham", "UTC"]
-"""One whose clock changes in March, two with odd offsets, one of which has a summer time, too."""
+"""New York changes its clock in March. The next two have odd offsets; Chatham has summer time."""
 
 OPTIONS = {"verify": "always", "late": "correct"}
 TIMES = [
-    # The clock of New York skips the hour from 07:00 UTC, and has that from 05:00 UTC twice.
+    # New York skips an hour at 07:00 UTC in March, and repeats that of 05:00 UTC in November.
     *("2024-03-10 06:59:59", "2024-03-10 07:30:00", "2024-11-03 05:30:00", "2024-11-03 06:30:00"),
     # The clock of the Chatham Islands goes back at 14:00 UTC.
     *("2024-04-06 13:59:59", "2024-04-06 14:30:00", "2024-02-03 00:00:00", "1969-02-28 18:15:00"),
@@ -58,10 +58,10 @@ LAST = {
     "added": "string",
 }
 KEYS = {"by_text": {"k": "string"}, "by_time": {"k": "timestamp"}}
-"""Collections, and the types of their keys."""
+"""The collections and the types of their keys."""
 
 
-def test_a_date_that_is_widened_is_midnight_in_utc_whatever_the_zone(
+def test_a_widened_date_is_midnight_in_utc_in_every_session_zone(
     new_project: Callable[[str], Project], in_zone: Callable[[str], None]
 ) -> None:
     project = new_project("midnight")
@@ -80,7 +80,7 @@ def test_a_date_that_is_widened_is_midnight_in_utc_whatever_the_zone(
 
 
 def types_at(rng: Random) -> list[dict[str, str]]:
-    """The columns of each step: every column changes between two steps, or before the last."""
+    """The columns of each step. Each column gets its last type at a random step after the first."""
     changes = {name: rng.randint(1, STEPS - 1) for name in LOG}
     return [
         {
@@ -107,7 +107,7 @@ def value_of(rng: Random) -> dict[str, Any]:
 
 
 def append(c: Evolving, rng: Random, step: int) -> None:
-    """Append commands of ticks of this step and of those before, one a key and tick."""
+    """Append commands with ticks of this step and of earlier ones, at most one per key and tick."""
     keys = TIMES if c.name == "by_time" else "abcdefgh"
     met = {(command.ts, command.key) for command in c.log}
     given = []
@@ -137,7 +137,7 @@ def data_tests_of(name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("seed", range(EXAMPLES))
-def test_runs_in_any_zone_over_columns_that_change_make_what_the_oracle_does(
+def test_runs_in_random_zones_over_changing_columns_agree_with_the_oracle(
     new_project: Callable[[str], Project], in_zone: Callable[[str], None], seed: int
 ) -> None:
     rng = Random(seed)  # noqa: S311 - no secret

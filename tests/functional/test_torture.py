@@ -1,6 +1,6 @@
-"""Every line of docs/torture.md, through the package.
+"""Run every line of docs/torture.md through the package.
 
-Scenarios share a collection where neither would notice the other: each has keys of its own.
+Scenarios share a collection if they do not affect each other. Each scenario has its own keys.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pytest
 from tests import torture
 from tests.acceptance import Column
 from tests.oracle import Error, consolidate
+from tests.project import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,14 +23,13 @@ if TYPE_CHECKING:
     from tests.torture import Scenario
 
 ARGUMENTS = ("ignore_null_updates", "unchanged_value")
-SHARD = ("corrections", "batch", "changelog", "state")
 KEYS = {1: [Column("k", "string")], 2: [Column("k1", "string"), Column("k2", "string")]}
 VALUES = [Column("v", "string"), Column("w", "string")]
 SCENARIOS = torture.load()
 
 
 class Outcome(NamedTuple):
-    """What is left of a collection that scenarios share, and what was said."""
+    """The live rows and errors, the updates and the messages of a shared collection."""
 
     live: list[Value | Error]
     updates: list[Update]
@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
 
 
 def fits(scenario: Scenario, others: list[Scenario]) -> bool:
-    """Whether a scenario may share the collection of others."""
+    """Say if a scenario may share the collection of other scenarios."""
 
     def agrees(other: Scenario) -> bool:
         same = all(other.options.get(each, it) == it for each, it in scenario.options.items())
@@ -62,7 +62,7 @@ def shared(scenarios: list[Scenario]) -> list[list[Scenario]]:
 
 
 def own(key: Value | None, scenario: Scenario) -> Value | None:
-    """A key that only this scenario has; one that is null as a whole stays so."""
+    """Give a key that only this scenario has. The null parts of a key stay null."""
     prefix = SCENARIOS.index(scenario)
     return key and tuple(part if part is None else f"{prefix} {part}" for part in key)
 
@@ -106,11 +106,11 @@ def outcomes(new_project: Callable[[str], Project]) -> dict[str, Outcome]:
                 project.set_column(name, column)
             commands = [as_it_arrives(each, one) for one in scenarios for each in one.runs[run_no]]
             project.append(name, commands)
-        # The views of a collection stay as its first run has made them.
+        # The views are made again only if the columns change.
         selected = []
         for name, scenarios in collections.items():
             is_same = run_no and not any(scenarios[0].columns)
-            selected += [f"{name}_{role}" for role in SHARD] if is_same else [f"models/{name}"]
+            selected += [f"{name}_{role}" for role in TABLES] if is_same else [f"models/{name}"]
         project.run(*selected, until=until, fails=None)
         messages += project.messages
     outcomes: dict[str, Outcome] = {}
@@ -118,7 +118,7 @@ def outcomes(new_project: Callable[[str], Project]) -> dict[str, Outcome]:
         said = [line for line in messages if line.startswith(f"{name}_")]
         inline = any("inline_errors" in scenario.options for scenario in scenarios)
         live: list[Value | Error] = []
-        # A view that depends on a run that was refused need not be there.
+        # A refused run may leave some views out.
         if not scenarios[0].refused:
             live += map(as_error, project.rows(name)) if inline else project.rows(name)
             live += project.errors(name)
@@ -128,7 +128,7 @@ def outcomes(new_project: Callable[[str], Project]) -> dict[str, Outcome]:
 
 
 def as_error(row: Value) -> Value | Error:
-    """A row of a collection with inline errors, as one without would have it."""
+    """Turn a row with an inline error into an error. Other rows lose only the error column."""
     key, text, *values = row
     if text is None:
         return (key, *values)
@@ -137,7 +137,9 @@ def as_error(row: Value) -> Value | Error:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_scenario(scenario: Scenario, outcomes: dict[str, Outcome]) -> None:
+def test_the_package_gives_the_result_of_the_scenario(
+    scenario: Scenario, outcomes: dict[str, Outcome]
+) -> None:
     outcome = outcomes[scenario.name]
     if scenario.refused:
         ours = ("Got: ", "nothing is staged")

@@ -1,4 +1,4 @@
-"""The page `docs/which-options.md` is true: its examples are run, and give what it shows."""
+"""The examples of `docs/which-options.md` give the rows that the page shows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TABLE = re.compile(r"^`(\w+)`:[^|]*?\n\n((?:\|[^\n]*\n)+)", re.MULTILINE)
 
 
 class Shown(NamedTuple):
-    """A table of the page: of what, which columns, and the cells, as texts."""
+    """A table of the page: its name, its columns, and its cells as texts."""
 
     name: str
     columns: list[str]
@@ -42,7 +42,7 @@ SHOWN = [
 
 @pytest.fixture(scope="module")
 def shop(new_project: Callable[[str], Project]) -> Project:
-    """The project that the page's blocks make, run once."""
+    """The project from the code blocks of the page, after one run."""
     project = new_project("shop")
     config: dict[str, Any] = {}
     for language, text in BLOCK.findall(PAGE):
@@ -68,13 +68,13 @@ def shop(new_project: Callable[[str], Project]) -> Project:
     return project
 
 
-def test_every_example_shows_what_comes_out() -> None:
+def test_the_page_has_eight_tables_of_rows() -> None:
     assert len(SHOWN) == 8
     assert all(shown.rows for shown in SHOWN)
 
 
 @pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.name)
-def test_what_an_example_shows_is_what_comes_out(shown: Shown, shop: Project) -> None:
+def test_an_example_gives_the_rows_that_the_page_shows(shown: Shown, shop: Project) -> None:
     columns = ", ".join(
         f"coalesce(cast({name} as string), 'null') as {name}" for name in shown.columns
     )

@@ -1,4 +1,4 @@
-"""Dates that become timestamps while runs overlap or are killed, and in other time zones."""
+"""Dates become timestamps while runs overlap or are killed, also in another time zone."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ OPTIONS = {"verify": "always", "late": "correct"}
 RUN = ("c_corrections", "c_batch", "c_changelog", "c_state")
 WRITES = re.compile(r"^(/\*.*?\*/\s*)?(alter|update)\b")
 STRIDE = int(os.environ.get("TRUEUP_KILL_STRIDE", "4"))
-"""Stops after every n-th statement of a widening; a long run sets 1."""
+"""The tests stop a widening after every n-th statement. A long run sets 1."""
 
 EVER = 1000
 DAY, NOON = "2024-02-03 00:00:00", "2024-02-03 12:34:56"
 COLUMNS = [f"d{number}" for number in range(10 + 24 // STRIDE)]
-"""Each place to stop at widens a date of its own."""
+"""Each stop needs one more date to widen."""
 
 
 class KilledError(RuntimeError):
@@ -40,7 +40,7 @@ class KilledError(RuntimeError):
 
 
 class Widened(Evolving):
-    """A collection of dates, of which one more is a timestamp in each round."""
+    """A collection of dates. In each round, one more date becomes a timestamp."""
 
     def __init__(self, project: Project) -> None:
         """Settle three rows."""
@@ -52,7 +52,7 @@ class Widened(Evolving):
         self.run_oracle()
 
     def begin_round(self) -> str:
-        """Turn the next date of the log into a timestamp, and append commands; gives its name."""
+        """Turn the next date of the log into a timestamp, append commands, and give its name."""
         name = COLUMNS[self.rounds]
         self.rounds += 1
         self.show({**self.types, name: "timestamp"})
@@ -62,11 +62,11 @@ class Widened(Evolving):
         return name
 
     def value(self) -> dict[str, str]:
-        """Noon in each column that is a timestamp by now, and a day in the others."""
+        """Noon in each column that is a timestamp now, and a day in the others."""
         return {name: NOON if self.types.get(name) == "timestamp" else DAY for name in COLUMNS}
 
     def check_round(self, *, is_corrected: bool = False) -> None:
-        """Run again: the collection is the oracle's, and what is settled was not corrected."""
+        """Run again. The rows equal the oracle. Settled rows change only if `is_corrected`."""
         self.project.run(*RUN, "c")
         self.run_oracle()
         self.check()
@@ -84,15 +84,15 @@ def widened(new_project: Callable[[str], Project]) -> Widened:
 
 
 def other_run(widened: Widened, stops_after: int, meanwhile: Callable[[], None]) -> bool:
-    """Let a run widen what there is to widen, and another one do all its work in the middle.
+    """Let a run widen a column, and let another run do all its work in the middle.
 
     Args:
         widened: The collection.
-        stops_after: After how many statements of a widening the other comes.
-        meanwhile: What the other does.
+        stops_after: The number of statements of the widening before the other run.
+        meanwhile: The work of the other run.
 
     Returns:
-        Whether the run was over before.
+        True if the widening ended before the other run started.
     """
     written = 0
 
@@ -112,12 +112,12 @@ def other_run(widened: Widened, stops_after: int, meanwhile: Callable[[], None])
             f"{schema}.c_changelog", f"{schema}.c_state", ["k"], commands, package._options()
         )
     except (PySparkException, RefusedError) as error:
-        # What a run is told that comes late.
+        # The error of the run that comes second.
         assert re.search("UNRESOLVED_COLUMN|ALREADY_EXISTS|columns moved", str(error)), error  # noqa: PT017
     return written <= stops_after
 
 
-def test_a_run_that_widens_a_column_while_another_does_loses_no_value(widened: Widened) -> None:
+def test_two_runs_that_widen_a_column_at_once_lose_no_value(widened: Widened) -> None:
     for stops_after in count(0, STRIDE):
         widened.begin_round()
         if other_run(widened, stops_after, lambda: widened.project.run(*RUN)):
@@ -132,7 +132,7 @@ def test_a_run_that_widens_a_column_while_another_does_loses_no_value(widened: W
 
 @contextmanager
 def killed_after(statement_no: int) -> Iterator[list[str]]:
-    """Let no statement through after the given one of a widening; yields those let through."""
+    """Stop each statement after the given one of a widening. Yields the statements that ran."""
     execute, written = Cursor.execute, list[str]()
 
     def counted(cursor: Cursor, sql: str, *parameters: Any) -> None:
@@ -151,7 +151,7 @@ def killed_after(statement_no: int) -> Iterator[list[str]]:
         Cursor.execute = execute  # type: ignore[method-assign]
 
 
-def test_a_run_that_is_killed_while_it_widens_a_column_is_made_up_for(widened: Widened) -> None:
+def test_the_next_run_completes_a_killed_widening(widened: Widened) -> None:
     for statement_no in count(1, STRIDE):
         widened.begin_round()
         with killed_after(statement_no) as written:
@@ -162,7 +162,7 @@ def test_a_run_that_is_killed_while_it_widens_a_column_is_made_up_for(widened: W
     assert statement_no > 8, "the run has become shorter: are all of its statements still here?"
 
 
-def test_a_batch_that_is_not_applied_when_its_column_is_widened_keeps_its_dates(
+def test_a_widening_keeps_the_dates_of_a_batch_that_is_not_applied(
     widened: Widened, in_zone: Callable[[str], None]
 ) -> None:
     """One run is killed before it applies a batch, another before it widens the state."""
@@ -179,20 +179,20 @@ def test_a_batch_that_is_not_applied_when_its_column_is_widened_keeps_its_dates(
     widened.check_round()
 
 
-def test_a_batch_that_was_staged_before_its_column_was_widened_is_lost_not_its_dates(
+def test_a_batch_staged_before_a_widening_is_not_appended_and_loses_no_date(
     widened: Widened, in_zone: Callable[[str], None]
 ) -> None:
     in_zone("America/New_York")
     widened.append(widened.rounds + 1, "staged", **widened.value())
     widened.project.run("c_corrections", "c_batch")
     widened.begin_round()
-    assert other_run(widened, EVER, lambda: None)
+    other_run(widened, EVER, lambda: None)
     widened.project.run("c_changelog", fails=True)
     assert "columns moved: another run changes the columns of" in widened.project.messages[0]
     widened.check_round()
 
 
-def test_a_batch_that_is_appended_while_a_column_is_widened_is_lost_not_its_dates(
+def test_an_append_during_a_widening_fails_and_loses_no_date(
     widened: Widened, tmp_path: Path
 ) -> None:
     project, started, filled = widened.project, tmp_path / "started", tmp_path / "filled"
@@ -223,7 +223,7 @@ def test_a_batch_that_is_appended_while_a_column_is_widened_is_lost_not_its_date
     widened.check_round()
 
 
-def test_a_widening_that_the_log_takes_back_is_called_off(widened: Widened) -> None:
+def test_a_killed_widening_is_dropped_if_the_log_has_a_date_again(widened: Widened) -> None:
     name = widened.begin_round()
     with killed_after(2):
         widened.project.run(*RUN, fails=True)
@@ -232,7 +232,9 @@ def test_a_widening_that_the_log_takes_back_is_called_off(widened: Widened) -> N
     widened.check_round()
 
 
-def test_a_column_that_is_gone_while_it_is_widened_keeps_its_values(widened: Widened) -> None:
+def test_a_column_that_leaves_the_log_during_its_widening_keeps_its_values(
+    widened: Widened,
+) -> None:
     name = widened.begin_round()
     with killed_after(3):
         widened.project.run(*RUN, fails=True)

@@ -1,7 +1,7 @@
-"""The package's macros without dbt and Spark: what they render, and what they refuse.
+"""Render the package's macros without dbt and Spark.
 
-Each file of `macros/` is compiled once. `in_model` then runs them in a context of stand-ins for
-what dbt hands to a model. A query that a test gives no answer to raises `QueriedError`.
+Each file of `macros/` is compiled once. `in_model` runs the macros in a context of stand-ins for
+the objects that dbt gives to a model. A query raises `QueriedError` unless the test answers it.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 VALUES = {"mode": {"data_type": "string"}, "blob": {"data_type": "string"}}
 PROPERTIES = {"trueup.unique_key": "`path`", "trueup.order": "struct<_1:bigint>"}
-"""What the changelog was made with."""
+"""Properties of the changelog: the key and the type of the order that it was made with."""
 RELATIONS = ("lake.files_commands", "lake.files_changelog", "lake.files_batch", "lake.files_state")
-SHARD = [{"name": "path", "type": "string"}, {"name": "size", "type": "double"}]
+STORED = [{"name": "path", "type": "string"}, {"name": "size", "type": "double"}]
 ROLES = ("commands", "corrections", "batch", "changelog", "state", "errors")
 
 
 class RefusedError(Exception):
-    """What `exceptions.raise_compiler_error` raises."""
+    """The stand-in for `exceptions.raise_compiler_error` raises this error."""
 
 
 class QueriedError(Exception):
-    """A macro asked the warehouse."""
+    """A macro used the warehouse, and the test gives no answer."""
 
 
-class _Returned(Exception):  # noqa: N818 - no error
-    """How `return` leaves a macro, as in dbt."""
+class _Returned(Exception):  # noqa: N818 - it is not an error
+    """`return` raises this exception to leave a macro, as in dbt."""
 
     def __init__(self, value: object) -> None:
         self.value = value
 
 
 class Blocks(Extension):
-    """`test` and `materialization` blocks as macros, under the names that dbt gives them."""
+    """Read `test` and `materialization` blocks as macros with the names that dbt gives them."""
 
     tags = {"test", "materialization"}  # noqa: RUF012 - as jinja2 declares it
 
     def parse(self, parser: Parser) -> nodes.Node:
-        """Read one block."""
+        """Turn one block into a macro."""
         block = next(parser.stream)
         macro = nodes.Macro(lineno=block.lineno)
         name = parser.parse_assign_target(name_only=True).name
@@ -85,19 +85,19 @@ class Package:
     """The namespace `trueup`: every macro of the package, by name."""
 
     def __init__(self, context: dict[str, Any]) -> None:
-        """Define the macros in a context of dbt's names."""
+        """Define the macros in a context that has dbt's names."""
         self.macros: dict[str, Any] = {}
         self.context = context
         context["trueup"] = self
         for template in templates():
-            # A Jinja module hides names that start with `_`; the context's own names do not.
+            # A Jinja module hides names that start with `_`, so the macros come from the context.
             scope = template.new_context(context)
             for _ in template.root_render_func(scope):
                 pass
             self.macros |= scope.vars
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Give a macro as dbt would: called, it renders, or returns what it says it does."""
+        """Return a macro as a function. As in dbt, a call gives its text or its returned value."""
         if name not in self.macros:
             raise AttributeError(name)
 
@@ -111,7 +111,7 @@ class Package:
 
 
 class Config:
-    """`config(...)` and `config.get(...)`; while dbt parses, every config is an empty string."""
+    """Stand-in for dbt's `config`. While dbt parses, every config is an empty string."""
 
     def __init__(self, given: Mapping[str, object], *, execute: bool) -> None:
         """Hold the configs of the model."""
@@ -120,18 +120,18 @@ class Config:
         self.execute = execute
 
     def __call__(self, **given: object) -> str:
-        """Take what the model sets itself."""
+        """Record the configs that the model sets itself."""
         self.set_by_model |= given
         return ""
 
     def get(self, name: str, default: object = None) -> object:
-        """Give one config."""
+        """Return one config."""
         return self.given.get(name, default) if self.execute else ""
 
 
 @dataclass(frozen=True)
 class Relation:
-    """A table or view of the warehouse, as it is written in SQL."""
+    """A table or view of the warehouse."""
 
     database: str | None
     schema: str
@@ -140,15 +140,15 @@ class Relation:
 
     @classmethod
     def create(cls, **parts: str | None) -> Relation:
-        """Make one as `api.Relation.create` does."""
+        """Create a relation, as `api.Relation.create` does."""
         return cls(**{"database": None, **parts})  # type: ignore[arg-type]
 
     def incorporate(self, **_: object) -> Relation:
-        """Give the same relation."""
+        """Return the same relation."""
         return self
 
     def render(self) -> str:
-        """Write it in SQL."""
+        """Return the name as it is written in SQL."""
         parts = (self.database, self.schema, self.identifier)
         return ".".join(part for part in parts if part)
 
@@ -156,17 +156,17 @@ class Relation:
 
 
 def node(name: str, **changed: str | None) -> dict[str, str | None]:
-    """Give a model as dbt's graph has it."""
+    """Return a model as it stands in dbt's graph."""
     return {"name": name, "database": None, "schema": "lake", "alias": name, **changed}
 
 
 def models(collection: str = "files", package: str = "shop") -> dict[str, dict[str, str | None]]:
-    """Give the models of a collection as dbt's graph has them."""
+    """Return the models of a collection as they stand in dbt's graph."""
     names = [collection, *(f"{collection}_{role}" for role in ROLES)]
     return {f"model.{package}.{name}": node(name) for name in names}
 
 
-def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
+def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
     name: str,
     *,
     options: object = None,
@@ -186,25 +186,25 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
     arguments: Mapping[str, object] | None = None,
     **config: object,
 ) -> Package:
-    """Give the macros as the model `name` sees them.
+    """Return the macros as the model `name` sees them.
 
     Args:
         name: Name of the model.
-        options: What is in `meta: {trueup: ...}`; None for no `meta`.
-        unique_key: The config of that name; None for none. A tuple stands for a list.
-        graph: The models that dbt knows; None for a whole collection `files`.
+        options: The value of `meta: {trueup: ...}`; None for no `meta`.
+        unique_key: The config `unique_key`; None if it is not set. A tuple stands for a list.
+        graph: The models that dbt knows; None for all models of a collection `files`.
         variables: The vars that are set.
-        execute: Whether dbt compiles the model, and does not just parse it.
+        execute: True if dbt compiles the model; False if dbt only parses it.
         package: The package of the model.
-        columns: What a query of columns is answered with, names and types; None for no answer.
-        row: What every other query is answered with, by name; None for no answer.
-        tables: The tables that are there; None where they may not be asked for.
-        full_refresh: Whether dbt runs with `--full-refresh`.
-        selected: Names of the models that dbt runs; None for all that it knows.
-        command: What dbt was asked to do.
-        queries: What answers every query, by its SQL; None for the two above.
-        invocation_id: What dbt calls the run.
-        arguments: The flags and arguments that it was given.
+        columns: The answer to a query of columns, types by name; None for no answer.
+        row: The answer to every other query, values by name; None for no answer.
+        tables: The tables that exist; None if the macros may not look for tables.
+        full_refresh: True if dbt runs with `--full-refresh`.
+        selected: Names of the models that dbt runs; None for all models that it knows.
+        command: The command of dbt, such as `run` or `compile`.
+        queries: A function that answers every query; None to use `columns` and `row`.
+        invocation_id: dbt's id of the run.
+        arguments: The flags and arguments of dbt.
         config: Other configs of the model.
     """
     if unique_key is not None:
@@ -238,7 +238,12 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
             "invocation_args_dict": dict(arguments or {}),
             "load_relation": _query if tables is None else _Tables(tables),
             "local_md5": lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
-            "model": SimpleNamespace(name=name, package_name=package, columns=VALUES),
+            "model": SimpleNamespace(
+                name=name,
+                package_name=package,
+                columns=VALUES,
+                original_file_path=f"models/{name}.sql",
+            ),
             "modules": SimpleNamespace(
                 re=re, datetime=dt, pytz=SimpleNamespace(utc=dt.timezone.utc)
             ),
@@ -262,14 +267,14 @@ def in_model(  # noqa: PLR0913 - each is one thing that dbt knows of a model
 
 
 def a_collection(trueup: Package, **changes: object) -> dict[str, Any]:
-    """Give the collection of a model as `_ensure_input` does, without asking the warehouse.
+    """Return the collection of a model as `_ensure_input` does, but without a query.
 
-    What `_collection` says of the model is taken from there; its input is a log with ticks that has
-    the columns `SHARD` and no extras.
+    The macro `_collection` gives most of the fields. The input of the collection is a log with
+    ticks. It has the columns `STORED` and no extras.
 
     Args:
         trueup: The macros as a model of the collection sees them, with its key and its options.
-        changes: Fields that are others, by name.
+        changes: Fields to replace, by name.
     """
     model = trueup.context["model"].name
     built = trueup._collection(model.rpartition("_")[2])
@@ -278,7 +283,7 @@ def a_collection(trueup: Package, **changes: object) -> dict[str, Any]:
     asked = {
         "source": commands,
         "commands": commands,
-        "command_columns": SHARD,
+        "command_columns": STORED,
         "extras": [],
         "order_type": "struct<_1:bigint>",
     }
@@ -288,27 +293,34 @@ def a_collection(trueup: Package, **changes: object) -> dict[str, Any]:
 
 
 def column(name: str, kind: str = "int") -> dict[str, str]:
-    """Give a column as `get_columns` does."""
+    """Return a column as `_get_columns` does."""
     return {"name": name, "type": kind}
 
 
 def one_line(sql: object) -> str:
-    """Give the SQL on one line, without its comments."""
+    """Return the SQL on one line, without its comments."""
     return " ".join(re.sub(r"--.*", "", str(sql)).split())
 
 
-def refused(call: Callable[..., object], *arguments: object, **named: object) -> list[str]:
-    """Give the lines of the message that a macro stops with; at least what must be, what came."""
+def refused(
+    call: Callable[..., object], *arguments: object, **named: object
+) -> tuple[str, str, str]:
+    """Return the three parts of the message that a macro stops with.
+
+    They are the requirement, the given value and the next step. The given value may have line ends.
+    """
     with pytest.raises(RefusedError) as stopped:
         call(*arguments, **named)
-    lines = str(stopped.value).splitlines()
-    assert " must be " in lines[0]
-    assert lines[1].startswith("Got: ")
-    return lines
+    required, *given, next_step = str(stopped.value).split("\n")
+    assert " must be " in required
+    assert given
+    assert given[0].startswith("Got: ")
+    assert next_step.endswith((".", "+", ")"))
+    return required, "\n".join(given), next_step
 
 
 class _Warehouse:
-    """An adapter that may not be asked for anything."""
+    """An adapter that raises `QueriedError` for every attribute."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise QueriedError(name)
@@ -316,7 +328,7 @@ class _Warehouse:
 
 @dataclass(frozen=True)
 class _Told:
-    """What a materialization told dbt: what it is, and the message or the relation."""
+    """The messages of a materialization to dbt: a kind, and a text or the name of a relation."""
 
     messages: list[tuple[str, str]]
 
@@ -333,7 +345,7 @@ class _Told:
 
 @dataclass(frozen=True)
 class _Row:
-    """A row of a query's result: its values by place, and all of them by name."""
+    """A row of a query's result. It gives a value by its place, and all values by name."""
 
     values: Mapping[str, object]
 
@@ -346,7 +358,7 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Answer:
-    """A query of columns, or of one row, that is answered; with nothing to answer, it raises."""
+    """Answers a query of columns or of one row. It raises if it has no answer."""
 
     columns: Mapping[str, str] | None
     row: Mapping[Any, object] | None
@@ -355,17 +367,14 @@ class _Answer:
         if sql.startswith("describe query "):
             return _query(sql) if self.columns is None else list(self.columns.items())
         if sql.startswith("show tblproperties"):
-            if "'" not in sql:
-                rows = [_Row({"key": name, "value": value}) for name, value in PROPERTIES.items()]
-                return SimpleNamespace(rows=rows)
-            name = sql.split("'")[1]
-            return SimpleNamespace(rows=[_Row({"key": name, "value": PROPERTIES[name]})])
+            rows = [_Row({"key": name, "value": value}) for name, value in PROPERTIES.items()]
+            return SimpleNamespace(rows=rows)
         return _query(sql) if self.row is None else SimpleNamespace(rows=[_Row(self.row)])
 
 
 @dataclass(frozen=True)
 class _Tables:
-    """The tables of the warehouse, as `load_relation` finds them."""
+    """The tables that `load_relation` finds."""
 
     names: Collection[str]
 

@@ -1,4 +1,4 @@
-"""How the macros hang together: which folder calls which, what they are named, what they take."""
+"""The structure of the macros: the calls between folders, the names and the arguments."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ LAYERS = (
     *("internal", "tables", "certify", "commands", "fold", "stage", "append", "apply", "plan"),
     *("correct", "read", "operations", "generic_tests", "materializations"),
 )
-"""The folders, from the one that calls no other to the one that may call all."""
+"""The folders in order. A folder calls only the folders before it."""
 SHARED = ("internal", "tables", "certify")
-"""Folders that are no step of a run: all steps use them."""
+"""Folders that all steps of a run use. They are not steps themselves."""
 WAY = (
     *("commands", "trueup_commands", "batch", "trueup_batch", "changelog", "trueup_changelog"),
     *("state", "trueup_state", "collection"),
 )
-"""What dbt calls on the way of a command, from `files_commands` to `files`."""
+"""The macros and materializations that dbt calls in turn, from `files_commands` to `files`."""
 MOST_CHANGES = 25
 
 BLOCK = re.compile(
@@ -60,7 +60,7 @@ class Macro(NamedTuple):
 
 @lru_cache
 def macros() -> dict[str, Macro]:
-    """Read all files of the folder `macros`."""
+    """Read the macros in all files of the folder `macros`."""
     found = {}
     for file in sorted(MACROS.rglob("*.sql")):
         path = file.relative_to(MACROS)
@@ -86,23 +86,23 @@ def macros() -> dict[str, Macro]:
 
 
 def internal() -> list[str]:
-    """Name the macros that are not for users."""
+    """Return the names of the macros that are not for users."""
     return [name for name, macro in macros().items() if name.startswith("_")]
 
 
 def asks(name: str, seen: frozenset[str] = frozenset()) -> bool:
-    """Say whether a macro asks the warehouse, or changes it, itself or by what it calls."""
+    """Return True if a macro, or a macro that it calls, queries or changes the warehouse."""
     macro = macros().get(name)
     if macro is None or name in seen:
         return False
     return bool(QUERY.search(macro.body)) or any(asks(one, seen | {name}) for one in macro.calls)
 
 
-def test_every_folder_has_its_layer() -> None:
+def test_every_folder_of_macros_has_a_layer() -> None:
     assert {macro.folder for macro in macros().values()} == set(LAYERS)
 
 
-def test_no_folder_calls_back() -> None:
+def test_a_folder_calls_only_macros_of_earlier_layers() -> None:
     graph: dict[str, set[str]] = defaultdict(set)
     for macro in macros().values():
         graph[macro.folder] |= {macros()[one].folder for one in macro.calls} - {macro.folder}
@@ -112,12 +112,12 @@ def test_no_folder_calls_back() -> None:
         assert max(map(LAYERS.index, called), default=-1) < LAYERS.index(folder), folder
 
 
-def test_every_call_is_of_a_macro_that_is_there() -> None:
+def test_every_called_macro_exists() -> None:
     for name, macro in macros().items():
         assert not set(macro.calls) - macros().keys(), name
 
 
-def test_a_command_changes_folder_at_most_25_times_on_its_way() -> None:
+def test_the_path_of_a_command_changes_folder_at_most_25_times() -> None:
     files: list[Path] = []
 
     def follow(name: str) -> None:
@@ -140,19 +140,19 @@ def test_a_command_changes_folder_at_most_25_times_on_its_way() -> None:
 
 
 @pytest.mark.parametrize("name", internal())
-def test_a_macro_that_asks_the_warehouse_says_so_in_its_name(name: str) -> None:
+def test_the_name_of_an_internal_macro_shows_whether_it_queries(name: str) -> None:
     if name.startswith(("_require_", "_report_")):
         return
     assert asks(name) == name.startswith(("_get_", "_ensure_"))
 
 
 @pytest.mark.parametrize("name", [one for one in internal() if one.startswith("_get_")])
-def test_a_macro_that_asks_changes_nothing(name: str) -> None:
+def test_a_get_macro_changes_nothing(name: str) -> None:
     assert not re.search(r"_sql\(|_ensure_|declare or replace|set var", macros()[name].body)
 
 
 def text_of(name: str) -> str:
-    """What a macro writes, without Jinja's statements and comments."""
+    """Return the text that a macro writes, without Jinja's statements and comments."""
     body = re.sub(
         r"\{%- set \w+ -?%\}.*?\{%- endset -?%\}", "", macros()[name].body, flags=re.DOTALL
     )
@@ -160,7 +160,7 @@ def text_of(name: str) -> str:
 
 
 def written(ending: str) -> list[str]:
-    """Name the macros with an ending that write SQL themselves, not by a value that they return."""
+    """Return the macros with this ending that write SQL instead of returning a value."""
     return [
         one
         for one in internal()
@@ -169,18 +169,18 @@ def written(ending: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", written("_select"))
-def test_a_select_begins_with_select_or_with(name: str) -> None:
+def test_a_select_macro_begins_with_select_with_or_describe(name: str) -> None:
     assert re.match(r"(select|with|describe)\b", text_of(name))
 
 
 @pytest.mark.parametrize("name", written("_ctes"))
-def test_ctes_have_names_and_no_with(name: str) -> None:
+def test_a_ctes_macro_begins_with_the_name_of_a_cte(name: str) -> None:
     assert re.match(r"(\w+ as \(|\{\{ (trueup\._\w+_ctes\(|encoded \}\},))", text_of(name))
     assert not re.match(r"with\b", text_of(name))
 
 
 @pytest.mark.parametrize("name", [one for one in internal() if one.endswith("_ctes")])
-def test_ctes_say_what_they_read_and_what_they_end_with(name: str) -> None:
+def test_the_comment_of_a_ctes_macro_names_its_input_and_its_last_cte(name: str) -> None:
     comment = macros()[name].comment
 
     assert "Reads:" in comment
@@ -188,13 +188,13 @@ def test_ctes_say_what_they_read_and_what_they_end_with(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", written("_sql"))
-def test_a_statement_begins_with_its_marker_or_changes_no_table(name: str) -> None:
+def test_a_statement_macro_begins_with_its_marker_or_declares_a_variable(name: str) -> None:
     statement = r"\{\{ trueup\._step_marker\(|declare or replace variable"
     assert re.match(statement, text_of(name))
 
 
 @pytest.mark.parametrize("name", internal())
-def test_an_internal_macro_has_a_comment_that_says_what_it_is_for(name: str) -> None:
+def test_every_internal_macro_has_a_comment_with_a_sentence(name: str) -> None:
     assert re.search(r"[.:;`)]\s*-#\}\n$|\.\s", macros()[name].comment), "no comment above it"
 
 

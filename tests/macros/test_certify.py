@@ -1,4 +1,4 @@
-"""When a state is verified, when it is lost, and what the certificate test asks for."""
+"""The verification and the healing of a state, and the arguments of the certificate test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHANGELOG_COLUMNS = STATE_COLUMNS | {"_certificate": "array<struct<bucket:int>>"
     ("verify", "batches"),
     [("always", [1, 2, 3, 4, 5, 6]), ("never", []), (1, [1, 2, 3, 4, 5, 6]), (3, [3, 6])],
 )
-def test_a_state_is_verified_after_the_batches_that_the_option_says(
+def test_the_option_verify_chooses_the_batches_after_which_the_state_is_verified(
     verify: object, batches: list[int]
 ) -> None:
     trueup = in_model("files_corrections")
@@ -47,7 +47,7 @@ def test_a_state_is_verified_after_the_batches_that_the_option_says(
         ("there", 9, 3, "kept"),
     ],
 )
-def test_a_state_is_lost_that_no_run_leaves(
+def test_a_state_is_lost_if_missing_without_progress_or_two_batches_behind(
     found: str, applied_seq: int | None, last_seq: int, expected: str
 ) -> None:
     position = SimpleNamespace(applied_seq=applied_seq, last_seq=last_seq)
@@ -57,7 +57,7 @@ def test_a_state_is_lost_that_no_run_leaves(
 
 
 @pytest.mark.parametrize("found", ["lost", "kept"])
-def test_what_another_run_has_brought_meanwhile_is_no_edit(found: str) -> None:
+def test_a_batch_that_arrives_during_verification_stops_the_heal(found: str) -> None:
     answers = {"buckets": "[7]", "last_seq": 6}
     trueup = in_model("files_corrections", options={"verify": "always"}, row=answers)
     answering = Package(trueup.context | {"fromjson": json.loads})
@@ -67,10 +67,10 @@ def test_what_another_run_has_brought_meanwhile_is_no_edit(found: str) -> None:
         answering._ensure_healed(a_collection(answering), plan, COLUMNS)
 
 
-def test_the_certificate_test_asks_for_the_changelog_of_a_state() -> None:
+def test_the_certificate_test_of_a_state_requires_its_changelog() -> None:
     trueup = in_model("files_state", columns=STATE_COLUMNS)
 
-    must, got = refused(trueup.test_matches_certificate, "lake.files_state", ["path"])
+    must, got, _ = refused(trueup.test_matches_certificate, "lake.files_state", ["path"])
 
     assert must.startswith("`trueup.matches_certificate` argument `changelog` must be ")
     assert must.endswith("the changelog of the collection, such as ref('files_changelog').")
@@ -78,13 +78,13 @@ def test_the_certificate_test_asks_for_the_changelog_of_a_state() -> None:
 
 
 @pytest.mark.parametrize("unique_key", ["path", [], [" "], ["path", "PATH"]])
-def test_the_certificate_test_asks_for_a_key(unique_key: object) -> None:
+def test_the_certificate_test_requires_a_list_of_key_columns(unique_key: object) -> None:
     trueup = in_model("files_state", columns=STATE_COLUMNS)
 
     assert "argument `unique_key`" in refused(trueup.test_matches_certificate, "t", unique_key)[0]
 
 
-def test_the_certificate_test_sees_from_the_columns_what_it_looks_at() -> None:
+def test_the_certificate_test_recognizes_the_kind_of_table_by_its_columns() -> None:
     trueup = in_model("files_state", columns=CHANGELOG_COLUMNS, row=TYPES)
 
     assert "progress_count" in str(trueup.test_matches_certificate("lake.c", ["path"]))
@@ -94,14 +94,14 @@ def test_the_certificate_test_sees_from_the_columns_what_it_looks_at() -> None:
         assert ("where not (_kind <=> 'progress')" in sql) == is_state
 
 
-def test_the_certificate_test_compiles_before_anything_has_run() -> None:
+def test_the_certificate_test_compiles_before_the_first_run() -> None:
     trueup = in_model("files_state", command="compile")
 
     sql = str(trueup.test_matches_certificate("lake.files_state", ["path"])).strip()
     assert sql == "select * from lake.files_state"
 
 
-def test_the_certificate_test_asks_the_warehouse_for_nothing_while_dbt_parses() -> None:
+def test_the_certificate_test_sends_no_query_while_dbt_parses() -> None:
     trueup = in_model("files_state", execute=False)
 
     assert not str(trueup.test_matches_certificate("lake.files_state", ["path"])).strip()
@@ -109,19 +109,19 @@ def test_the_certificate_test_asks_the_warehouse_for_nothing_while_dbt_parses() 
         in_model("files_state").test_matches_certificate("lake.files_state", ["path"])
 
 
-def test_how_often_to_verify_is_a_word_or_a_number() -> None:
-    must, _ = refused(in_model("files_batch", options={"verify": "often"})._options)
+def test_the_option_verify_must_be_always_never_or_a_positive_integer() -> None:
+    must, _, _ = refused(in_model("files_batch", options={"verify": "often"})._options)
 
     assert must.endswith("must be always, never, or a positive integer.")
 
 
-def test_the_digest_is_the_same_in_whatever_sequence_the_columns_come() -> None:
+def test_the_digest_does_not_depend_on_the_order_of_columns() -> None:
     trueup = in_model("files_state")
 
     assert trueup._digest_expr(["path"], COLUMNS) == trueup._digest_expr(["path"], COLUMNS[::-1])
 
 
-def test_a_type_without_bytes_is_refused() -> None:
+def test_the_digest_refuses_a_map_column() -> None:
     columns = [*COLUMNS, {"name": "more", "type": "map<string,int>"}]
 
     assert "Got: map<string,int>" in refused(
@@ -129,7 +129,7 @@ def test_a_type_without_bytes_is_refused() -> None:
     )
 
 
-def test_a_heal_writes_columns_by_name() -> None:
+def test_the_heal_statement_writes_columns_by_name() -> None:
     trueup = in_model("files_corrections")
     sql = str(trueup._heal_sql(a_collection(trueup), COLUMNS, 3, [1, 2]))
 

@@ -8,11 +8,11 @@ from tests.macros.package import ROLES, in_model, models, node, refused
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_macro_is_called_from_the_model_of_its_role(role: str) -> None:
+def test_a_macro_accepts_a_call_from_the_model_of_its_role(role: str) -> None:
     in_model(f"files_{role}")._require_role(role, "files")
 
 
-def test_the_collection_itself_is_the_model_without_a_role() -> None:
+def test_the_model_of_the_collection_itself_has_no_role_in_its_name() -> None:
     in_model("files")._require_role("collection", "files")
 
 
@@ -29,7 +29,7 @@ def test_the_collection_itself_is_the_model_without_a_role() -> None:
     ],
 )
 def test_a_macro_called_from_another_model_is_refused(role: str, model: str, expected: str) -> None:
-    must, got = refused(in_model(model)._require_role, role, "files")
+    must, got, _ = refused(in_model(model)._require_role, role, "files")
 
     assert must == f"`trueup.{role}('files')` must be called from the model {expected}."
     assert got == f"Got: {model}"
@@ -37,7 +37,7 @@ def test_a_macro_called_from_another_model_is_refused(role: str, model: str, exp
 
 @pytest.mark.parametrize("collection", ["", "  ", None, 7, ["files"]])
 def test_a_collection_without_a_name_is_refused(collection: object) -> None:
-    must, got = refused(in_model("files_batch")._require_role, "batch", collection)
+    must, got, _ = refused(in_model("files_batch")._require_role, "batch", collection)
 
     assert must == "`trueup.batch` argument `collection` must be the name of a collection."
     assert got == f"Got: {collection}"
@@ -45,7 +45,7 @@ def test_a_collection_without_a_name_is_refused(collection: object) -> None:
 
 @pytest.mark.parametrize("execute", [True, False])
 @pytest.mark.parametrize("role", [*ROLES[1:], "collection"])
-def test_a_call_from_the_wrong_model_is_refused_already_while_dbt_parses(
+def test_a_call_from_the_wrong_model_is_refused_even_while_dbt_parses(
     role: str,
     execute: bool,  # noqa: FBT001 - a parameter of a test
 ) -> None:
@@ -61,7 +61,7 @@ def test_a_sibling_is_found_by_its_alias_schema_and_database() -> None:
     assert str(trueup._sibling("files", "state")) == "hidden.private.current"
 
 
-def test_a_sibling_is_looked_for_in_the_models_own_package() -> None:
+def test_a_sibling_must_be_in_the_same_package() -> None:
     other = {"model.other.files_state": node("files_state", schema="theirs")}
     trueup = in_model("files_batch", graph=other | models())
 
@@ -69,25 +69,25 @@ def test_a_sibling_is_looked_for_in_the_models_own_package() -> None:
     refused(in_model("files_batch", graph=other)._sibling, "files", "state")
 
 
-def test_a_missing_sibling_is_refused_with_the_file_to_add() -> None:
+def test_the_error_for_a_missing_sibling_names_the_file_to_add() -> None:
     known = models()
     del known["model.shop.files_state"]
 
-    assert refused(in_model("files_batch", graph=known)._sibling, "files", "state") == [
+    assert refused(in_model("files_batch", graph=known)._sibling, "files", "state") == (
         "The collection `files` must be complete: files_batch needs the model files_state.",
         "Got: no enabled model of this name in the package shop",
         "Add files_state.sql with {{ trueup.state('files') }}.",
-    ]
+    )
 
 
-def test_while_dbt_parses_a_sibling_is_a_placeholder() -> None:
+def test_a_sibling_is_a_placeholder_while_dbt_parses() -> None:
     trueup = in_model("files_batch", graph={}, execute=False)
 
     assert str(trueup._sibling("files", "state")) == "parsing.files_state"
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_model_knows_its_collection_by_its_own_name(role: str) -> None:
+def test_a_model_derives_its_collection_from_its_own_name(role: str) -> None:
     assert in_model(f"my_{role}_files_{role}")._collection_of(role) == f"my_{role}_files"
 
 
@@ -99,14 +99,14 @@ def session_names(package: str, collection: str) -> set[str]:
     return {trueup._session_name(collection, what) for what in OBJECTS}
 
 
-def test_collections_that_share_a_session_do_not_share_its_objects() -> None:
+def test_collections_in_one_session_have_different_session_objects() -> None:
     owners = [("shop", "files"), ("shop", "orders"), ("shop", "two words"), ("other", "files")]
     names = [session_names(package, collection) for package, collection in owners]
 
     assert len(set().union(*names)) == len(OBJECTS) * len(owners)
 
 
-def test_underscores_do_not_make_two_collections_of_different_packages_one() -> None:
+def test_underscores_in_names_do_not_mix_up_collections_of_two_packages() -> None:
     assert session_names("a", "b__c").isdisjoint(session_names("a__b", "c"))
 
 

@@ -1,4 +1,4 @@
-"""Whose the columns are, and what becomes of the tables when they change."""
+"""The names and types of columns, and the changes of columns that a table accepts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.macros.package import RELATIONS, SHARD, QueriedError, column, in_model, refused
+from tests.macros.package import RELATIONS, STORED, QueriedError, column, in_model, refused
 
 TRUEUP = in_model("files_commands")
 OWN = TRUEUP._own_columns()
@@ -14,7 +14,7 @@ LOG = {"path": "string", "a b": "map<string,int>", "op": "string"}
 
 
 @pytest.mark.parametrize("own", OWN)
-def test_a_column_that_begins_with_one_of_ours_is_refused(own: str) -> None:
+def test_a_user_column_that_begins_with_a_name_of_trueup_is_refused(own: str) -> None:
     for name in (own, f"{own}_2", f"{own}x", own.upper()):
         must, got, next_step = refused(
             TRUEUP._require_user_columns, [column("path", "string"), column(name)]
@@ -27,7 +27,7 @@ def test_a_column_that_begins_with_one_of_ours_is_refused(own: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["ts", "is_row", "_", "_t", "__ts", "a_ts", "#", "Diff"])
-def test_a_column_that_only_resembles_one_of_ours_is_fine(name: str) -> None:
+def test_a_user_column_that_only_resembles_one_of_trueup_is_accepted(name: str) -> None:
     TRUEUP._require_user_columns([column(name)])
 
 
@@ -44,7 +44,7 @@ def test_a_column_that_only_resembles_one_of_ours_is_fine(name: str) -> None:
         "struct<a:array<struct<b:variant>>>",
     ],
 )
-def test_a_column_that_cannot_be_compared_is_refused(kind: str) -> None:
+def test_a_column_of_a_type_that_cannot_be_compared_is_refused(kind: str) -> None:
     must, got, next_step = refused(TRUEUP._require_user_columns, [column("a b", kind)])
 
     assert "must be of a type that can be compared; maps and variants cannot" in must
@@ -63,11 +63,11 @@ def test_a_column_that_cannot_be_compared_is_refused(kind: str) -> None:
         "decimal(10,2)",
     ],
 )
-def test_a_field_that_is_named_like_a_type_is_no_type(kind: str) -> None:
+def test_a_field_whose_name_contains_a_type_name_is_accepted(kind: str) -> None:
     TRUEUP._require_user_columns([column("a b", kind)])
 
 
-def test_the_shard_has_the_users_columns_in_their_order() -> None:
+def test_the_user_columns_of_a_table_keep_their_order() -> None:
     found = {"path": "string", "#": "array<double>", "a`b": "int", "_": "struct<_ts:int>"}
     trueup = in_model("files_batch", columns=found | dict.fromkeys(OWN, "string"))
 
@@ -77,14 +77,14 @@ def test_the_shard_has_the_users_columns_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("key", [["path"], ["PATH", "a b"]])
-def test_a_key_column_is_found_in_the_log_whatever_its_case(key: list[str]) -> None:
+def test_the_search_for_a_key_column_in_the_log_ignores_case(key: list[str]) -> None:
     in_model("files_commands", columns=LOG)._require_log_columns("select 1", key)
 
 
-def test_a_key_column_that_the_log_does_not_have_is_refused_with_those_that_it_has() -> None:
+def test_the_error_for_a_missing_key_column_lists_the_columns_of_the_log() -> None:
     trueup = in_model("files_commands", columns=LOG)
 
-    must, got = refused(trueup._require_log_columns, "select 1", ["path", "pth"])
+    must, got, _ = refused(trueup._require_log_columns, "select 1", ["path", "pth"])
 
     assert "each column of config `unique_key` must be a column of the log (path, a b, op)." in must
     assert got == "Got: pth"
@@ -93,25 +93,25 @@ def test_a_key_column_that_the_log_does_not_have_is_refused_with_those_that_it_h
 @pytest.mark.parametrize(
     ("came", "changed"),
     [
-        (SHARD[::-1], {}),
-        (SHARD[:1], {"dropped": ["size"]}),
-        ([*SHARD, column("mode", "string")], {"added": ["mode"]}),
-        ([SHARD[0], column("SIZE", "double")], {}),
-        ([SHARD[0], column("Size", "float")], {"changed": ["size"]}),
-        ([SHARD[0], column("length", "double")], {"added": ["length"], "dropped": ["size"]}),
+        (STORED[::-1], {}),
+        (STORED[:1], {"dropped": ["size"]}),
+        ([*STORED, column("mode", "string")], {"added": ["mode"]}),
+        ([STORED[0], column("SIZE", "double")], {}),
+        ([STORED[0], column("Size", "float")], {"changed": ["size"]}),
+        ([STORED[0], column("length", "double")], {"added": ["length"], "dropped": ["size"]}),
     ],
 )
-def test_columns_are_compared_by_name_whatever_their_order_and_case(
+def test_columns_are_compared_by_name_regardless_of_order_and_case(
     came: list[dict[str, str]], changed: dict[str, list[str]]
 ) -> None:
-    found = in_model("files_batch")._schema_changes(came, SHARD)
+    found = in_model("files_batch")._schema_changes(came, STORED)
 
     assert {kind: [one["name"] for one in columns] for kind, columns in found.items()} == {
         kind: changed.get(kind, []) for kind in ("added", "dropped", "widened", "changed")
     }
 
 
-def test_a_column_of_another_type_is_named_and_typed_as_the_table_has_it() -> None:
+def test_a_changed_column_has_the_name_and_the_old_type_of_the_table() -> None:
     old = [column("A", "int"), column("b", "int"), column("c", "smallint"), column("d", "date")]
     new = [column("a", "bigint"), column("B", "string"), column("c", "int"), column("d", "date")]
     found = in_model("files_batch")._schema_changes(new, old)
@@ -143,7 +143,7 @@ def test_a_type_is_wider_if_it_holds_all_values_of_the_other_exactly(
 
 
 POLICIES = ("append_new_columns", "fail", "ignore")
-TABLE = [*SHARD, column("count", "int")]
+TABLE = [*STORED, column("count", "int")]
 
 
 def evolvable(came: list[dict[str, str]], on_schema_change: str = "append_new_columns") -> None:
@@ -158,7 +158,7 @@ def typed(**types: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("on_schema_change", POLICIES)
 @pytest.mark.parametrize("name", ["size", "path", "count"])
-def test_a_type_that_is_not_wider_is_refused_with_both_types(
+def test_the_error_for_a_type_that_is_not_wider_names_both_types(
     on_schema_change: str, name: str
 ) -> None:
     must, got, next_step = refused(evolvable, typed(**{name: "binary"}), on_schema_change)
@@ -173,7 +173,7 @@ def test_a_type_that_is_not_wider_is_refused_with_both_types(
     assert "trueup_rebase: true" in next_step
 
 
-def test_a_wider_type_is_taken_over_where_columns_are_appended_and_not_in_the_key() -> None:
+def test_a_wider_type_needs_append_new_columns_and_a_value_column() -> None:
     evolvable(typed(count="bigint"))
     for on_schema_change in POLICIES[1:]:
         _, got, _ = refused(evolvable, typed(count="bigint"), on_schema_change)
@@ -187,7 +187,7 @@ def test_a_wider_type_is_taken_over_where_columns_are_appended_and_not_in_the_ke
     assert got == "Got: count, which was int and is bigint"
 
 
-def test_other_columns_are_refused_only_where_that_is_the_policy() -> None:
+def test_new_and_missing_columns_are_refused_only_with_on_schema_change_fail() -> None:
     came = [*TABLE[:2], column("mode", "string")]
     evolvable(came)
     evolvable(came, "ignore")
@@ -214,7 +214,7 @@ def midnight(name: str) -> str:
     return MIDNIGHT.replace("%s", name)
 
 
-def test_a_date_is_widened_through_columns_that_have_the_run_in_their_name() -> None:
+def test_a_date_is_widened_through_helper_columns_that_name_the_run() -> None:
     made = {"name": "d`", "type": "timestamp", "old_type": "date"}
 
     add, fill, rename = in_model("files_batch")._begin_widening_sqls("t", made)
@@ -243,7 +243,7 @@ def test_any_other_type_is_widened_in_place(old: str, new: str) -> None:
 
 
 def asked(macro: str, *arguments: object, **given: Any) -> str:
-    """The first statement that a macro asks the warehouse to run."""
+    """Return the first statement that a macro sends to the warehouse."""
     with pytest.raises(QueriedError) as stopped:
         getattr(in_model("files_batch", **given), macro)(*arguments)
     return str(stopped.value)
@@ -288,11 +288,11 @@ FOUND = {
         ["rename `_widening_from_1_d` to `d`", "drop `_widening_to_1_e`"],
     ),
 }
-"""Columns of a table, and what a run does next to settle the widenings that they show."""
+"""Columns of a table, and the next statements of a run that finish the widenings there."""
 
 
 @pytest.mark.parametrize(("columns", "expected"), FOUND.values(), ids=FOUND)
-def test_a_widening_goes_on_from_what_the_columns_show(
+def test_a_run_continues_an_unfinished_widening_from_the_columns_it_finds(
     columns: dict[str, str], expected: list[str]
 ) -> None:
     found = in_model("files_batch")._next_widening_sqls(
@@ -309,7 +309,7 @@ def changes(**found: object) -> dict[str, object]:
     return {"added": [], "widened": []} | found
 
 
-def test_a_column_is_added_with_its_type_in_sql() -> None:
+def test_a_column_is_added_with_its_sql_type() -> None:
     added = [column("a`b", "array<struct<x y:int,z:decimal(5,2)>>")]
 
     assert asked("_ensure_table_columns", "t", changes(added=added)) == (
@@ -330,11 +330,11 @@ def test_a_column_is_added_with_its_type_in_sql() -> None:
         ),
     ],
 )
-def test_the_fields_of_a_type_are_quoted(described: str, written: str) -> None:
+def test_the_field_names_of_a_type_are_quoted(described: str, written: str) -> None:
     assert in_model("files_batch")._sql_type(described) == written
 
 
-def test_a_type_that_spark_cuts_short_is_asked_for_in_full() -> None:
+def test_a_type_that_spark_shortens_is_queried_again_in_full() -> None:
     cut = {"a": "int", "w`": "struct<f0:int,... 5 more fields>"}
     row: Any = {0: "struct<f0:int>"}
 
@@ -345,11 +345,12 @@ def test_a_type_that_spark_cuts_short_is_asked_for_in_full() -> None:
     assert "select typeof(described.`w```)" in asked("_get_columns", "select 1", columns=cut)
 
 
-def test_another_order_than_that_of_the_changelog_is_refused() -> None:
-    in_model("files_batch", row={})._require_same_order(RELATIONS[1], "struct<_1:bigint>")
+def test_the_order_must_have_the_types_that_the_changelog_was_made_with() -> None:
+    require = in_model("files_batch")._require_same_order
+    properties = {"trueup.order": "struct<_1:bigint>"}
+    require(RELATIONS[1], properties, "struct<_1:bigint>")
 
-    trueup = in_model("files_batch", row={})
-    must, got, next_step = refused(trueup._require_same_order, RELATIONS[1], "struct<_1:string>")
+    must, got, next_step = refused(require, RELATIONS[1], properties, "struct<_1:string>")
 
     assert must.endswith("of the types that lake.files_changelog was made with: struct<_1:bigint>.")
     assert got == "Got: struct<_1:string>"
@@ -357,8 +358,8 @@ def test_another_order_than_that_of_the_changelog_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["path", "SIZE"])
-def test_a_column_of_inline_errors_that_is_there_already_is_refused(name: str) -> None:
-    must, got = refused(in_model("files_batch")._require_free_name, name, SHARD)
+def test_inline_errors_must_not_be_the_name_of_an_existing_column(name: str) -> None:
+    must, got, _ = refused(in_model("files_batch")._require_free_name, name, STORED)
 
     assert must == (
         "Option `inline_errors` in `meta.trueup` of files_batch must be a name that no key or value"
@@ -368,5 +369,5 @@ def test_a_column_of_inline_errors_that_is_there_already_is_refused(name: str) -
 
 
 @pytest.mark.parametrize("name", [None, "error", "path2"])
-def test_a_column_of_inline_errors_may_have_any_other_name(name: str | None) -> None:
-    in_model("files_batch")._require_free_name(name, SHARD)
+def test_inline_errors_may_be_any_other_name_or_none(name: str | None) -> None:
+    in_model("files_batch")._require_free_name(name, STORED)

@@ -1,4 +1,4 @@
-"""Logs without ticks, and the two tests of what is open or missing, without Spark."""
+"""Logs without ticks, and the tests `no_open_errors` and `is_complete`, without Spark."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import pytest
 from tests.macros.package import RELATIONS, in_model, one_line, refused
 
 SETTLED = (7, "settled")
-"""The lower, and how far the last batch goes in each partition."""
+"""The lower, and the SQL expression of the offsets that the last batch settled."""
 
 
-def test_before_the_first_batch_every_command_has_the_tick_that_the_collection_begins_at() -> None:
+def test_a_new_command_of_a_log_without_ticks_gets_the_lower_as_tick() -> None:
     sql = one_line(in_model("files_batch")._reclocked_commands_select(RELATIONS[0], *SETTLED))
 
     assert "select cast(7 as bigint) as _lower" in sql
     assert "else _lower end as _ts" in sql
 
 
-def test_a_command_that_was_seen_is_below_the_lower_and_one_without_a_place_has_no_tick() -> None:
+def test_settled_offsets_are_below_the_lower_and_null_offsets_have_no_tick() -> None:
     sql = one_line(in_model("files_batch")._reclocked_commands_select(RELATIONS[0], *SETTLED))
 
     assert (
@@ -28,14 +28,14 @@ def test_a_command_that_was_seen_is_below_the_lower_and_one_without_a_place_has_
     ) in sql
 
 
-def test_what_is_kept_of_a_partition_never_goes_back() -> None:
+def test_the_next_offset_of_a_partition_never_decreases() -> None:
     sql = one_line(in_model("files_batch")._partitions_ctes(RELATIONS[0], *SETTLED))
 
     assert "union all select _partition, null as first_offset, next_offset" in sql
     assert "min(first_offset) as first_offset, max(next_offset) as next_offset" in sql
 
 
-def test_what_is_kept_is_read_as_it_is_written() -> None:
+def test_the_written_partitions_have_the_type_of_the_statistics() -> None:
     trueup = in_model("files_batch")
     fields = re.findall(r"(\w+): \w+", trueup._partitions_type())
 
@@ -43,7 +43,7 @@ def test_what_is_kept_is_read_as_it_is_written() -> None:
     assert trueup._partitions_type() in trueup._statistics_type()
 
 
-def test_completeness_compares_the_log_with_what_was_settled_of_it() -> None:
+def test_completeness_compares_the_log_with_the_changelog() -> None:
     sql = in_model("files_completeness").completeness("files")
 
     assert "from lake.files_commands" in sql
@@ -58,7 +58,7 @@ def test_completeness_compares_the_log_with_what_was_settled_of_it() -> None:
         ("is_complete", "findings", "_finding", ["gap", "regression", "recreated"]),
     ],
 )
-def test_a_data_test_looks_for_every_kind_or_those_that_it_is_told(
+def test_a_data_test_looks_for_all_kinds_or_only_the_given_ones(
     test: str, argument: str, column: str, kinds: list[str]
 ) -> None:
     call = getattr(in_model("t"), f"test_{test}")
@@ -66,6 +66,6 @@ def test_a_data_test_looks_for_every_kind_or_those_that_it_is_told(
     every = ", ".join(f"'{kind}'" for kind in kinds)
     assert one_line(call("m")) == f"select * from m where {column} in ({every})"
     assert one_line(call("m", **{argument: kinds[:1]})).endswith(f"{column} in ('{kinds[0]}')")
-    must, got = refused(call, "m", **{argument: [kinds[0], "other"]})
+    must, got, _ = refused(call, "m", **{argument: [kinds[0], "other"]})
     assert must == f"`trueup.{test}` argument `{argument}` must be a list of {', '.join(kinds)}."
     assert got == "Got: other"

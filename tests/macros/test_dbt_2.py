@@ -1,4 +1,4 @@
-"""The package in dbt 2: it compiles without a warehouse, and depends on what it reads."""
+"""The package in dbt 2: it compiles without a warehouse and has the right dependencies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROLES = ("corrections", "batch", "changelog", "state")
 
 
 def dbt_2(folder: Path, target: Path, command: str) -> tuple[int, str]:
-    """Run a command of dbt 2 on the project of a folder: the exit code, and what it printed."""
+    """Run a command of dbt 2 on a project. Return the exit code and the output."""
     called = subprocess.run(
         [
             *(DBT_2, command, "--project-dir", folder, "--profiles-dir", ROOT / "tests/dbt_2"),
@@ -45,7 +45,7 @@ def dbt_2(folder: Path, target: Path, command: str) -> tuple[int, str]:
 
 
 def shop(folder: Path, options: dict[str, Any]) -> Path:
-    """Write a project with a collection by commands, and one by a select with these options."""
+    """Write a project with two collections: one by commands, one by a SELECT with `options`."""
     (folder / "dbt_packages").mkdir(parents=True)
     (folder / "dbt_packages" / "trueup").symlink_to(ROOT)
     (folder / "packages.yml").write_text(json.dumps({"packages": [{"local": str(ROOT)}]}))
@@ -79,21 +79,21 @@ def test_dbt_2_compiles_both_kinds_of_collection(tmp_path: Path, options: dict[s
         assert needs[f"{model}_batch"] == {f"{model}_{source}", f"{model}_corrections"}
 
 
-def test_dbt_2_needs_an_option_that_only_a_select_has(tmp_path: Path) -> None:
+def test_dbt_2_requires_option_of_or_option_refresh_for_a_select(tmp_path: Path) -> None:
     code, printed = dbt_2(shop(tmp_path / "shop", {}), tmp_path / "target", "parse")
 
     assert code != 0
     assert "Ref 'sums_commands' not found" in printed
 
 
-def test_a_collection_by_commands_has_no_option_of_not_even_an_empty_one() -> None:
-    must, got, *_ = refused(in_model("files_batch", options={"of": []})._options, "files")
+def test_a_collection_by_commands_refuses_even_an_empty_option_of() -> None:
+    must, got, _ = refused(in_model("files_batch", options={"of": []})._options, "files")
 
-    assert "of a collection by a select" in must
+    assert "only a collection by a SELECT" in must
     assert got == "Got: []"
 
 
-def test_an_empty_list_of_collections_is_the_clock() -> None:
+def test_an_empty_option_of_takes_the_upper_from_the_clock() -> None:
     graph = {f"model.shop.sums_{role}": node(f"sums_{role}") for role in ("desired", *ROLES)}
     empty = in_model("sums_corrections", options={"of": []}, graph=graph)
     unset = in_model("sums_corrections", options={}, graph=graph)

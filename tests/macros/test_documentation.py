@@ -50,12 +50,12 @@ def test_a_macro_for_users_is_documented_and_every_other_is_hidden() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page_documents_macros_of_its_own_folder(page: Path) -> None:
+def test_a_page_documents_only_macros_of_its_own_folder(page: Path) -> None:
     assert {name for name, (at, _) in documented().items() if at == page} <= defined_in(page.parent)
 
 
 @pytest.mark.parametrize("name", [name for name in MACROS if not name.startswith("_")])
-def test_a_macro_has_a_sentence_and_its_arguments_in_order(name: str) -> None:
+def test_a_macro_for_users_has_a_description_and_its_arguments_in_order(name: str) -> None:
     _, page = documented()[name]
     arguments = page.get("arguments", [])
 
@@ -67,7 +67,7 @@ def test_a_macro_has_a_sentence_and_its_arguments_in_order(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FULLY_DESCRIBED)
-def test_a_macro_for_users_says_what_comes_back_what_holds_and_what_is_refused(name: str) -> None:
+def test_a_description_has_sections_for_columns_rules_and_refusals(name: str) -> None:
     description = documented()[name][1]["description"]
 
     for part in ("**Columns that come back", "**Rules**", "**Refused"):

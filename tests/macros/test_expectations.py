@@ -1,4 +1,4 @@
-"""Which columns of a key Great Expectations checks itself, and what is refused, without Spark."""
+"""The keys that Great Expectations checks itself, and the thresholds that are refused."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ TABLES = SimpleNamespace(rows=Relation.create(schema="lake", identifier="files")
         (["a", "b`c"], True, False),
     ],
 )
-def test_great_expectations_takes_plain_names_and_of_one_column_no_nulls(
+def test_a_plain_key_has_plain_names_and_no_null_in_a_single_column(
     key: list[str], *, may_be_null: bool, is_plain: bool
 ) -> None:
     assert TRUEUP._is_plain_key(key, may_be_null) is is_plain
 
 
-def test_any_other_key_is_checked_by_a_query() -> None:
+def test_a_key_that_is_not_plain_is_checked_by_a_query() -> None:
     not_null, unique = TRUEUP._key_checks(TABLES, ["a.b"], may_be_null=False)
 
     assert one_line(not_null["query"]).endswith("where `a.b` is null")
@@ -38,8 +38,9 @@ def test_any_other_key_is_checked_by_a_query() -> None:
 
 
 @pytest.mark.parametrize("max_errors", [-1, 1.5, "2", None])
-def test_a_threshold_that_is_no_count_is_refused(max_errors: object) -> None:
-    assert refused(TRUEUP.expectations, "files", max_errors=max_errors) == [
+def test_a_threshold_must_be_a_count(max_errors: object) -> None:
+    assert refused(TRUEUP.expectations, "files", max_errors=max_errors) == (
         "`trueup.expectations` argument `max_errors` must be an integer, at least 0.",
         f"Got: {max_errors}",
-    ]
+        "Call it again with such a number, or leave the argument out.",
+    )

@@ -1,4 +1,4 @@
-"""What maintenance asks of the table format, when it is due, and what it refuses, without Spark."""
+"""Maintenance without Spark: its statements, when it is due, and the arguments it refuses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def steps(provider: str, relation: object = STATE) -> list[str]:
     return [re.sub(TIME, "TIME", step) for step in found]
 
 
-def test_iceberg_tables_are_rewritten_and_then_what_is_old_is_removed() -> None:
+def test_iceberg_files_are_rewritten_before_old_snapshots_and_files_are_removed() -> None:
     table = "table => 'lake.files_state'"
     lost = "options => map('partial-progress.enabled', 'true')"
     assert steps("iceberg") == [
@@ -41,7 +41,7 @@ def test_iceberg_tables_are_rewritten_and_then_what_is_old_is_removed() -> None:
         ("Name", "spark_catalog.lake.files_state", {"provider": "", "catalog": "spark_catalog"}),
     ],
 )
-def test_spark_says_what_a_table_is_and_which_catalog_it_lives_in(
+def test_the_format_and_the_catalog_of_a_table_come_from_spark(
     name: str, says: str, detail: dict[str, str]
 ) -> None:
     row = {"col_name": name, "data_type": says}
@@ -49,15 +49,15 @@ def test_spark_says_what_a_table_is_and_which_catalog_it_lives_in(
     assert in_model("files_state", row=row)._get_table_detail(STATE) == detail
 
 
-def test_a_name_with_a_quote_stays_a_name() -> None:
+def test_a_quote_in_a_table_name_is_escaped() -> None:
     assert r"(table => 'lake.it\'s'" in steps("iceberg", Relation(None, "lake", "it's"))[0]
 
 
-def test_delta_tables_keep_deltas_own_retention() -> None:
+def test_delta_tables_are_vacuumed_with_deltas_own_retention() -> None:
     assert steps("delta") == ["optimize lake.files_state", "vacuum lake.files_state"]
 
 
-def test_a_table_is_counted_in_the_terms_of_its_format() -> None:
+def test_each_format_has_its_own_query_for_the_size_of_a_table() -> None:
     trueup = in_model("files_state")
 
     assert trueup._table_figures_select(STATE, "delta") == "describe detail lake.files_state"
@@ -67,7 +67,7 @@ def test_a_table_is_counted_in_the_terms_of_its_format() -> None:
     )
 
 
-def test_what_became_of_a_table_is_said_in_the_same_words_for_both_formats() -> None:
+def test_the_maintenance_report_uses_the_same_words_for_both_formats() -> None:
     say = in_model("files_state")._maintenance_report
     iceberg = {"files": 14, "bytes": 184901, "delete_files": 7, "snapshots": 8}
     after = {"files": 1, "bytes": 2500, "delete_files": 0, "snapshots": 3}
@@ -95,7 +95,7 @@ def test_what_became_of_a_table_is_said_in_the_same_words_for_both_formats() -> 
         (50, 99, 100, True),
     ],
 )
-def test_it_is_due_where_a_multiple_is_among_the_batches_applied(
+def test_maintenance_is_due_if_a_multiple_is_among_the_newly_applied_batches(
     every: object, applied_seq: int, last_seq: int, *, is_due: bool
 ) -> None:
     position = {"applied_seq": applied_seq, "last_seq": last_seq}
@@ -106,9 +106,9 @@ def test_it_is_due_where_a_multiple_is_among_the_batches_applied(
 @pytest.mark.parametrize(
     ("name", "least"), [("retain_hours", 0), ("retain_last", 1), ("orphan_hours", 24)]
 )
-def test_a_number_that_is_out_of_its_range_is_refused(name: str, least: int) -> None:
+def test_a_number_must_be_an_integer_in_its_range(name: str, least: int) -> None:
     for value in (least - 1, 100_001, "24", 24.0, True):
-        must, got = refused(in_model("files").maintain, "files", **{name: value})
+        must, got, _ = refused(in_model("files").maintain, "files", **{name: value})
 
         assert must == (
             f"`trueup.maintain` argument `{name}` must be an integer from {least} to 100000."
@@ -117,8 +117,8 @@ def test_a_number_that_is_out_of_its_range_is_refused(name: str, least: int) -> 
 
 
 @pytest.mark.parametrize("idle", ["true", 1, None])
-def test_idle_is_true_or_false(idle: object) -> None:
-    must, got = refused(in_model("files").maintain, "files", idle=idle)
+def test_idle_must_be_true_or_false(idle: object) -> None:
+    must, got, _ = refused(in_model("files").maintain, "files", idle=idle)
 
     assert must == "`trueup.maintain` argument `idle` must be true or false."
     assert got == f"Got: {idle}"
@@ -128,15 +128,15 @@ def test_idle_is_true_or_false(idle: object) -> None:
 def test_a_collection_that_has_not_run_is_refused(tables: tuple[str, ...]) -> None:
     trueup = in_model("files", graph=GRAPH, tables=tables)
 
-    must, got = refused(trueup.maintain, "files")
+    must, got, _ = refused(trueup.maintain, "files")
 
     assert must == (
         "`trueup.maintain` argument `collection` must be the name of a collection that has run."
     )
-    assert got.startswith("Got: files, without lake.files_")
+    assert got.startswith("Got: files, without the table lake.files_")
 
 
-def test_tables_that_are_not_there_are_left_out() -> None:
+def test_missing_tables_are_left_out() -> None:
     trueup = in_model("files", graph=GRAPH, tables=RELATIONS)
     assert [str(found) for found in trueup._get_replaced_tables("files")] == ["lake.files_batch"]
     trueup = in_model("files", graph=GRAPH, tables=())

@@ -1,4 +1,4 @@
-"""What the materializations refuse, and in what they end, without a warehouse."""
+"""The errors and the results of the materializations, without a warehouse."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STAGED = {
 
 
 def run(trueup: Package) -> list[tuple[str, str]]:
-    """Run the materialization of a model, and give what it told dbt before it finished."""
+    """Run the materialization of a model. Return its messages to dbt, without grants and docs."""
     role = trueup.context["model"].name.rpartition("_")[2]
     result = getattr(trueup, f"materialization_trueup_{role}_spark")()
     assert [str(relation) for relation in result["relations"]] == [str(trueup.context["this"])]
@@ -40,7 +40,7 @@ def queries(trueup: Package) -> None:
 
 
 def changelog(**given: Any) -> Package:
-    """Give the macros of a changelog whose tables are there and whose batch 3 is staged."""
+    """Return the macros of a changelog whose tables exist and whose batch 3 is staged."""
     row = {**STAGED, **given.pop("row", {})}
     tables = ["lake.files_batch", "lake.files_changelog"]
     return in_model("files_changelog", tables=tables, row=row, **given)
@@ -53,7 +53,7 @@ def state(applied_seq: int | None, last_seq: int) -> Package:
 
 
 @pytest.mark.parametrize("bad", [{"_TS2": "int"}, {"blob": "variant"}, {"_prior": "int"}])
-def test_the_view_of_the_commands_is_not_made_over_a_column_that_trueup_cannot_take(
+def test_the_view_of_the_commands_refuses_a_bad_column_of_the_log(
     bad: dict[str, str],
 ) -> None:
     must, got, _ = refused(run, in_model("files_commands", columns=LOG | bad | OURS))
@@ -62,11 +62,11 @@ def test_the_view_of_the_commands_is_not_made_over_a_column_that_trueup_cannot_t
     assert next(iter(bad)) in got
 
 
-def test_the_view_of_the_commands_is_made_over_all_other_columns() -> None:
+def test_the_view_of_the_commands_accepts_good_columns_of_the_log() -> None:
     queries(in_model("files_commands", columns=LOG | OURS))
 
 
-def test_a_full_refresh_of_the_changelog_is_refused_without_the_var() -> None:
+def test_a_full_refresh_of_the_changelog_without_trueup_rebase_is_refused() -> None:
     must, got, next_step = refused(run, in_model("files_changelog", full_refresh=True))
 
     assert must == (
@@ -79,21 +79,23 @@ def test_a_full_refresh_of_the_changelog_is_refused_without_the_var() -> None:
 
 
 @pytest.mark.parametrize("role", ["batch", "changelog"])
-def test_a_rebase_of_batch_changelog_and_state_goes_on(role: str) -> None:
+def test_a_rebase_of_all_four_models_is_accepted(role: str) -> None:
     queries(in_model(f"files_{role}", selected=WHOLE, **REBASE))
 
 
 @pytest.mark.parametrize("role", ["batch", "changelog"])
 @pytest.mark.parametrize("missing", WHOLE)
-def test_a_rebase_without_one_of_the_four_is_refused(role: str, missing: str) -> None:
+def test_a_rebase_that_leaves_out_one_of_the_four_models_is_refused(
+    role: str, missing: str
+) -> None:
     selected = [name for name in WHOLE if name != missing]
     trueup = in_model(f"files_{role}", selected=selected, **REBASE)
 
-    assert refused(run, trueup) == [
+    assert refused(run, trueup) == (
         "A rebase must be a run of commands, batch, changelog and state.",
         f"Got: a selection without {missing}",
         f"Run: {COMMAND}",
-    ]
+    )
 
 
 @pytest.mark.parametrize("role", ["batch", "changelog"])
@@ -108,13 +110,13 @@ def test_a_rebase_that_is_read_only_is_refused(role: str) -> None:
 
 
 @pytest.mark.parametrize("variables", [{}, {"trueup_rebase": False}])
-def test_a_full_refresh_of_the_batch_is_no_rebase_without_the_var(
+def test_without_trueup_rebase_a_full_refresh_of_the_batch_is_not_a_rebase(
     variables: dict[str, object],
 ) -> None:
     queries(in_model("files_batch", variables=variables, full_refresh=True, selected=()))
 
 
-def test_the_var_alone_is_no_rebase() -> None:
+def test_trueup_rebase_without_a_full_refresh_is_not_a_rebase() -> None:
     variables = {"trueup_rebase": True}
     queries(in_model("files_batch", variables=variables, selected=()))
     queries(in_model("files_changelog", variables=variables, selected=()))
@@ -128,45 +130,43 @@ def test_a_full_refresh_of_the_state_needs_no_var() -> None:
     ("variable", "model"),
     [("trueup_rebase", "files_batch"), ("trueup_rebase", "files_changelog")],
 )
-def test_a_full_refresh_with_a_var_that_is_no_switch_is_refused(variable: str, model: str) -> None:
+def test_in_a_full_refresh_trueup_rebase_must_be_true_or_false(variable: str, model: str) -> None:
     trueup = in_model(model, variables={variable: "yes"}, full_refresh=True)
 
     assert refused(run, trueup)[0] == f"Var `{variable}` must be true or false."
 
 
-def test_an_append_with_a_read_only_that_is_no_switch_is_refused() -> None:
+def test_in_an_append_trueup_read_only_must_be_true_or_false() -> None:
     trueup = changelog(variables={"trueup_read_only": "yes"})
 
     assert refused(run, trueup)[0] == "Var `trueup_read_only` must be true or false."
 
 
 @pytest.mark.parametrize(("model", "missing"), [("changelog", "batch"), ("state", "changelog")])
-def test_a_model_whose_source_is_not_made_yet_is_refused_with_what_to_run(
-    model: str, missing: str
-) -> None:
-    assert refused(run, in_model(f"files_{model}", tables=())) == [
+def test_the_error_for_a_missing_source_table_says_what_to_run(model: str, missing: str) -> None:
+    assert refused(run, in_model(f"files_{model}", tables=())) == (
         f"files_{model} must be run after files_batch has made lake.files_{missing}.",
         "Got: no such table",
         "Run: dbt run -s files_batch+",
-    ]
+    )
 
 
 @pytest.mark.parametrize("row", [{"seq": None}, {"is_appended": True}])
-def test_a_changelog_with_nothing_to_append_says_so(row: dict[str, object]) -> None:
+def test_a_changelog_reports_that_there_is_nothing_to_append(row: dict[str, object]) -> None:
     assert run(changelog(row=row)) == [("no-op", "nothing to append")]
 
 
-def test_a_changelog_that_is_read_only_names_the_batch_that_it_leaves_staged() -> None:
+def test_a_read_only_changelog_reports_the_batch_that_stays_staged() -> None:
     told = run(changelog(variables={"trueup_read_only": True}))
 
     assert told == [("no-op", "read only: batch 3 is staged, not appended")]
 
 
-def test_a_changelog_with_a_batch_to_append_appends_it() -> None:
+def test_a_changelog_with_a_staged_batch_goes_on_to_append() -> None:
     queries(changelog())
 
 
-def test_a_state_that_has_applied_every_batch_says_so() -> None:
+def test_a_state_reports_that_it_has_applied_every_batch() -> None:
     assert run(state(applied_seq=3, last_seq=3)) == [
         ("no-op", "up to date at batch 3"),
     ]
@@ -198,7 +198,7 @@ def test_a_state_without_its_progress_row_is_refused() -> None:
     assert refused(run, state(applied_seq=None, last_seq=2))[1] == "Got: none"
 
 
-def test_a_report_takes_the_place_of_a_bare_ok() -> None:
+def test_a_result_message_is_stored_as_the_result_of_the_model() -> None:
     trueup = in_model("files_state")
     trueup._report_result("applied batch 3")
 

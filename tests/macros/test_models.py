@@ -1,4 +1,4 @@
-"""The SQL of the models after the commands, rendered without a warehouse."""
+"""The SQL of the models that follow the commands, rendered without a warehouse."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def render(model: str, trueup: Package | None = None) -> str:
 
 
 def names(sql: str) -> set[str]:
-    """Give all quoted names of a text."""
+    """Return all quoted names of a text."""
     return {name.replace("``", "`") for name in re.findall(r"`((?:[^`]|``)+)`", sql)}
 
 
@@ -53,7 +53,7 @@ def test_the_commands_query_nothing_while_dbt_compiles() -> None:
         assert trueup.commands(relation="log", ts="tick", sequence_by=["line"])
 
 
-def test_the_stand_ins_do_notice_a_query() -> None:
+def test_the_stand_ins_raise_an_error_for_a_query() -> None:
     trueup = in_model("files_state")
     with pytest.raises(QueriedError):
         trueup._get_position("lake.files_changelog", "lake.files_state")
@@ -62,7 +62,7 @@ def test_the_stand_ins_do_notice_a_query() -> None:
 
 
 @each_model
-def test_only_the_key_and_our_own_names_are_quoted_in_the_sql(model: str) -> None:
+def test_the_sql_quotes_only_key_columns_and_names_of_trueup(model: str) -> None:
     found = names(render(model, in_model(model, unique_key=HOSTILE_KEY)))
 
     ours = {name for name in found if name.startswith(("trueup__files__", "_"))}
@@ -84,7 +84,7 @@ def test_every_column_of_the_key_is_in_the_sql(model: str) -> None:
 
 
 @each_model
-def test_no_frontier_is_written_into_the_sql(model: str) -> None:
+def test_the_sql_does_not_depend_on_as_of_or_trueup_until(model: str) -> None:
     first = render(model)
     later = render(model, in_model(model, options={"as_of": 7}, variables={"trueup_until": 9}))
 
@@ -92,7 +92,7 @@ def test_no_frontier_is_written_into_the_sql(model: str) -> None:
 
 
 @each_model
-def test_no_comparison_of_keys_loses_nulls(model: str) -> None:
+def test_the_comparisons_of_keys_are_null_safe(model: str) -> None:
     sql = render(model, in_model(model, unique_key=["key_column"]))
 
     assert not re.search(r"`key_column`\s*(=|<>|!=)|[^<>]=\s*\w+\.`key_column`", sql)
@@ -124,7 +124,7 @@ def test_a_macro_sets_the_materialization_of_its_model(model: str, materialized:
     assert trueup.context["config"].set_by_model == {"materialized": materialized}
 
 
-def test_the_collection_shows_rows_without_our_columns() -> None:
+def test_the_collection_shows_rows_without_the_columns_of_trueup() -> None:
     sql = render("files")
 
     assert "where _kind = 'row'" in sql
@@ -143,7 +143,7 @@ def test_a_model_with_a_bad_option_is_refused(model: str) -> None:
         refused(render, model, in_model(model, options=options))
 
 
-def test_with_inline_errors_the_collection_shows_value_errors_between_key_and_values() -> None:
+def test_inline_errors_stand_between_the_key_and_the_value_columns() -> None:
     trueup = in_model("files", unique_key=["a", "b"], options={"inline_errors": "what is wrong"})
     sql = one_line(render("files", trueup))
 
@@ -154,7 +154,7 @@ def test_with_inline_errors_the_collection_shows_value_errors_between_key_and_va
     assert sql.endswith("where _kind <> 'progress' and _error_key is null")
 
 
-def test_a_batch_folds_emits_and_summarizes_in_this_sequence() -> None:
+def test_a_batch_first_folds_then_emits_updates_then_summarizes() -> None:
     trueup = in_model("files_batch")
     identity = ["path", "_error_key"]
     options = trueup._options()
@@ -167,7 +167,7 @@ def test_a_batch_folds_emits_and_summarizes_in_this_sequence() -> None:
     assert ",\n\n".join(str(part) for part in parts) in render("files_batch", trueup)
 
 
-def test_the_python_aggregate_folds_the_open_ticks_of_an_eager_batch_alone() -> None:
+def test_the_python_aggregate_folds_only_the_open_ticks_of_an_eager_batch() -> None:
     def batch(**options: object) -> str:
         return one_line(render("files_batch", in_model("files_batch", options=options)))
 
@@ -191,7 +191,7 @@ TERMS = {
 
 
 @pytest.mark.parametrize(("ties", "terms"), TERMS.items())
-def test_commands_of_a_tick_are_in_the_sequence_of_order_preference_and_content(
+def test_commands_of_a_tick_are_sorted_by_order_preference_and_content(
     ties: str, terms: list[str]
 ) -> None:
     trueup = in_model("files_batch", options={"ties": ties})
@@ -208,7 +208,7 @@ STOPS = {
 
 
 @pytest.mark.parametrize(("option", "parts"), STOPS.items())
-def test_a_policy_to_fail_stops_the_batch_while_it_is_staged_with_samples(
+def test_the_option_value_fail_stops_staging_and_shows_samples(
     option: str, parts: tuple[str, str]
 ) -> None:
     kept = one_line(render("files_batch"))
@@ -220,7 +220,7 @@ def test_a_policy_to_fail_stops_the_batch_while_it_is_staged_with_samples(
     assert "nothing is staged" in sql.partition(parts[0])[2]
 
 
-def test_a_pair_of_ticks_whose_orders_are_inverted_is_counted() -> None:
+def test_pairs_of_ticks_with_inverted_orders_are_counted() -> None:
     sql = one_line(render("files_batch"))
 
     assert "lag(_order) over key_in_sequence as _previous_order" in sql
@@ -228,7 +228,7 @@ def test_a_pair_of_ticks_whose_orders_are_inverted_is_counted() -> None:
     assert "count_if(_order < _previous_order) as order_inversions" in sql
 
 
-def test_every_statistic_has_a_type_and_every_type_a_statistic() -> None:
+def test_the_statistics_and_their_types_have_the_same_names() -> None:
     sql = one_line(render("files_batch"))
     struct = sql.partition("else 'progress' end as _kind, named_struct(")[2]
     names = re.findall(r"'(\w+)', ", struct.partition(" as _statistics from counts")[0])
@@ -254,7 +254,7 @@ def test_a_batch_depends_on_the_commands_and_reads_the_state_by_name() -> None:
     assert "from lake.files_state where _kind = 'progress'" in sql
 
 
-def test_a_batch_without_its_state_is_refused() -> None:
+def test_a_batch_without_the_model_of_its_state_is_refused() -> None:
     graph = {name: one for name, one in models().items() if name != "model.shop.files_state"}
     must, _, next_step = refused(render, "files_batch", in_model("files_batch", graph=graph))
 

@@ -1,4 +1,4 @@
-"""Each fact about a collection and a run has one source, and the pages agree with it."""
+"""The pages and the YAML list the fields that the macros give to collections and batches."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.macros.package import ROOT, in_model
 
 PAGE = (ROOT / "docs" / "objects.md").read_text()
 HOLDERS = "plan|progress(?!\\.enabled|\\._)|position"
-"""What macros name a plan, a part of it, or what `_get_position` returns."""
+"""Names in macros of a plan, of a part of it, and of the result of `_get_position`."""
 NOT_FIELDS = {"sql", "updates_ahead"}
-"""What else stands after these words: the ending of a file, a field of the position."""
+"""Other words that follow these names: a file ending, and a field of the position."""
 
 
 def fields(heading: str, until: str) -> list[str]:
@@ -36,12 +36,12 @@ def test_the_page_lists_the_fields_of_a_collection() -> None:
     assert fields("`_ensure_input", "## `plan`") == added
 
 
-def test_the_page_lists_the_fields_of_a_plan_and_no_others() -> None:
+def test_the_page_lists_exactly_the_fields_of_a_plan() -> None:
     listed = fields("The tables of the collection say", "no further heading")
     read = {
         field
         for file in (ROOT / "macros").rglob("*.sql")
-        if file.parent.name != "certify"  # whose CTEs have such names
+        if file.parent.name != "certify"  # its CTEs have such names
         for field in re.findall(rf"\b(?:{HOLDERS})\.(?:get\('(?=\w))?(\w+)", file.read_text())
     }
 
@@ -49,7 +49,7 @@ def test_the_page_lists_the_fields_of_a_plan_and_no_others() -> None:
     assert set(listed) == read - NOT_FIELDS
 
 
-def test_the_progress_row_has_the_fields_that_the_type_of_statistics_has() -> None:
+def test_the_progress_row_has_the_fields_of_the_type_of_statistics() -> None:
     names = [field["name"] for field in in_model("files_batch")._statistics_fields()]
     row = (
         source("stage/progress_row.sql")
@@ -61,7 +61,7 @@ def test_the_progress_row_has_the_fields_that_the_type_of_statistics_has() -> No
     assert [*written, "seal"] == names
 
 
-def test_the_view_of_batches_reads_fields_that_there_are() -> None:
+def test_the_view_of_batches_reads_only_existing_statistics() -> None:
     names = {field["name"] for field in in_model("files_batch")._statistics_fields()}
     view = (ROOT / "models" / "operations" / "trueup_batches.sql").read_text()
     read = set(re.findall(r"_statistics\.(\w+)", view))
@@ -71,7 +71,7 @@ def test_the_view_of_batches_reads_fields_that_there_are() -> None:
 
 
 def columns_of(model: str) -> dict[str, Any]:
-    """Read the columns of a model of the demo from its YAML: types by name."""
+    """Read the columns of a demo model from its YAML: types by name."""
     page = yaml.safe_load((ROOT / "models" / "demo" / "files" / f"{model}.yml").read_text())
     return {column["name"]: column["data_type"] for column in page["models"][0]["columns"]}
 

@@ -1,4 +1,4 @@
-"""The options and the key of a collection: defaults, and what is refused."""
+"""The options, vars and key of a collection: their defaults, and the values that are refused."""
 
 from __future__ import annotations
 
@@ -72,9 +72,7 @@ def test_an_option_that_is_not_set_has_its_default(options: object) -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), good_values())
-def test_an_option_that_is_set_has_its_value_and_leaves_the_others(
-    name: str, value: object
-) -> None:
+def test_setting_an_option_does_not_change_the_others(name: str, value: object) -> None:
     found = in_model("files_batch", options={name: value})._options()
 
     assert found == {name: rule["default"] for name, rule in RULES.items()} | {name: value}
@@ -83,15 +81,16 @@ def test_an_option_that_is_set_has_its_value_and_leaves_the_others(
 def test_an_unknown_option_is_refused_with_the_list_of_options() -> None:
     trueup = in_model("files_batch", options={"late": "drop", "lat": "drop"})
 
-    assert refused(trueup._options) == [
+    assert refused(trueup._options) == (
         f"Each option in `meta.trueup` of files_batch must be one of {', '.join(sorted(RULES))}.",
         "Got: lat",
-    ]
+        "Correct it in dbt_project.yml, in the YAML of the model, or in its `config`.",
+    )
 
 
 @pytest.mark.parametrize(("name", "value"), bad_values())
-def test_a_value_that_is_not_allowed_is_refused_with_what_is(name: str, value: object) -> None:
-    must, got = refused(in_model("files_batch", options={name: value})._options)
+def test_the_error_for_a_bad_value_names_the_allowed_values(name: str, value: object) -> None:
+    must, got, _ = refused(in_model("files_batch", options={name: value})._options)
 
     allowed = "true false" if RULES[name]["allowed"] == "boolean" else RULES[name]["allowed"]
     assert must.startswith(f"Option `{name}` in `meta.trueup` of files_batch must be ")
@@ -101,8 +100,8 @@ def test_a_value_that_is_not_allowed_is_refused_with_what_is(name: str, value: o
 
 
 @pytest.mark.parametrize("options", ["late", ["late"], 7])
-def test_options_that_are_no_mapping_are_refused(options: object) -> None:
-    must, got = refused(in_model("files_batch", options=options)._options)
+def test_options_must_be_a_mapping(options: object) -> None:
+    must, got, _ = refused(in_model("files_batch", options=options)._options)
 
     assert must == "`meta.trueup` of files_batch must be a mapping of options."
     assert got == f"Got: {options}"
@@ -114,7 +113,7 @@ def test_while_dbt_parses_every_option_has_its_default() -> None:
     assert found == {name: rule["default"] for name, rule in RULES.items()}
 
 
-def test_every_option_is_documented_with_its_default_and_what_is_allowed() -> None:
+def test_every_option_is_documented_with_its_default_and_allowed_values() -> None:
     page = (ROOT / "docs" / "options.md").read_text()
     rows = dict(
         re.findall(r"^\| `(\w+)` \| (.+? \| .+?) \|", page.partition("### ")[0], re.MULTILINE)
@@ -154,30 +153,30 @@ def test_a_var_that_is_not_set_has_its_default() -> None:
 
 
 @pytest.mark.parametrize("until", [None, 0, 340, -7])
-def test_until_is_an_integer_or_null(until: object) -> None:
+def test_trueup_until_may_be_an_integer_or_null(until: object) -> None:
     assert in_model("files_batch", variables={"trueup_until": until})._var("trueup_until") == until
 
 
 @pytest.mark.parametrize("until", ["340", "", 3.4, True, [340]])
-def test_an_until_of_another_type_is_refused(until: object) -> None:
+def test_trueup_until_of_another_type_is_refused(until: object) -> None:
     trueup = in_model("files_batch", variables={"trueup_until": until})
 
-    must, got = refused(trueup._var, "trueup_until")
+    must, got, _ = refused(trueup._var, "trueup_until")
 
-    assert must == "Var `trueup_until` must be an integer, or null for no cap."
+    assert must == "Var `trueup_until` must be an integer, or null for no limit."
     assert got == f"Got: {until}"
 
 
 @pytest.mark.parametrize("name", SWITCHES)
-def test_a_switch_is_true_or_false(name: str) -> None:
+def test_a_switch_may_be_true_or_false(name: str) -> None:
     for value in (True, False):
         assert in_model("files_batch", variables={name: value})._var(name) is value
 
 
 @pytest.mark.parametrize("name", SWITCHES)
 @pytest.mark.parametrize("value", ["true", "False", "yes", 1, 0, None, "", [True]])
-def test_a_switch_of_another_value_is_refused(name: str, value: object) -> None:
-    must, got = refused(in_model("files_batch", variables={name: value})._var, name)
+def test_a_switch_with_another_value_is_refused(name: str, value: object) -> None:
+    must, got, _ = refused(in_model("files_batch", variables={name: value})._var, name)
 
     assert must == f"Var `{name}` must be true or false."
     assert got == f"Got: {value}"
@@ -199,7 +198,7 @@ def test_a_materialization_with_good_options_goes_on_to_query(role: str) -> None
 
 
 @pytest.mark.parametrize("unique_key", [None, [], "", {}])
-def test_a_missing_key_is_refused_with_where_to_set_it(unique_key: object) -> None:
+def test_the_error_for_a_missing_key_says_where_to_set_it(unique_key: object) -> None:
     trueup = in_model("files_batch", unique_key=unique_key)
 
     must, got, next_step = refused(trueup._unique_key, "batch")
@@ -212,10 +211,10 @@ def test_a_missing_key_is_refused_with_where_to_set_it(unique_key: object) -> No
 @pytest.mark.parametrize(
     "unique_key", [7, ["a", "a"], ["a", "A"], ["a", 1], ["a", None], ["a", " "], [["a"]]]
 )
-def test_a_key_with_anything_but_distinct_names_is_refused(unique_key: object) -> None:
+def test_a_key_must_be_a_list_of_distinct_names(unique_key: object) -> None:
     trueup = in_model("files_batch", unique_key=unique_key)
 
-    must, got = refused(trueup._unique_key, "batch")
+    must, got, _ = refused(trueup._unique_key, "batch")
 
     assert must == (
         "Config `unique_key` of files_batch must be a non-empty list of non-empty strings,"
@@ -225,13 +224,13 @@ def test_a_key_with_anything_but_distinct_names_is_refused(unique_key: object) -
 
 
 def known_key(unique_key: object) -> dict[str, Any]:
-    """Give the graph of a collection whose commands have this key."""
+    """Return the graph of a collection whose commands have this key."""
     commands: dict[str, Any] = {**node("files_commands"), "config": {"unique_key": unique_key}}
     return {**models(), "model.shop.files_commands": commands}
 
 
 @pytest.mark.parametrize(("keys", "unique_key"), [("a", ["a"]), (["b", "a"], ["b", "a"])])
-def test_without_a_key_of_the_folder_it_is_that_of_the_commands(
+def test_without_a_configured_key_the_key_of_the_commands_applies(
     keys: object, unique_key: list[str]
 ) -> None:
     for model, role in (("files_batch", "batch"), ("files", "collection")):
@@ -241,7 +240,7 @@ def test_without_a_key_of_the_folder_it_is_that_of_the_commands(
 
 
 @pytest.mark.parametrize("keys", ["b", ["a", "b"], ["b", "a"]])
-def test_a_key_of_the_folder_that_is_not_that_of_the_commands_is_refused(keys: object) -> None:
+def test_a_configured_key_that_differs_from_the_commands_is_refused(keys: object) -> None:
     trueup = in_model("files_state", unique_key=["a"], graph=known_key(keys))
 
     must, got, next_step = refused(trueup._unique_key, "state")
@@ -251,7 +250,7 @@ def test_a_key_of_the_folder_that_is_not_that_of_the_commands_is_refused(keys: o
     assert "Set it once" in next_step
 
 
-def test_a_key_of_the_folder_that_is_that_of_the_commands_is_taken() -> None:
+def test_a_configured_key_that_equals_the_key_of_the_commands_is_accepted() -> None:
     trueup = in_model("files_state", unique_key="a", graph=known_key(["a"]))
 
     assert trueup._unique_key("state") == ["a"]
@@ -265,5 +264,5 @@ def test_a_key_keeps_its_columns_in_order() -> None:
     assert in_model("files_batch", unique_key=["b", "a"])._unique_key("batch") == ["b", "a"]
 
 
-def test_while_dbt_parses_the_key_is_not_known_and_not_missed() -> None:
+def test_a_missing_key_is_accepted_while_dbt_parses() -> None:
     assert in_model("files_batch", unique_key=None, execute=False)._unique_key("batch") == []

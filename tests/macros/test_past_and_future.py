@@ -1,4 +1,4 @@
-"""What came late, what is open and what is forgotten, without a warehouse."""
+"""Late commands, open ticks, live views and compaction, without a warehouse."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.macros.package import (
     RELATIONS,
-    SHARD,
+    STORED,
     Package,
     a_collection,
     in_model,
@@ -27,7 +27,7 @@ TABLES = ("lake.files_changelog", "lake.files_state")
 OFFSETS = dict.fromkeys(("path", "size", "_ts", "_order", "_partition", "_offset"), "bigint")
 
 
-def test_a_plan_with_open_ticks_asks_for_an_eager_collection() -> None:
+def test_provisional_updates_in_the_changelog_require_the_option_eager() -> None:
     plan = {
         "last_seq": 1,
         "lower": 5,
@@ -64,7 +64,7 @@ def test_a_plan_with_open_ticks_asks_for_an_eager_collection() -> None:
         ),
     ],
 )
-def test_an_eager_batch_goes_as_far_as_the_log_unless_it_is_cut(
+def test_an_eager_batch_reaches_the_end_of_the_log_unless_it_is_cut(
     options: dict[str, Any], open_upper: str
 ) -> None:
     trueup = in_model("files_batch", options=options, variables={"trueup_until": 340})
@@ -87,7 +87,7 @@ def test_an_eager_batch_goes_as_far_as_the_log_unless_it_is_cut(
         ({"has_provisional": True}, False),
     ],
 )
-def test_a_batch_is_minted_for_ticks_corrections_and_what_is_open(
+def test_a_run_is_idle_only_without_ticks_corrections_and_open_updates(
     changed: dict[str, object], *, is_idle: bool
 ) -> None:
     idle = {"lower": 5, "upper": 5, "open_upper": 5, "correction_count": 0}
@@ -101,24 +101,24 @@ def persisted(**options: object) -> str:
     return one_line(trueup._persisted_select(a_collection(trueup), ["size"], "low"))
 
 
-def test_what_is_persisted_is_the_state_without_what_an_eager_batch_wrote_to_open_ticks() -> None:
+def test_persisted_rows_exclude_the_provisional_updates_of_an_eager_batch() -> None:
     assert CHANGELOG not in persisted()
     sql = persisted(eager=True)
     assert "-_diff from lake.files_changelog" in sql
     assert "where _kind = 'update' and _cause is null and _ts >= low and _seq <= (select" in sql
 
 
-def test_only_an_eager_batch_takes_away_what_was_written_before() -> None:
+def test_only_an_eager_batch_retracts_earlier_provisional_updates() -> None:
     for options, is_there in (({}, False), ({"eager": True}, True)):
         sql = one_line(in_model("files_batch", options=options).batch("files"))
         for part in ("new_and_negated as (", "staged_updates as (", "where _step = 1 or _ts <"):
             assert (part in sql) is is_there
 
 
-def test_a_batch_takes_in_the_corrections_of_its_own_position() -> None:
+def test_a_batch_takes_only_corrections_made_after_the_batch_before_it() -> None:
     trueup = in_model("files_batch")
     collection = a_collection(trueup, corrections="made")
-    sql = one_line(trueup._pending_corrections_select(collection, SHARD))
+    sql = one_line(trueup._pending_corrections_select(collection, STORED))
     plan = trueup._session_name("files", "plan")
 
     assert f"least(_ts, greatest({plan}.lower, {plan}.upper - 1)) as _ts, _cause, " in sql
@@ -129,14 +129,14 @@ def test_a_batch_takes_in_the_corrections_of_its_own_position() -> None:
 def test_a_batch_without_its_table_of_corrections_is_refused() -> None:
     trueup = in_model("files_batch", options={"late": "correct"}, tables=TABLES)
 
-    assert refused(trueup.materialization_trueup_batch_spark) == [
+    assert refused(trueup.materialization_trueup_batch_spark) == (
         "files_batch must be run after files_corrections has made lake.files_corrections.",
         "Got: no such table",
         "Run: dbt run -s files_corrections+",
-    ]
+    )
 
 
-def test_a_correction_has_the_first_cause_that_holds() -> None:
+def test_the_causes_of_a_correction_are_tried_in_a_fixed_order() -> None:
     sql = one_line(in_model("files_corrections").corrections("files"))
     causes = ["error_fixed", "late_command", "code_change", "unknown"]
     places = [sql.index(f"'{cause}'") for cause in causes]
@@ -144,13 +144,13 @@ def test_a_correction_has_the_first_cause_that_holds() -> None:
     assert places == sorted(places)
 
 
-def test_only_a_partial_log_is_asked_how_new_its_winner_is() -> None:
+def test_only_a_partial_log_compares_the_ticks_of_desired_and_persisted_rows() -> None:
     for log, is_asked in (("complete", False), ("partial", True)):
         sql = one_line(in_model("files_corrections", options={"log": log}).corrections("files"))
         assert ("desired._ts >= coalesce(persisted._ts, desired._ts)" in sql) is is_asked
 
 
-def test_late_commands_of_a_log_without_ticks_cannot_be_put_right() -> None:
+def test_late_correct_is_refused_for_a_log_without_ticks() -> None:
     trueup = in_model("files_batch", options={"late": "correct"})
     must, got, _ = refused(trueup._require_no_correction_of_offsets, trueup._options())
 
@@ -160,7 +160,7 @@ def test_late_commands_of_a_log_without_ticks_cannot_be_put_right() -> None:
 
 
 @pytest.mark.parametrize("takes_back", [False, True])
-def test_a_tail_that_takes_back_is_applied_from_the_history_of_its_keys(
+def test_a_tail_that_retracts_provisional_updates_is_applied_from_the_history(
     takes_back: bool,  # noqa: FBT001 - the answer of a query
 ) -> None:
     trueup = in_model("files_state", row={})
@@ -173,7 +173,7 @@ def test_a_tail_that_takes_back_is_applied_from_the_history_of_its_keys(
     assert ("history as (" in caught_up) is takes_back
 
 
-def test_a_tail_takes_back_where_a_batch_before_its_last_left_ticks_open() -> None:
+def test_a_tail_may_retract_if_a_batch_before_its_last_was_provisional() -> None:
     sql = one_line(in_model("files_state")._position_select(CHANGELOG, STATE))
 
     assert "_statistics.open_upper > _upper as _leaves_open" in sql
@@ -182,17 +182,17 @@ def test_a_tail_takes_back_where_a_batch_before_its_last_left_ticks_open() -> No
 
 def look_ahead(extras: tuple[str, ...] = (), **options: object) -> str:
     trueup = in_model("files_live", options=options)
-    return one_line(trueup._live_select(a_collection(trueup, extras=extras), SHARD))
+    return one_line(trueup._live_select(a_collection(trueup, extras=extras), STORED))
 
 
-def test_looking_ahead_begins_where_the_state_ends_or_at_as_of() -> None:
+def test_the_live_view_begins_at_the_upper_of_the_state_or_as_of() -> None:
     sql = look_ahead(as_of=-7)
 
     upper = "(select coalesce(max(_upper), -7) from lake.files_state where _kind = 'progress')"
     assert f"where _ts >= {upper} and _ts < cast(9223372036854775807 as bigint)" in sql
 
 
-def test_looking_ahead_is_final_where_nothing_is_ahead_and_shows_no_error() -> None:
+def test_a_live_row_without_open_commands_is_final_and_errors_are_hidden() -> None:
     sql = look_ahead()
 
     assert "max(_step) = 0 as _is_final" in sql
@@ -200,19 +200,19 @@ def test_looking_ahead_is_final_where_nothing_is_ahead_and_shows_no_error() -> N
     assert "_value is not null and _value._error is null and _error_key is null" in sql
 
 
-def test_looking_ahead_takes_what_an_eager_batch_wrote_for_ahead() -> None:
+def test_the_live_view_of_an_eager_collection_undoes_its_provisional_updates() -> None:
     assert CHANGELOG not in look_ahead()
     assert f"-_diff from {CHANGELOG}" in look_ahead(eager=True)
 
 
-def test_there_is_nothing_to_look_ahead_of_before_a_batch() -> None:
+def test_the_live_view_is_refused_before_the_first_batch() -> None:
     live = in_model("files_live", tables=())
     must, _, next_step = refused(live.materialization_trueup_live_spark)
     assert must.startswith("files_live must be run after files_batch has made")
     assert next_step == "Run: dbt run -s files_batch+"
 
 
-def test_looking_ahead_of_a_log_without_ticks_reads_what_is_settled_when_the_view_is_read() -> None:
+def test_the_live_view_of_a_log_without_ticks_reads_the_progress_rows() -> None:
     sql = look_ahead(extras=("_partition", "_offset"))
 
     assert f"left join {CHANGELOG} as progress on progress._kind = 'progress'" in sql
@@ -221,7 +221,7 @@ def test_looking_ahead_of_a_log_without_ticks_reads_what_is_settled_when_the_vie
 
 
 def compacting(row: dict[str, object] | None = None, **given: Any) -> Package:
-    """Give the macros as an operation sees them; every query is answered with the same row."""
+    """Return the macros as an operation sees them. Every query has the same row as its answer."""
     given = {"graph": GRAPH, "tables": TABLES, **given}
     trueup = in_model("no model", row={**POSITION, **TICKS, **(row or {})}, **given)
     del trueup.context["model"]
@@ -229,8 +229,8 @@ def compacting(row: dict[str, object] | None = None, **given: Any) -> Package:
 
 
 @pytest.mark.parametrize("since", [10, "5", 5.0, True, None, [5]])
-def test_only_a_settled_tick_is_compacted_up_to(since: object) -> None:
-    must, got = refused(compacting().compact, "files", since)
+def test_since_must_be_a_settled_tick(since: object) -> None:
+    must, got, _ = refused(compacting().compact, "files", since)
 
     assert must == (
         "`trueup.compact` argument `since` must be a settled tick, at most the upper 9 of"
@@ -240,7 +240,7 @@ def test_only_a_settled_tick_is_compacted_up_to(since: object) -> None:
 
 
 @pytest.mark.parametrize("since", [4, 0, -1])
-def test_what_is_compacted_is_not_compacted_again(since: int) -> None:
+def test_since_must_be_after_the_last_compaction(since: int) -> None:
     assert refused(compacting().compact, "files", since)[0] == (
         "`trueup.compact` argument `since` must be after 4, up to which lake.files_changelog is"
         " compacted already."
@@ -248,33 +248,33 @@ def test_what_is_compacted_is_not_compacted_again(since: int) -> None:
 
 
 @pytest.mark.parametrize(("applied_seq", "got"), [(6, "Got: batch 6"), (None, "Got: batch null")])
-def test_a_changelog_is_not_compacted_before_its_state_has_applied_it(
+def test_compaction_is_refused_until_the_state_has_applied_every_batch(
     applied_seq: int | None, got: str
 ) -> None:
     trueup = compacting({"applied_seq": applied_seq})
 
-    assert refused(trueup.compact, "files", 9) == [
+    assert refused(trueup.compact, "files", 9) == (
         "The state of `files` must be at batch 7, the last of its changelog.",
         got,
         "Apply it first: dbt run -s files_state.",
-    ]
+    )
 
 
-def test_a_collection_is_compacted_by_its_name_once_it_has_run() -> None:
+def test_compaction_requires_the_name_of_one_collection_that_has_run() -> None:
     subject = "`trueup.compact` argument `collection` must be"
-    must, got = refused(compacting().compact, "orders", 5)
+    must, got, _ = refused(compacting().compact, "orders", 5)
     assert must == f"{subject} the name of one collection."
     assert got == "Got: orders: 0 enabled models are named orders_changelog"
 
     twice = GRAPH | {"other": GRAPH["files_changelog"]}
     assert "2 enabled models" in refused(compacting(graph=twice).compact, "files", 5)[1]
 
-    must, got = refused(compacting(tables=()).compact, "files", 5)
+    must, got, _ = refused(compacting(tables=()).compact, "files", 5)
     assert must == f"{subject} the name of a collection that has run."
-    assert got == "Got: files, without lake.files_changelog"
+    assert got == "Got: files, without the table lake.files_changelog"
 
 
-def test_a_compaction_touches_what_is_below_and_the_last_progress_row() -> None:
+def test_a_compaction_changes_only_older_updates_and_the_last_progress_row() -> None:
     columns = [*CONTENT, *in_model("files_state")._update_columns()]
     sql = one_line(in_model("files_state")._compact_sql(CHANGELOG, columns, 5, 7))
 

@@ -1,4 +1,4 @@
-"""Names and texts in SQL, whatever they hold."""
+"""Names and texts are quoted in SQL."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ each_text = pytest.mark.parametrize("text", HOSTILE, ids=ascii)
 
 
 @each_text
-def test_any_name_is_one_identifier(text: str) -> None:
+def test_any_name_becomes_one_identifier(text: str) -> None:
     quoted = TRUEUP._quoted(text)
 
     assert re.fullmatch(r"`(?:[^`]|``)*`", quoted)
@@ -38,14 +38,14 @@ def test_any_name_is_one_identifier(text: str) -> None:
 
 
 @each_text
-def test_any_text_is_one_literal(text: str) -> None:
+def test_any_text_becomes_one_literal(text: str) -> None:
     literal = TRUEUP._literal(text)
 
     assert re.fullmatch(r"'(?:[^'\\]|\\.)*'", literal, re.DOTALL)
     assert re.sub(r"\\(.)", r"\1", literal[1:-1], flags=re.DOTALL) == text
 
 
-def test_a_number_is_the_literal_of_its_text() -> None:
+def test_a_number_becomes_a_literal_of_text() -> None:
     assert TRUEUP._literal(3) == "'3'"
 
 
@@ -53,11 +53,11 @@ def test_a_column_list_quotes_each_name_and_keeps_the_order() -> None:
     assert TRUEUP._column_list(["b", "a`", "a"]) == "`b`, `a```, `a`"
 
 
-def test_a_column_list_of_an_alias_names_it_before_each_column() -> None:
+def test_a_column_list_with_an_alias_puts_it_before_each_column() -> None:
     assert TRUEUP._column_list(["b", "a"], alias="net") == "net.`b`, net.`a`"
 
 
-def test_keys_compare_null_safe_in_every_column() -> None:
+def test_the_comparison_of_keys_is_null_safe_in_every_column() -> None:
     condition = TRUEUP._same_key_expr(["a", "b c"], "state", "net")
 
     assert condition == "state.`a` <=> net.`a` and state.`b c` <=> net.`b c`"

@@ -32,13 +32,13 @@ def result_of(macro: str, message: str, **arguments: Any) -> dict[str, object]:
         ("_report_result", {"code": "NOTICE"}, "NOTICE"),
     ],
 )
-def test_the_code_of_a_result_tells_changes_idle_runs_and_notices_apart(
+def test_the_code_of_a_result_distinguishes_changes_idle_runs_and_notices(
     macro: str, given: dict[str, str], code: str
 ) -> None:
     assert result_of(macro, "a message", **given)["code"] == code
 
 
-def test_a_result_has_the_number_of_rows_where_the_caller_knows_it() -> None:
+def test_a_result_has_the_number_of_rows_if_the_caller_gives_it() -> None:
     assert result_of("_report_result", "5 updates", rows_affected=5)["rows_affected"] == 5
     assert result_of("_report_idle", "nothing to append")["rows_affected"] is None
 

@@ -54,10 +54,10 @@ def log(options: dict[str, object] | None = None, **variables: object) -> str:
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "Iceberg", "hudi", 7])
-def test_a_table_format_without_merge_is_refused_with_those_that_have_it(
+def test_the_error_for_a_table_format_without_merge_lists_the_allowed_formats(
     file_format: object,
 ) -> None:
-    must, got = refused(create, in_model("files_state", file_format=file_format))
+    must, got, _ = refused(create, in_model("files_state", file_format=file_format))
 
     assert must == (
         "Config `file_format` of files_state must be a table format with MERGE: iceberg, delta."
@@ -66,7 +66,7 @@ def test_a_table_format_without_merge_is_refused_with_those_that_have_it(
 
 
 @pytest.mark.parametrize("config", [{}, {"file_format": None}, {"file_format": "iceberg"}])
-def test_the_table_format_is_iceberg_unless_the_config_says_otherwise(
+def test_the_default_table_format_is_iceberg(
     config: dict[str, Any],
 ) -> None:
     sql = create(in_model("files_state", **config))
@@ -94,7 +94,9 @@ def test_a_delta_table_has_deltas_own_properties() -> None:
         {"delta.isolationLevel": "WriteSerializable"},
     ],
 )
-def test_a_table_property_that_weakens_the_protocol_is_refused(given: dict[str, str]) -> None:
+def test_a_table_property_that_weakens_the_isolation_level_is_refused(
+    given: dict[str, str],
+) -> None:
     must, got, next_step = refused(create, in_model("files_state", tblproperties=given))
 
     assert must.startswith("Config `tblproperties` of files_state must be with the isolation level")
@@ -103,14 +105,14 @@ def test_a_table_property_that_weakens_the_protocol_is_refused(given: dict[str, 
     assert next_step == "Leave the property out."
 
 
-def test_a_table_property_of_ours_is_not_the_users_to_set() -> None:
+def test_a_user_cannot_set_a_table_property_of_trueup() -> None:
     given = {"trueup.unique_key": "`k`"}
     assert refused(create, in_model("files_state", tblproperties=given))[1] == (
         "Got: trueup.unique_key"
     )
 
 
-def test_the_isolation_level_may_be_said_as_it_is() -> None:
+def test_the_required_isolation_level_may_be_set_explicitly() -> None:
     given = {"write.merge.isolation-level": "SERIALIZABLE"}
     found = properties(create(in_model("files_state", tblproperties=given)))
 
@@ -118,7 +120,7 @@ def test_the_isolation_level_may_be_said_as_it_is() -> None:
     assert found["write.delete.isolation-level"] == "serializable"
 
 
-def test_table_properties_of_the_config_win_over_ours() -> None:
+def test_configured_table_properties_override_the_defaults() -> None:
     given = {"write.merge.mode": "copy-on-write", "owner": "me"}
     found = properties(create(in_model("files_state", tblproperties=given)))
 
@@ -126,14 +128,14 @@ def test_table_properties_of_the_config_win_over_ours() -> None:
     assert found["write.delete.mode"] == "merge-on-read"
 
 
-def test_a_table_that_is_there_is_kept_unless_it_is_to_be_replaced() -> None:
+def test_an_existing_table_is_kept_unless_replace_is_true() -> None:
     trueup = in_model("files_state")
 
     assert create(trueup).startswith("/* trueup: create */ create table if not exists lake.t ")
     assert " create or replace table lake.t " in create(trueup, replace=True)
 
 
-def test_a_table_is_partitioned_only_by_what_is_said() -> None:
+def test_a_table_is_partitioned_only_by_the_given_column() -> None:
     trueup = in_model("files_state")
 
     assert "partitioned by" not in create(trueup)
@@ -145,7 +147,7 @@ def test_the_first_batch_begins_at_as_of() -> None:
     assert "coalesce(_last._upper, -7) as lower" in progress({"as_of": -7})
 
 
-def test_without_as_of_the_first_batch_begins_at_the_smallest_tick_and_not_above_0() -> None:
+def test_without_as_of_the_first_batch_begins_at_0_or_a_smaller_tick() -> None:
     begins = "least(0, min(_ts)) as lower"
     given = {"progress": {**PLAN, "last_seq": 0}, "input_upper": None}
 
@@ -168,8 +170,8 @@ def test_without_as_of_the_first_batch_begins_at_the_smallest_tick_and_not_above
     assert begins not in first(None, {})
 
 
-def test_the_greatest_tick_is_refused_instead_of_an_upper_that_overflows() -> None:
-    must, got = refused(get_plan, last_tick=2**63 - 1)[:2]
+def test_the_greatest_bigint_is_refused_as_a_tick() -> None:
+    must, got, _ = refused(get_plan, last_tick=2**63 - 1)
 
     assert must.endswith(
         " must be below 9223372036854775807, the greatest bigint: a batch ends one after it."
@@ -179,16 +181,16 @@ def test_the_greatest_tick_is_refused_instead_of_an_upper_that_overflows() -> No
     assert "try_add(max(_ts), 1) as log_upper" in log()
 
 
-def test_the_upper_never_goes_back() -> None:
+def test_the_upper_never_decreases() -> None:
     assert "greatest(lower, least(coalesce(log_upper, lower), null)) as upper" in log()
 
 
-def test_the_upper_is_capped_by_trueup_until() -> None:
+def test_the_upper_is_limited_by_trueup_until() -> None:
     for until in (0, 340):
         assert f"coalesce(log_upper, lower), {until})) as upper" in log(trueup_until=until)
 
 
-def test_the_input_upper_takes_the_place_of_the_logs() -> None:
+def test_the_option_input_upper_replaces_the_upper_of_the_log() -> None:
     sql = log({"input_upper": "log_upper - 1"})
 
     assert "then cast((log_upper - 1) as bigint)" in sql
@@ -196,16 +198,16 @@ def test_the_input_upper_takes_the_place_of_the_logs() -> None:
 
 
 @pytest.mark.parametrize("until", ["340", 2**63, -(2**63) - 1])
-def test_a_bad_until_is_refused(until: object) -> None:
+def test_a_bad_trueup_until_is_refused(until: object) -> None:
     refused(log, trueup_until=until)
 
 
-def test_a_batch_is_cut_only_where_its_size_is_limited() -> None:
+def test_a_batch_is_cut_only_if_its_size_is_limited() -> None:
     assert "cut_upper" not in log()
     assert "coalesce(cut_upper, upper) as upper" in log({"max_commands_per_batch": 500})
 
 
-def test_a_cut_is_after_the_last_tick_that_fits_and_never_before_the_first() -> None:
+def test_a_cut_keeps_the_ticks_that_fit_and_at_least_the_first() -> None:
     sql = " ".join(str(in_model("files_batch")._cut_ctes(RELATIONS[0], 5, 500)).split())
 
     for column, end in (("_ts", " + 1 end as cut_upper"), ("command_count", " end as cut_count")):
@@ -214,7 +216,7 @@ def test_a_cut_is_after_the_last_tick_that_fits_and_never_before_the_first() -> 
 
 
 def get_plan(options: dict[str, object] | None = None, **row: object) -> dict[str, Any]:
-    """Plan a run, where both queries, of the tables and of the log, are answered with one row."""
+    """Plan a run. The same row answers both queries, that of the tables and that of the log."""
     graph = {name: {**one, "raw_code": "select 1"} for name, one in models().items()}
     trueup = in_model(
         "files_batch", options=options, graph=graph, row={**PLAN, **row}, tables=RELATIONS
@@ -223,7 +225,7 @@ def get_plan(options: dict[str, object] | None = None, **row: object) -> dict[st
     return found
 
 
-def test_a_plan_is_the_rows_that_were_read_and_what_the_run_adds() -> None:
+def test_a_plan_has_the_fields_that_were_read_and_those_of_the_run() -> None:
     plan = get_plan(lower=5)
 
     assert re.fullmatch("[0-9a-f]{32}", plan.pop("definition"))
@@ -231,7 +233,7 @@ def test_a_plan_is_the_rows_that_were_read_and_what_the_run_adds() -> None:
 
 
 def test_a_null_tick_is_refused() -> None:
-    must, got = refused(get_plan, null_ticks=3)[:2]
+    must, got, _ = refused(get_plan, null_ticks=3)
 
     assert must == (
         "The tick (`ts`), or the partition and offset (`reclock`), of `trueup.commands` must be not"
@@ -240,7 +242,7 @@ def test_a_null_tick_is_refused() -> None:
     assert got == "Got: 3 commands without one"
 
 
-def test_late_commands_stop_the_run_before_it_stages_where_that_is_the_policy() -> None:
+def test_with_late_fail_late_commands_stop_the_run_before_staging() -> None:
     must, got, next_step = refused(get_plan, {"late": "fail"}, lower=5, late_dropped=2)
 
     assert must == (
@@ -254,11 +256,13 @@ def test_late_commands_stop_the_run_before_it_stages_where_that_is_the_policy() 
 @pytest.mark.parametrize(
     ("late", "late_dropped"), [("drop", 2), ("fail", 0), ("fail", None), ("correct", 2)]
 )
-def test_late_commands_stop_nothing_else(late: str, late_dropped: int | None) -> None:
+def test_without_late_fail_or_without_late_commands_the_run_continues(
+    late: str, late_dropped: int | None
+) -> None:
     assert get_plan({"late": late}, late_dropped=late_dropped)["late_dropped"] == late_dropped
 
 
-def test_a_rebase_asks_for_ticks_or_for_the_places_that_stand_for_them() -> None:
+def test_a_rebase_requires_a_tick_or_an_offset_for_every_command() -> None:
     for extras in (["_partition", "_offset"], []):
         trueup = in_model("files_batch", row={"missing": 0, "last_tick": 9})
         trueup._require_ticks(a_collection(trueup, extras=extras))
@@ -267,7 +271,7 @@ def test_a_rebase_asks_for_ticks_or_for_the_places_that_stand_for_them() -> None
         assert refused(missing._require_ticks, collection)[1].startswith("Got: 1 ")
 
 
-def test_a_batch_id_is_that_of_the_invocation() -> None:
+def test_the_batch_id_is_the_invocation_id() -> None:
     trueup = in_model("files_batch")
     names = re.findall(r"plan\.(\w+)", (ROOT / DECLARES).read_text())
     sql = trueup._declare_plan_sql("files", dict.fromkeys(names, 1) | {"late_dropped": None})
@@ -276,14 +280,14 @@ def test_a_batch_id_is_that_of_the_invocation() -> None:
     assert "'late_dropped', cast(null as bigint)" in sql
 
 
-def test_an_append_is_refused_where_the_number_of_the_batch_is_taken() -> None:
+def test_an_append_fails_if_the_batch_number_is_taken() -> None:
     sql = in_model("files_changelog")._append_batch_sql("lake.files_changelog", "select 1")
 
     assert "on changelog._kind = 'progress'" in sql
     assert re.search(r"when matched then update set\s+_batch_id = raise_error\(", sql)
 
 
-def test_an_apply_joins_every_column_of_the_identity_null_safe() -> None:
+def test_the_apply_statement_joins_every_identity_column_null_safe() -> None:
     trueup = in_model("files_state", unique_key=("a", "b"))
     sql = trueup._apply_updates_sql(a_collection(trueup), "select 1")
 
@@ -291,15 +295,15 @@ def test_an_apply_joins_every_column_of_the_identity_null_safe() -> None:
         assert f"state.`{column}` <=> net.`{column}`" in sql
 
 
-def test_a_tail_without_a_batch_leaves_the_progress_where_it_was() -> None:
+def test_an_empty_tail_does_not_change_the_progress() -> None:
     sql = in_model("files_state")._net_updates_select("lake.files_changelog", "`applied`", ["path"])
 
     assert "coalesce(max(_seq), `applied`) as _seq" in sql
 
 
 @pytest.mark.parametrize("value", ["path", [], None, ["a", "A"]])
-def test_a_data_test_of_the_key_takes_a_list_of_names(value: object) -> None:
-    must, got = refused(in_model("t").test_one_live_row_per_key, "lake.files_changelog", value)
+def test_one_live_row_per_key_requires_a_list_of_key_columns(value: object) -> None:
+    must, got, _ = refused(in_model("t").test_one_live_row_per_key, "lake.files_changelog", value)
 
     assert must.startswith(
         "`trueup.one_live_row_per_key` argument `unique_key` must be a non-empty"

@@ -1,4 +1,4 @@
-"""The commands as the fold takes them: their form, and all that happens to their keys."""
+"""The input of the fold: the form of the commands, and all steps of their keys."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from tests.macros.package import RELATIONS, SHARD, a_collection, column, in_model, one_line
+from tests.macros.package import RELATIONS, STORED, a_collection, column, in_model, one_line
 
 OWN = in_model("files_batch")._own_columns()
 EXTRAS = ("_unchanged", "_old_key", "_partition", "_offset")
 KEY = ["path", "_error_key"]
 ALONE = {"_id"}
-"""Names that never stand beside a column of the user."""
+"""Names that never stand in one relation with a user column."""
 
 
 def select_input(
-    columns: list[dict[str, str]] = SHARD,
+    columns: list[dict[str, str]] = STORED,
     unique_key: tuple[str, ...] = ("path",),
     extras: tuple[str, ...] = (),
     came: list[dict[str, str]] | None = None,
@@ -35,18 +35,18 @@ def select_input(
     )
 
 
-def test_an_input_takes_the_ticks_from_the_lower_to_before_the_upper() -> None:
+def test_the_input_has_the_ticks_from_the_lower_to_below_the_upper() -> None:
     assert "from lake.files_commands where _ts >= low and _ts < up )" in select_input()
 
 
-def test_an_input_of_partitions_takes_what_the_progress_row_will_know_of() -> None:
+def test_the_input_of_a_partition_ends_at_the_offset_of_the_progress_row() -> None:
     assert (
         "_ts < up and _offset < try_element_at(map_from_entries(transform(seen,"
         " each -> struct(each._partition, each.next_offset))), _partition) )"
     ) in select_input(extras=("_partition", "_offset"))
 
 
-def test_an_input_takes_columns_of_any_name() -> None:
+def test_the_input_accepts_column_names_with_quotes_and_backslashes() -> None:
     columns = [column(name, "string") for name in ("a`b", "it's", "back\\slash")]
     sql = select_input(columns, ("a`b",))
 
@@ -56,14 +56,14 @@ def test_an_input_takes_columns_of_any_name() -> None:
         assert f"{literal}, {name}," in sql
 
 
-def test_a_column_that_the_commands_do_not_have_any_more_is_null() -> None:
-    sql = select_input(came=SHARD[:1])
+def test_a_column_that_the_commands_no_longer_have_is_null() -> None:
+    sql = select_input(came=STORED[:1])
 
     assert "cast(null as double) as `size`" in sql
-    assert "cast(null" not in select_input(came=[SHARD[0], column("SIZE", "double")])
+    assert "cast(null" not in select_input(came=[STORED[0], column("SIZE", "double")])
 
 
-def test_only_an_upsert_without_an_error_has_a_content() -> None:
+def test_only_an_upsert_without_an_error_has_values() -> None:
     sql = select_input()
 
     assert "_op = 'upsert' and _error is null and _error_key is null as _is_row" in sql
@@ -71,15 +71,15 @@ def test_only_an_upsert_without_an_error_has_a_content() -> None:
     assert "case when _op = 'upsert' then case when _error_key is null then _error" in sql
 
 
-def test_a_truncate_has_an_identity_of_its_own_but_that_alone_is_none() -> None:
+def test_a_truncate_gets_its_own_error_key_and_a_flag() -> None:
     sql = select_input()
 
     assert "case when _op = 'truncate' then 'truncate' else _error_key end as _error_key" in sql
     assert "_op = 'truncate' as _is_truncate," in sql
 
 
-def test_the_hash_covers_the_content_by_the_names_of_its_columns() -> None:
-    columns = [*SHARD, column("mode", "string")]
+def test_the_hash_covers_the_content_regardless_of_column_order() -> None:
+    columns = [*STORED, column("mode", "string")]
     content = (
         "if(`_error` is null, null, xxhash64('_error')), `_error`,"
         " if(`mode` is null, null, xxhash64('mode')), `mode`,"
@@ -96,14 +96,14 @@ def test_the_hash_covers_the_content_by_the_names_of_its_columns() -> None:
 @pytest.mark.parametrize(
     ("ties", "preferred"), [("prefer_delete", "delete"), ("prefer_upsert", "upsert")]
 )
-def test_a_tie_is_broken_by_the_operation_only_where_one_is_preferred(
+def test_a_tie_is_broken_by_the_operation_only_if_one_is_preferred(
     ties: str, preferred: str
 ) -> None:
     assert f"_op = '{preferred}' as _is_preferred," in select_input(ties=ties)
     assert "_is_preferred" not in select_input()
 
 
-def test_names_of_unchanged_columns_are_those_of_value_columns_whatever_their_case() -> None:
+def test_unchanged_columns_must_be_value_columns_regardless_of_case() -> None:
     expression = one_line(
         in_model("files_batch")._known_names_expr([column("Size"), column("it's")])
     )
@@ -111,7 +111,7 @@ def test_names_of_unchanged_columns_are_those_of_value_columns_whatever_their_ca
     assert "when lower(name) in ('size', 'it\\'s') then lower(name)" in expression
     assert "raise_error(" in expression
     assert one_line(expression) in select_input(
-        [SHARD[0], column("Size"), column("it's")], extras=EXTRAS
+        [STORED[0], column("Size"), column("it's")], extras=EXTRAS
     )
 
 
@@ -154,7 +154,7 @@ SOURCES = {
 @pytest.mark.parametrize(
     ("source", "given"), [*SOURCES.items(), ("filled", {"extras": ("_unchanged", "_old_key")})]
 )
-def test_steps_take_only_what_the_log_asks_for(source: str, given: dict[str, Any]) -> None:
+def test_the_steps_end_with_the_cte_that_the_log_needs(source: str, given: dict[str, Any]) -> None:
     sql = select_steps(**given)
     made = re.findall(r"(?:with|,) (\w+) as \( (?:select|with recursive)", sql)
 
@@ -166,7 +166,7 @@ def test_steps_take_only_what_the_log_asks_for(source: str, given: dict[str, Any
     )
 
 
-def test_a_marker_is_one_in_a_text_and_in_bytes_alone() -> None:
+def test_the_unchanged_value_is_compared_only_with_string_and_binary_columns() -> None:
     columns = [column("path", "string"), column("t", "string"), column("b", "binary"), column("n")]
     sql = select_input(columns, extras=("_unchanged", "_unchanged_value"))
 
@@ -176,32 +176,32 @@ def test_a_marker_is_one_in_a_text_and_in_bytes_alone() -> None:
     assert "`path` = " not in sql
 
 
-def test_an_old_key_without_an_unchanged_column_asks_for_nothing() -> None:
+def test_an_old_key_without_unchanged_columns_does_not_change_the_steps() -> None:
     assert select_steps(("_old_key",)) == select_steps()
 
 
-def test_of_a_key_that_changes_the_value_of_the_old_one_is_read_too() -> None:
+def test_a_change_of_key_reads_the_value_of_the_old_key_too() -> None:
     touched = "select _old_key.*, null as _error_key from given where _old_key is not null"
 
     assert touched in select_steps(("_unchanged", "_old_key"))
     assert touched not in select_steps(("_unchanged",))
 
 
-def test_a_truncate_reads_every_key_and_a_batch_without_one_only_its_own() -> None:
+def test_a_batch_reads_every_key_only_if_it_has_a_truncate() -> None:
     semi_join = "left semi join touched on"
 
     assert semi_join in select_steps()
     assert semi_join not in select_steps(has_truncates=True)
 
 
-def test_a_truncate_removes_what_is_older_in_tick_and_order_and_nothing_else() -> None:
+def test_a_truncate_removes_only_rows_that_are_older_in_tick_and_order() -> None:
     sql = select_steps(has_truncates=True)
 
     assert "filter(_positions, _position -> _position > struct(_ts, _order))" in sql
     assert "max(_order) as _order from given where _is_truncate group by _ts" in sql
 
 
-def test_an_unchanged_column_is_the_last_one_known_in_the_sequence_of_the_commands() -> None:
+def test_an_unchanged_column_takes_its_last_known_value() -> None:
     sql = select_steps(("_unchanged",), ties="prefer_delete")
 
     assert (
@@ -212,7 +212,7 @@ def test_an_unchanged_column_is_the_last_one_known_in_the_sequence_of_the_comman
     ) in sql
 
 
-def test_a_partial_command_leaves_an_error_and_a_whole_one_begins_anew() -> None:
+def test_a_partial_command_keeps_an_error_and_a_complete_one_starts_again() -> None:
     sql = select_steps(("_unchanged",))
 
     assert (
@@ -222,7 +222,7 @@ def test_a_partial_command_leaves_an_error_and_a_whole_one_begins_anew() -> None
     assert "when _first_value._error is not null then _first_value" in sql
 
 
-def test_an_old_key_is_asked_just_before_the_order_of_its_change() -> None:
+def test_the_old_key_is_read_just_before_the_command_that_changes_it() -> None:
     sql = one_line(
         in_model("files_batch")._links_select("lake.kept", KEY, ["_order", "_hash", "_value"])
     )
@@ -232,7 +232,7 @@ def test_an_old_key_is_asked_just_before_the_order_of_its_change() -> None:
     assert "order by _step, _ts, _order, _step_place, _hash rows between" in sql
 
 
-def test_a_view_resolves_chains_without_the_limit_that_spark_sets() -> None:
+def test_a_view_resolves_chains_with_a_limit_of_a_million_levels() -> None:
     sql = one_line(
         in_model("files_live")._resolved_links_ctes(
             "filled", KEY, ["_order", "_hash", "_value"], ["size"]
@@ -250,19 +250,19 @@ def test_a_floating_point_column_has_one_form_for_both_zeros(number: str) -> Non
 
 
 @pytest.mark.parametrize("other", ["string", "int", "decimal(10,2)", "array<double>", "date"])
-def test_a_column_of_another_type_is_taken_as_it_is(other: str) -> None:
+def test_a_column_of_another_type_is_not_converted(other: str) -> None:
     assert in_model("files_batch")._one_form_expr({"name": "a", "type": other}) == "`a`"
 
 
-def test_a_select_in_parentheses_keeps_the_lines_of_a_columns_name() -> None:
+def test_a_subquery_keeps_the_line_breaks_in_a_column_name() -> None:
     trueup = in_model("files_batch")
     select = "select `a\r\nb`\nfrom lake.t"
 
     assert trueup._subquery(select) == f"({chr(10)}{select}{chr(10)})"
-    assert select in trueup._digested_steps_select(select, ["path"], SHARD)
+    assert select in trueup._digested_steps_select(select, ["path"], STORED)
 
 
-def test_every_name_with_an_underscore_that_the_models_write_is_one_of_ours() -> None:
+def test_every_name_that_begins_with_an_underscore_is_reserved_by_trueup() -> None:
     options = {"eager": True, "ties": "prefer_delete", "errors": "fail", "late": "correct"}
     batch = in_model("files_batch", options=options)
     collection = a_collection(batch)
@@ -279,7 +279,7 @@ def test_every_name_with_an_underscore_that_the_models_write_is_one_of_ours() ->
         in_model("files_changelog").changelog("files"),
         in_model("files_state", options=options).state("files"),
         batch._reclocked_commands_select(RELATIONS[0], 5, "settled"),
-        batch._pending_corrections_select(collection, SHARD),
+        batch._pending_corrections_select(collection, STORED),
         batch._compact_sql(changelog, ["path", *OWN], 3, 2),
     ]
     text = " ".join(map(one_line, sql))

@@ -1,7 +1,7 @@
-"""Runs that overlap, or are killed, while they make a date a timestamp: all places where they may.
+"""Two runs overlap while they widen a date to a timestamp. Each stops or dies at every query.
 
-The tables are stand-ins that do with a statement what Iceberg does. The functional test of the same
-name does it with Spark, at fewer places.
+The tables are stand-ins that execute a statement as Iceberg does. The functional test in the file
+of the same name uses Spark. It stops the runs at fewer queries.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ DAYS = {"d": "day", "e": "other day"}
 
 
 class FailedError(Exception):
-    """What Spark says of a statement that does not fit the table."""
+    """The error of Spark for a statement that does not fit the table."""
 
 
 class KilledError(Exception):
-    """The process ended here."""
+    """The process of the run was killed."""
 
 
 @dataclass
 class Table:
-    """Columns and rows. A text is a value; that of a date gets ` at midnight` as a timestamp."""
+    """Columns and rows of texts. A date that becomes a timestamp gets ` at midnight` appended."""
 
     columns: dict[str, str] = field(default_factory=lambda: dict(BEFORE))
     rows: list[dict[str, str | None]] = field(default_factory=lambda: [dict(DAYS)])
 
     def execute(self, sql: str) -> None:
-        """Do what Iceberg does, or fail."""
+        """Execute a statement as Iceberg does, or fail."""
         told = (
             sql.rpartition("*/")[2]
             .strip()
@@ -69,7 +69,7 @@ class Table:
             self.fill(told, *names[:2])
 
     def fill(self, told: str, target: str, source: str) -> None:
-        """Set a column to the timestamps of another."""
+        """Fill a column with the timestamps of another."""
         self.require(target)
         self.require(source)
         if "raise_error" in told and self.columns[source] != "date":
@@ -81,12 +81,12 @@ class Table:
                 row[target] = value + " at midnight" * (self.columns[source] == "date")
 
     def require(self, name: str, *, is_there: bool = True) -> None:
-        """Fail unless a column is there, or is not."""
+        """Fail unless a column exists, or with `is_there=False` does not exist."""
         if (name in self.columns) != is_there:
             raise FailedError(name)
 
     def append(self, columns: Mapping[str, str], row: Mapping[str, str | None]) -> None:
-        """Append a row, unless the table has other columns by now."""
+        """Append a row. Fail if the table has other columns by now."""
         if columns != self.columns:
             raise FailedError(columns)
         self.rows.append(dict(row))
@@ -96,18 +96,18 @@ class Lake:
     """The changelog and the state of a collection."""
 
     def __init__(self) -> None:
-        """Begin with a row that is settled."""
+        """Begin with one settled row."""
         self.tables = {CHANGELOG: Table(), STATE: Table()}
 
     def query(self, sql: str) -> object:
-        """Answer what a macro asks."""
+        """Answer a query of a macro."""
         if sql.startswith("describe query "):
             return list(self.tables[sql.rpartition(" ")[2]].columns.items())
         self.tables[next(word for word in sql.split() if word in self.tables)].execute(sql)
         return None
 
     def append_day(self) -> bool:
-        """What a run does that has staged its batch before the log had timestamps."""
+        """Append a batch that was staged before the log had timestamps. Return True if it fits."""
         try:
             self.tables[CHANGELOG].append(BEFORE, DAYS)
         except FailedError:
@@ -116,16 +116,16 @@ class Lake:
 
 
 class Run:
-    """A run in a thread of its own, which goes on when it is told to, query by query."""
+    """A run in its own thread. The test lets it continue query by query."""
 
     def __init__(self, name: str) -> None:
-        """Take the macros; `start` begins."""
+        """Load the macros. The method `start` begins the run."""
         self.name = name
         self.package: Package = in_model("files_batch", queries=self.query, invocation_id=name)
         self.options = self.package._options()
 
     def start(self, lake: Lake) -> None:
-        """Begin, and stop before the first query."""
+        """Begin the run, and stop before its first query."""
         self.lake, self.is_killed, self.is_over, self.appended = lake, False, False, False
         self.may_go, self.has_stopped = Semaphore(0), Semaphore(0)
         self.thread = Thread(target=self.main)
@@ -133,32 +133,32 @@ class Run:
         self.has_stopped.acquire()
 
     def go(self, steps: int) -> None:
-        """Let so many queries through."""
+        """Let this number of queries through."""
         for _ in range(steps):
             if not self.is_over:
                 self.may_go.release()
                 self.has_stopped.acquire()
 
     def kill(self) -> None:
-        """End the process, if it has not ended."""
+        """Kill the run if it is not over."""
         self.is_killed = True
         self.go(1)
         self.thread.join()
 
     def pause(self) -> None:
-        """Wait until it may go on."""
+        """Wait until the test lets the run continue."""
         self.has_stopped.release()
         self.may_go.acquire()
         if self.is_killed:
             raise KilledError
 
     def query(self, sql: str) -> object:
-        """Do what a macro asks, once it may."""
+        """Wait, and then answer a query of a macro."""
         self.pause()
         return self.lake.query(sql)
 
     def main(self) -> None:
-        """Follow the commands, append a batch with timestamps, and apply what is new."""
+        """Adapt the columns to the commands, append a batch with timestamps, and apply new rows."""
         try:
             columns = self.package._ensure_columns(
                 CHANGELOG, STATE, ["k"], [column(*one) for one in AFTER.items()], self.options
@@ -170,16 +170,16 @@ class Run:
             self.pause()
             self.apply()
         except RefusedError as error:
-            assert "columns moved" in str(error)  # noqa: PT017 - another thread than the test's
+            assert "columns moved" in str(error)  # noqa: PT017 - not the test's thread
         except (FailedError, KilledError):
             pass
         finally:
-            # Whatever it ended with: the test waits for it.
+            # The test waits for this, even after an error.
             self.is_over = True
             self.has_stopped.release()
 
     def apply(self) -> None:
-        """Bring to the state the rows of the changelog that it lacks."""
+        """Append to the state the rows that only the changelog has."""
         changelog, state = (self.lake.tables[name] for name in (CHANGELOG, STATE))
         for row in changelog.rows[len(state.rows) :]:
             state.append(changelog.columns, row)
@@ -199,9 +199,7 @@ ENDS: dict[str, Callable[[Run, Run], object]] = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_runs_that_widen_a_column_at_once_lose_no_value_wherever_they_stop(
-    runs: list[Run], end: str
-) -> None:
+def test_overlapping_runs_that_widen_a_column_lose_no_value(runs: list[Run], end: str) -> None:
     first, second, schedule_count = 0, 0, 0
     while True:
         schedule_count += 1
@@ -213,7 +211,7 @@ def test_runs_that_widen_a_column_at_once_lose_no_value_wherever_they_stop(
 
 
 def check_schedule(runs: list[Run], first: int, second: int, end: str) -> tuple[bool, bool]:
-    """Let two runs overlap, and a third one settle what they leave; says which were over."""
+    """Let two runs overlap and a third one finish their work. Return which of the two were over."""
     a, b, c = runs
     lake = Lake()
     a.start(lake)

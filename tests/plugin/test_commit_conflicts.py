@@ -1,4 +1,4 @@
-"""What a statement of trueup does if it loses a race: it is repeated, skipped or explained."""
+"""The plugin repeats, skips or explains a statement of trueup that loses a race."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CONFLICT = "org.apache.iceberg.exceptions.ValidationException: Found conflicting
 TABLES = {"changelog": "s.files_changelog", "state": "s.files_state"}
 
 
-def test_an_error_that_is_no_lost_race_stays_as_it_is() -> None:
+def test_other_errors_and_foreign_statements_are_not_lost_races() -> None:
     append = str(in_model("files_changelog")._append_batch_sql("s.files_changelog", "select 1"))
     assert describe_lost_race(append, "[DIVIDE_BY_ZERO]") is None
-    # Statements of somebody else, whatever their aliases and columns are.
+    # These are not statements of trueup, although they have its aliases and columns.
     assert describe_lost_race("merge into s.mine as changelog using _batch_id", CONFLICT) is None
     assert describe_lost_race("merge into s.mine as state using _error_key", CONFLICT) is None
     assert (
@@ -28,7 +28,7 @@ def test_an_error_that_is_no_lost_race_stays_as_it_is() -> None:
     )
 
 
-def test_the_mark_of_a_statement_decides_what_its_lost_race_is_called() -> None:
+def test_the_mark_of_a_statement_chooses_the_message_of_its_lost_race() -> None:
     trueup = in_model("files_state")
     columns = [column("path", "string")]
     found = {
@@ -70,7 +70,7 @@ def test_the_mark_of_a_statement_decides_what_its_lost_race_is_called() -> None:
         "Table UUID does not match: current=1 != refreshed=2",
     ],
 )
-def test_a_table_that_was_replaced_meanwhile_is_a_lost_race(error: str) -> None:
+def test_a_table_that_another_run_replaced_is_a_lost_race(error: str) -> None:
     trueup = in_model("files_state")
     apply = str(trueup._apply_updates_sql(a_collection(trueup, **TABLES), "select 1"))
 
@@ -79,8 +79,8 @@ def test_a_table_that_was_replaced_meanwhile_is_a_lost_race(error: str) -> None:
     )
 
 
-def test_an_unknown_step_gets_no_mark() -> None:
-    must, _ = refused(in_model("files_state")._step_marker, "tidy")
+def test_a_mark_needs_a_known_step() -> None:
+    must, _, _ = refused(in_model("files_state")._step_marker, "tidy")
 
     assert (
         "one of alter, append, apply, compact, compare, create, discard, drop, heal, rebuild, widen"
@@ -88,7 +88,7 @@ def test_an_unknown_step_gets_no_mark() -> None:
     )
 
 
-def test_a_lost_append_is_skipped_if_its_mark_allows_it_and_nothing_else_is() -> None:
+def test_only_a_lost_append_with_the_skip_mark_is_skipped() -> None:
     trueup = in_model("files_changelog")
     skip, fail = (
         str(trueup._append_batch_sql("s.files_changelog", "select *, _error_key", policy))
@@ -98,12 +98,12 @@ def test_a_lost_append_is_skipped_if_its_mark_allows_it_and_nothing_else_is() ->
     for error in (CONFLICT, mismatch):
         assert may_be_skipped(skip, error)
         assert not may_be_skipped(fail, error)
-    # An error that quotes the statement, which has the words of the mismatch in it.
+    # This error quotes the statement. The statement has the words of the mismatch.
     assert not may_be_skipped(skip, f"[UNRESOLVED_COLUMN] d\n== SQL ==\n{skip}")
     assert not may_be_skipped(skip, "[DIVIDE_BY_ZERO]")
 
 
-def test_an_apply_that_lost_to_a_rewrite_is_repeated(
+def test_only_an_apply_is_repeated_if_its_files_were_rewritten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trueup = in_model("files_state")
@@ -126,7 +126,7 @@ def test_an_apply_that_lost_to_a_rewrite_is_repeated(
     failures[:] = [missing] * (REPEATS + 1)
     with pytest.raises(LostRaceError, match="another run wrote to"):
         run(None, apply)
-    # A heal does not check its batch: another run may have applied the next one since.
+    # A heal does not check its batch, and another run may have applied the next batch.
     failures[:] = [missing]
     with pytest.raises(LostRaceError, match="state moved"):
         run(None, heal)
@@ -135,7 +135,7 @@ def test_an_apply_that_lost_to_a_rewrite_is_repeated(
         run(None, apply)
 
 
-def test_the_mark_alone_recognises_a_statement() -> None:
+def test_a_statement_is_recognised_by_its_mark_alone() -> None:
     assert describe_lost_race("/* trueup: apply */ optimize s.mine", CONFLICT) == (
         "state moved: another run wrote to the table at the same moment; nothing is applied;"
         " run again"

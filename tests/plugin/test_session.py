@@ -1,4 +1,4 @@
-"""What the dbt plugin prepares and checks before a Spark session starts."""
+"""The dbt plugin prepares and checks the process before a Spark session starts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_importing_the_plugin_imports_neither_pyspark_nor_pandas() -> None:
 
 
 @pytest.mark.usefixtures("path")
-def test_without_java_one_line_says_what_to_install() -> None:
+def test_without_java_a_one_line_error_says_what_to_install() -> None:
     with pytest.raises(JavaMissingError) as raised:
         require_java()
     message = str(raised.value)

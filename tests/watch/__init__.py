@@ -1,1 +1,1 @@
-"""Tests of the warm runner."""
+"""Tests of `trueup watch`."""

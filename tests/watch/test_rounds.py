@@ -1,4 +1,4 @@
-"""`trueup watch` over a project, in a session of Spark, while its log grows."""
+"""Runs `trueup watch` over a project in a Spark session while its log grows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def put(ts: int, key: str = "a") -> Command:
 
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[str], Project]) -> Project:
-    """A collection whose log has a command, and a table over an ephemeral model."""
+    """A collection whose log has one command, and a view over an ephemeral model."""
     made = new_project("watched")
     made.add_collection("c", [Column("k", "string")], [Column("v", "string")])
     made.write("models/one.sql", "{{ config(materialized='ephemeral') }} select 1 as x")
@@ -41,10 +41,10 @@ def project(new_project: Callable[[str], Project]) -> Project:
 
 
 class Watcher:
-    """The loop in a thread of its own, and what it printed."""
+    """Runs the loop in its own thread, and keeps the lines that it prints."""
 
     def __init__(self, project: Project) -> None:
-        """Start it. Only what grows makes it run again."""
+        """Start the loop. It runs again only if its input grows."""
         self.lines: list[str] = []
         self.stop = Event()
         runs = WatchedProject(["--project-dir", str(project.folder)], [])
@@ -60,7 +60,7 @@ class Watcher:
         """Print nothing."""
 
     def wait_for(self, text: str) -> None:
-        """Wait for a line that has a text."""
+        """Wait for a line that contains a text."""
         end = monotonic() + PATIENCE
         while not any(text in line for line in self.lines):
             assert self.thread.is_alive(), self.lines
@@ -76,7 +76,7 @@ def watcher(project: Project) -> Iterator[Watcher]:
     started.thread.join()
 
 
-def test_what_is_appended_becomes_visible_and_a_failing_model_is_survived(
+def test_appended_commands_become_visible_even_beside_a_failing_model(
     project: Project, watcher: Watcher
 ) -> None:
     watcher.wait_for("c_changelog: batch 1: 1 updates, upper 2")
@@ -87,7 +87,7 @@ def test_what_is_appended_becomes_visible_and_a_failing_model_is_survived(
     watcher.wait_for("c_changelog: batch 2: 3 updates, upper 4")
     assert sorted(project.rows("c")) == [("a", "value 2"), ("b", "value 3")]
 
-    # The project is parsed again, and the log is settled beside the failure.
+    # The project is parsed again. The log is settled although another model fails.
     project.write("models/broken.sql", "{{ config(materialized='table') }} select raise_error('!')")
     project.append("c", [put(4, "c")])
     watcher.wait_for("c_changelog: batch 3: 1 updates, upper 5")
@@ -99,7 +99,7 @@ def test_what_is_appended_becomes_visible_and_a_failing_model_is_survived(
     assert all("s; broken: " in line and "\n" not in line for line in failures), failures
 
 
-def test_a_version_is_another_after_each_commit_and_there_is_none_where_nobody_says(
+def test_a_commit_changes_the_version_of_a_table_and_files_have_none(
     spark: SparkSession, project: Project, tmp_path: Path
 ) -> None:
     name = project.name

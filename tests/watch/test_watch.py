@@ -1,4 +1,4 @@
-"""The loop of `trueup watch`, its command line, and what it prints: without Spark."""
+"""Tests the loop, the command line and the output of `trueup watch`, without Spark."""
 
 from __future__ import annotations
 
@@ -26,20 +26,19 @@ SOON = 0.001
 
 
 def nothing(_: int) -> None:
-    """Stand for what does not happen."""
+    """Do nothing."""
 
 
 class Fake:
-    """Runs of given outcomes; after the last it stops the loop."""
+    """Rounds with given outcomes. The last round stops the loop."""
 
     def __init__(
         self, *outcomes: Round | UsageError, during: Callable[[int], None] = nothing
     ) -> None:
-        """Take the outcomes, and what happens while a round runs."""
+        """Take the outcomes, and a function that each round calls."""
         self.outcomes = list(outcomes)
         self.during = during
         self.log = 0
-        self.looks = 0
         self.rounds = 0
         self.stop: Event | None = None
 
@@ -56,12 +55,11 @@ class Fake:
 
     def look(self) -> Mapping[str, object]:
         """Return the length of the log."""
-        self.looks += 1
         return {"lake.log": str(self.log)}
 
 
 class Printed(list[str]):
-    """Screen and stop in one: what was said, without the time."""
+    """A screen that keeps the printed lines, without their time."""
 
     def print_line(self, text: str) -> None:
         """Keep the line."""
@@ -75,13 +73,13 @@ class Stop:
     """An event that counts pauses instead of making them."""
 
     def __init__(self, after: Callable[[int], None] = nothing) -> None:
-        """Take what happens in a pause."""
+        """Take a function that each pause calls."""
         self.pauses: list[float] = []
         self.is_stopped = False
         self.after = after
 
     def is_set(self) -> bool:
-        """Say whether the loop is to end."""
+        """Return whether the loop must end."""
         return self.is_stopped
 
     def set(self) -> None:
@@ -89,7 +87,7 @@ class Stop:
         self.is_stopped = True
 
     def wait(self, seconds: float) -> bool:
-        """Pause, without taking the time."""
+        """Record a pause and return at once."""
         self.pauses.append(seconds)
         self.after(len(self.pauses))
         return self.is_stopped
@@ -102,7 +100,7 @@ def repeat(fake: Fake, stop: Stop, every: float = 60) -> list[str]:
     return list(printed)
 
 
-def test_it_runs_again_when_the_log_has_grown_and_waits_until_then() -> None:
+def test_the_next_round_waits_until_the_log_has_grown() -> None:
     fake = Fake(IDLE, CHANGED)
     stop = Stop(after=lambda pauses: setattr(fake, "log", 1) if pauses == 3 else None)
     assert repeat(fake, stop) == [
@@ -120,13 +118,13 @@ def test_an_append_during_a_round_starts_another_round() -> None:
     assert (fake.rounds, stop.pauses) == (2, [])
 
 
-def test_it_runs_every_so_often_even_if_nothing_grows() -> None:
+def test_a_round_runs_after_each_interval_even_if_nothing_grows() -> None:
     fake = Fake(IDLE, IDLE, IDLE)
     repeat(fake, Stop(), every=SOON)
     assert fake.rounds == 3
 
 
-def test_a_log_that_is_settled_in_several_batches_is_settled_without_a_pause() -> None:
+def test_the_loop_does_not_pause_while_a_log_has_more_batches() -> None:
     more = Round(seconds=1.0, changes=("a_changelog: batch 1: 2 updates, upper 3",), has_more=True)
     stop = Stop()
     fake = Fake(more, more, IDLE)
@@ -134,13 +132,15 @@ def test_a_log_that_is_settled_in_several_batches_is_settled_without_a_pause() -
     assert (fake.rounds, stop.pauses) == (3, [])
 
 
-def test_it_goes_on_however_often_it_fails() -> None:
+def test_the_loop_goes_on_after_a_thousand_failures() -> None:
     fake = Fake(*[FAILED] * 1_100, IDLE)
     repeat(fake, Stop(), every=SOON)
     assert fake.rounds == 1_101
 
 
-def test_it_goes_on_after_a_failure_and_names_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_printed_and_retried_with_growing_pauses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now = [0.0]
     monkeypatch.setattr(loop, "monotonic", lambda: now[0])
     fake = Fake(FAILED, FAILED, FAILED, UsageError("dbt did not run: no profile"), CHANGED)
@@ -149,11 +149,11 @@ def test_it_goes_on_after_a_failure_and_names_the_model(monkeypatch: pytest.Monk
     assert printed[0] == "round 1: failed after 1.0 s; files_batch: broken"
     assert printed[4] == "round 4: failed after 0.0 s; dbt did not run: no profile"
     assert printed[5].startswith("round 5: 7 models")
-    # 2 s, 4 s, and then no longer than `every`.
+    # The pauses are 2 s, 4 s, and then at most `every`.
     assert sum(stop.pauses) == 2 + 4 + 5 + 5
 
 
-def test_a_first_round_with_nothing_to_run_is_not_tried_again() -> None:
+def test_a_usage_error_in_the_first_round_ends_the_loop() -> None:
     with pytest.raises(UsageError, match="no such project"):
         repeat(Fake(UsageError("no such project"), IDLE), Stop())
 
@@ -162,7 +162,10 @@ def test_a_first_round_with_nothing_to_run_is_not_tried_again() -> None:
 def command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, list[str], str]]:
-    """Runs the command line over given rounds: exit code, lines without their time, and errors."""
+    """A function that runs the command line over given rounds.
+
+    It returns the exit code, the printed lines without their time, and the errors.
+    """
 
     def run(fake: Fake, *arguments: str) -> tuple[int, list[str], str]:
         monkeypatch.setattr(command_line, "Project", lambda *_: fake)
@@ -173,7 +176,9 @@ def command(
     return run
 
 
-def test_once_ends_as_dbt_run_does(command: Callable[..., tuple[int, list[str], str]]) -> None:
+def test_once_has_the_exit_codes_of_dbt_run(
+    command: Callable[..., tuple[int, list[str], str]],
+) -> None:
     assert command(Fake(IDLE), "--once") == (0, ["nothing to do: 7 models in 1.0 s"], "")
     assert command(Fake(CHANGED), "--once")[0] == 0
     assert command(Fake(FAILED), "--once")[:2] == (1, ["failed after 1.0 s; files_batch: broken"])
@@ -182,7 +187,7 @@ def test_once_ends_as_dbt_run_does(command: Callable[..., tuple[int, list[str], 
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_lets_the_round_end_and_stops(
+def test_a_signal_stops_the_loop_after_the_current_round(
     command: Callable[..., tuple[int, list[str], str]], number: int
 ) -> None:
     before = signal.getsignal(number)
@@ -240,7 +245,7 @@ def test_a_wrong_option_is_an_error(
 def result(
     name: str, message: str, code: str | None = None, status: str = "success", **options: Any
 ) -> Any:
-    """Stand for dbt's result of a model; those of trueup have a code."""
+    """Stand for dbt's result of a model. A result of trueup's materializations has a code."""
     role = name.rpartition("_")[2]
     config = SimpleNamespace(meta={"trueup": options}, materialized=f"trueup_{role}")
     node = SimpleNamespace(name=name, config=config, unique_id=name, relation_name=name)
@@ -248,7 +253,7 @@ def result(
     return SimpleNamespace(node=node, status=status, message=message, adapter_response=response)
 
 
-def test_a_round_shows_what_models_did_and_not_what_was_done_already() -> None:
+def test_a_round_shows_each_change_once_and_no_idle_model() -> None:
     done = rounds.read_round(
         [
             result("a_commands", "OK"),
@@ -280,7 +285,7 @@ def test_a_round_reads_codes_and_not_words() -> None:
     assert not rounds.read_round([result("a_state", "applied batch 3", "NOOP")], 1).changes
 
 
-def test_a_round_shows_why_models_failed_in_one_line_each() -> None:
+def test_a_round_shows_each_failure_in_one_line() -> None:
     error = "Compilation Error in model a_batch (a.sql)\n  it must be 1\n  \n  > in macro b (c.sql)"
     done = rounds.read_round(
         [result("a_batch", error, status="error"), result("a_changelog", "", status="skipped")],
@@ -291,7 +296,7 @@ def test_a_round_shows_why_models_failed_in_one_line_each() -> None:
     assert len(rounds.to_one_line("x" * 9999)) == rounds.SHOWN_CHARACTERS + 3
 
 
-def test_only_a_capped_batch_that_was_appended_may_have_left_commands() -> None:
+def test_more_commands_may_wait_only_after_an_appended_capped_batch() -> None:
     cases: list[tuple[str, dict[str, Any], bool]] = [
         ("OK", {"max_commands_per_batch": 2}, True),
         ("OK", {"max_commands_per_batch": None}, False),
@@ -304,7 +309,7 @@ def test_only_a_capped_batch_that_was_appended_may_have_left_commands() -> None:
         assert done.has_more is has_more
 
 
-def test_a_selection_of_nothing_is_an_error() -> None:
+def test_an_empty_selection_is_an_error() -> None:
     with pytest.raises(UsageError, match="no model is selected"):
         rounds.read_round([], 1)
 
@@ -359,14 +364,14 @@ def test_the_idle_line_of_a_terminal_is_replaced(
     assert capsys.readouterr().out == f"12:00:00  idle\r{blank}\r12:00:00  round 2\n"
 
 
-def test_the_inputs_of_models_are_those_that_the_same_run_does_not_write() -> None:
+def test_the_inputs_are_the_logs_and_the_parents_outside_the_run() -> None:
     def node(name: str, *parents: str, relation: bool = True) -> Any:
         depends_on = SimpleNamespace(nodes=list(parents))
         relation_name = f"`s`.`{name}`" if relation else None
         return SimpleNamespace(name=name, relation_name=relation_name, depends_on=depends_on)
 
     nodes = [
-        node("a_commands"),  # reads a table by its name
+        node("a_commands"),  # reads a table by its name, without `ref`
         node("a_batch", "a_commands", "seed"),
         node("b_desired", "a_batch", "ephemeral"),
         node("seed"),
@@ -376,6 +381,6 @@ def test_the_inputs_of_models_are_those_that_the_same_run_does_not_write() -> No
     ]
     manifest = SimpleNamespace(nodes={one.name: one for one in nodes}, sources={})
     found = growth.inputs(manifest, ["a_commands", "a_batch", "b_desired"])
-    # `versions` leaves out what the run writes itself: a_batch.
+    # `versions` leaves out a_batch, because the run writes it itself.
     names = ("a_batch", "a_commands", "b_desired", "below", "seed")
     assert found == [f"`s`.`{name}`" for name in names]
