@@ -126,10 +126,11 @@ from (
     select 'progress' as _kind, 1L as _seq, collect_list(struct(*)) as _certificate from certificate
 )"""  # noqa: S608
     write(spark, TABLES["log"], certificate)
-    numbers = ("seq", "lower", "upper", "open_upper", "tick", "commands_settled", "late_dropped")
+    numbers = ("seq", "lower", "upper", "open_upper", "tick", "late_dropped")
     plan: dict[str, object] = dict.fromkeys(numbers, 1)
     plan.update(records_indexed=0, partitions=None, since=None, last_batch_id="b", last_seal=None)
-    plan.update(definition="a", settled_definition="a")
+    plan.update(definition="a", settled_definition="a", commands_settled=1, commands_read=1)
+    plan.update(position=None, whole_log_reason=None)
     spark.sql(str(TRUEUP._declare_plan_sql(NAME, plan)))
     for wrong in WRONG:
         changed = f"* except (v1), if(k % {size // wrong} = 0, -1, v1) as v1"

@@ -11,7 +11,16 @@
         ) -%}
         {%- set net_updates = trueup._ensure_net_updates(collection, position) -%}
         {%- do trueup._get_isolated_properties(collection.state) -%}
+        {%- do trueup._ensure_scan_follows(collection.state, position) -%}
         {%- do run_query(trueup._apply_updates_sql(collection, net_updates)) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Forgets the last scan if one commit is about to apply several batches. -#}
+{% macro _ensure_scan_follows(state, position) -%}
+    {%- if position.last_seq - position.applied_seq > 1 -%}
+        {%- do trueup._ensure_scan_forgotten(state) -%}
     {%- endif -%}
 {%- endmacro %}
 

@@ -2,13 +2,13 @@
     A select of the commands of a log: the body of the model `<collection>_commands`. See the YAML
     beside this file.
 
-    The arguments after `reclock` are the AUTO CDC names of the arguments before it.
+    The arguments after `arrived` are the AUTO CDC names of the arguments before it.
 -#}
 {% macro commands(
     relation, ts=none, sequence_by=none, delete_when=none, truncate_when=none,
     columns=none, except_columns=none, error=none, error_key=none,
     ignore_null_updates=none, unchanged_value=none, unchanged=none, old_key=none, reclock=none,
-    keys=none, apply_as_deletes=none, apply_as_truncates=none,
+    arrived=none, keys=none, apply_as_deletes=none, apply_as_truncates=none,
     column_list=none, except_column_list=none,
     ignore_null_updates_column_list=none, ignore_null_updates_except_column_list=none
 ) -%}
@@ -21,6 +21,7 @@
     {%- set key = trueup._unique_key('commands') -%}
     {%- set given = {
         'relation': relation, 'ts': ts, 'sequence_by': sequence_by, 'reclock': reclock,
+        'arrived': arrived,
         'error': error, 'error_key': error_key,
         'unchanged': unchanged, 'unchanged_value': unchanged_value, 'old_key': old_key,
         'delete_when': trueup._given_value(

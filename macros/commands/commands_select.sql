@@ -9,7 +9,7 @@
     {%- set values = trueup._values_list(given, key) -%}
     {%- set unchanged = trueup._unchanged_expr(given, key) -%}
 with log as (
-    select * from {{ given.relation }}
+    select * from {{ trueup._marked_log(given.relation) }}
 )
 
 {{ trueup._log_boundary() }}
@@ -48,6 +48,9 @@ select
     {%- if given.reclock -%},
     cast({{ trueup._quoted(given.reclock[0]) }} as string) as _partition,
     {{ trueup._offset_expr(given.reclock[1]) }} as _offset
+    {%- endif %}
+    {%- if given.arrived -%},
+    {{ given.arrived }} as _arrived
     {%- endif %}
 from log
 {%- endmacro %}

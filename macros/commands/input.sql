@@ -1,6 +1,6 @@
 {#-
     The collection with a description of its input, as another dict: `source`, `commands`,
-    `command_columns`, `extras` and `order_type`. See docs/objects.md. If a SELECT defines the
+    `command_columns`, `extras`, `arrived_type` and `order_type`. See docs/objects.md. If a SELECT defines the
     collection, this macro makes a session view that brings its rows into the form of commands.
 -#}
 {% macro _ensure_input(collection) -%}
@@ -13,9 +13,10 @@
     {{ return(dict(
         collection,
         source=source,
-        commands=trueup._session_name(collection.name, 'reclocked') if '_offset' in extras else source,
+        commands=source,
         command_columns=columns,
         extras=extras,
+        arrived_type=trueup._arrived_type(described),
         order_type=(described | selectattr('name', 'eq', '_order') | first).type
     )) }}
 {%- endmacro %}

@@ -5,7 +5,7 @@
         {%- do trueup._raise_error(trueup._argument('commands', 'relation'), 'a relation', relation) -%}
     {%- endif -%}
     {%- for argument in [
-        'ts', 'delete_when', 'truncate_when', 'error', 'error_key', 'unchanged', 'old_key'
+        'ts', 'delete_when', 'truncate_when', 'error', 'error_key', 'unchanged', 'old_key', 'arrived'
     ] if given[argument] is not none -%}
         {%- do trueup._require_expression('commands', argument, given[argument]) -%}
     {%- endfor -%}

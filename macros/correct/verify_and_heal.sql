@@ -2,15 +2,27 @@
     Verifies the state, and heals it where needed, before anything else reads it. Otherwise a row that
     somebody changed would enter the changelog as the retraction of a row that was never added. Writes the
     edits it finds into `corrections`. Returns a report of the heal; none if there was nothing to heal.
+
+    A scan is not needed if the snapshots of the state say that nobody but trueup has written to it since the
+    last scan.
 -#}
 {% macro _ensure_healed(collection, plan, columns) -%}
-    {%- set verify = collection.options.verify -%}
-    {%- if not plan.is_state_lost and not trueup._is_verification_due(verify, plan.last_seq) -%}
+    {%- set verify, is_lost = collection.options.verify, plan.is_state_lost -%}
+    {%- if not is_lost and (verify == 'never' or plan.last_seq == 0) -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {#- Read the snapshot before the scan: a later commit is then not taken for a scanned one. -#}
+    {%- set properties = trueup._get_properties(collection.state) -%}
+    {%- if not is_lost and not trueup._is_scan_due(verify, properties, plan.last_seq)
+            and trueup._get_is_untouched(collection.state, properties, plan.last_seq) -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set found = trueup._get_differences(collection, plan, columns) -%}
-    {%- set is_restored = plan.is_state_lost or found.is_progress_wrong -%}
+    {%- set is_restored = is_lost or found.is_progress_wrong -%}
     {%- if not (found.buckets or is_restored) -%}
+        {%- if verify != 'content' -%}
+            {%- do trueup._ensure_scan_noted(collection.state, properties, plan.last_seq) -%}
+        {%- endif -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set position = trueup._get_position(collection.changelog, collection.state) -%}
@@ -21,7 +33,8 @@
             ~ ' batch ' ~ plan.last_seq ~ '; nothing is healed, run again'
         ) -%}
     {%- endif -%}
-    {%- do trueup._get_isolated_properties(collection.state) -%}
+    {%- do trueup._require_isolated(collection.state, properties) -%}
+    {%- do trueup._ensure_scan_forgotten(collection.state) -%}
     {%- do trueup._require_sound_changelog(
         collection.changelog, collection.unique_key, columns
     ) -%}
@@ -42,12 +55,4 @@
     {%- endif -%}
     {%- do run_query(trueup._heal_sql(collection, columns, plan.last_seq, found.buckets)) -%}
     {{ return((found.buckets | length) ~ ' buckets of the state were healed') }}
-{%- endmacro %}
-
-
-{#- Whether this run verifies. Before the first batch there is nothing to verify. -#}
-{% macro _is_verification_due(verify, last_seq) -%}
-    {{ return(
-        last_seq > 0 and (verify == 'always' or (verify is integer and last_seq % verify == 0))
-    ) }}
 {%- endmacro %}

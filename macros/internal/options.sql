@@ -3,9 +3,9 @@
     {...}}`. Options are read and checked only here.
 
     `allowed` is a list of values, or one of `boolean`, `integer`, `positive integer`, `expression`, `name`,
-    `list`, `schedule`, `count or share`, `always, never, or a positive integer`. An option whose default is
-    none may stay unset. If only some collections have an option, `of` says which: those by commands, or
-    those by a select.
+    `list`, `schedule`, `count or share`, or a text such as `always, never, or a positive integer`. An option
+    whose default is none may stay unset. If only some collections have an option, `of` says which: those by
+    commands, or those by a select.
 -#}
 {% macro _option_rules() -%}
     {{ return({
@@ -35,7 +35,9 @@
             'default': 'hash', 'allowed': ['hash', 'fail', 'prefer_delete', 'prefer_upsert'],
             'of': 'commands'
         },
-        'verify': {'default': 'always', 'allowed': 'always, never, or a positive integer'},
+        'verify': {
+            'default': 'always', 'allowed': 'always, content, never, or a positive integer'
+        },
     }) }}
 {%- endmacro %}
 
@@ -108,7 +110,7 @@
     {%- elif allowed == 'schedule' -%}
         {%- do trueup._schedule(value) -%}
     {%- elif allowed.startswith('always') -%}
-        {%- if value not in ['always', 'never'] and not (value is integer and value > 0) -%}
+        {%- if value not in allowed.split(', ')[:-1] and not (value is integer and value > 0) -%}
             {%- do trueup._raise_option_error(name, allowed, value) -%}
         {%- endif -%}
     {%- elif allowed == 'boolean' -%}

@@ -38,6 +38,7 @@
     {#- 4. Catch up and plan: make missing tables, apply the rest of the changelog, choose the ticks. -#}
     {%- set collection = trueup._ensure_input(collection) -%}
     {%- set plan = trueup._ensure_plan(collection, corrections, is_rebase) -%}
+    {%- set collection = dict(collection, commands=plan.commands) -%}
     {%- if takes_corrections and not collection.is_by_select -%}
         {%- set plan = trueup._with_compared_commands(plan, comparison) -%}
     {%- endif -%}

@@ -36,6 +36,7 @@
             {#- 5. Apply the tail of the changelog. Then maintain the tables if that is due. -#}
             {%- set net_updates = trueup._ensure_net_updates(collection, position, compiled_code) -%}
             {%- do trueup._get_isolated_properties(target_relation) -%}
+            {%- do trueup._ensure_scan_follows(target_relation, position) -%}
             {%- set tail = trueup._get_tail_keys(collection, position) -%}
             {%- call statement('main') -%}
                 {{ trueup._apply_updates_sql(

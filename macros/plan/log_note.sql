@@ -20,7 +20,7 @@
         ~ ' If it loses its newest commands on purpose, set the option `log: partial`.' -%}
     {%- if collection.options.late == 'fail' -%}
         {%- do trueup._raise_error(
-            'With option `late: fail` the log ' ~ collection.commands,
+            'With option `late: fail` the log ' ~ collection.source,
             'one that still has the ticks that were settled, up to ' ~ lost_tick,
             'a log that ends below the frontier: its greatest tick is ' ~ plan.last_tick
             ~ ', the frontier is ' ~ plan.lower,
@@ -40,12 +40,14 @@
     The changelog tells which tick that is. The frontier does not: it may be ahead of the log for good
     reasons (`input_upper`).
 
-    The check is skipped in three cases: the log may lose commands (`log: partial`); the log has no commands
-    at all, for example after a retention; corrections make the collection follow the log anyway.
+    The check is skipped in four cases: the run reads only what was appended to the log; the log may lose
+    commands (`log: partial`); the log has no commands at all, for example after a retention; corrections
+    make the collection follow the log anyway.
 -#}
 {% macro _get_lost_tick(collection, plan) -%}
     {%- set options = collection.options -%}
-    {%- if options.log == 'partial' or options.late == 'correct' or plan.last_tick is none
+    {%- if plan.whole_log_reason is none or options.log == 'partial' or options.late == 'correct'
+            or plan.last_tick is none
             or plan.last_tick + 1 >= plan.lower -%}
         {{ return(none) }}
     {%- endif -%}

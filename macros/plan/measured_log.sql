@@ -2,14 +2,17 @@
     The commands that the log has for the next batch, and the upper of that batch, as a dict: a part of the
     plan. A collection by a SELECT has no log: its upper is that of a comparison. This is a separate query:
     if it contained `_get_progress`, Spark would plan that query again wherever its name appears.
+
+    `part` is the part of the log that the run reads, and `commands` the relation with its commands and ticks.
 -#}
-{% macro _ensure_measured_log(collection, progress, corrections) -%}
+{% macro _ensure_measured_log(collection, progress, corrections, commands, part) -%}
     {%- set is_reclocked = '_offset' in collection.extras -%}
     {%- set measured_log = trueup._measured_log_select(
-        none if collection.is_by_select else collection.commands, progress,
+        none if collection.is_by_select else commands, progress,
         trueup._session_name(collection.name, 'settled') if is_reclocked else none,
         collection.options,
-        trueup._get_upper_expr(corrections, collection.options) if collection.is_by_select else none
+        trueup._get_upper_expr(corrections, collection.options) if collection.is_by_select else none,
+        part
     ) -%}
     {{ return(
         trueup._ensure_measured_partitions(collection.name, measured_log) if is_reclocked
@@ -23,7 +26,9 @@
     is an SQL expression of how far the last batch goes in each partition of a log without ticks. It is none
     for a log with ticks.
 -#}
-{% macro _measured_log_select(commands, progress, settled, options, input_upper=none) -%}
+{% macro _measured_log_select(
+    commands, progress, settled, options, input_upper=none, part={}
+) -%}
     {#- `trueup_until` does not cap the result of a select. It caps the collections that the select reads. -#}
     {%- set until = trueup._var('trueup_until') if commands is not none else none -%}
     {%- set until = 'null' if until is none else until -%}
@@ -44,7 +49,7 @@
         else 'cast(' ~ progress.lower ~ ' as bigint)' -%}
 with
 
-{{ trueup._log_ctes(commands, progress, bound) }},
+{{ trueup._log_ctes(commands, progress, bound, part) }},
 
 {% if settled -%}
 {{ trueup._partitions_ctes(commands, progress.lower, settled) }},
@@ -62,7 +67,8 @@ capped as (
         *,
         greatest(lower, least(coalesce({{ input_upper }}, lower), {{ until }})) as upper,
         {%- endif %}
-        least(log_upper, {{ until }}) as read_upper
+        -- `least` ignores nulls, so it must not see the upper of a part without commands.
+        case when log_upper is not null then least(log_upper, {{ until }}) end as read_upper
     from log
     {%- if settled %}
     cross join reclocked
@@ -84,7 +90,9 @@ select
     upper,
     commands_ahead,
     {%- endif %}
+    log_upper,
     {{ open_upper }} as open_upper,
+    commands_read,
     null_ticks,
     commands_settled,
     {% if progress.last_seq == 0 -%}
@@ -96,6 +104,11 @@ select
     {%- endif %}
     coalesce(next_truncate < {{ open_upper }}, false) as has_truncates,
     coalesce(first_truncate < lower, false) as has_settled_truncates
+    {%- if part.get('arrived_type') %},
+    last_arrived,
+    commands_arrived_last,
+    null_arrivals
+    {%- endif %}
     {{- ',\n    partitions' if settled }}
 from capped
 {%- if options.max_commands_per_batch %}
@@ -110,7 +123,7 @@ cross join cut
 
     Reads: the relation `commands`. Ends with: `log`.
 -#}
-{% macro _log_ctes(commands, progress, bound) -%}
+{% macro _log_ctes(commands, progress, bound, part) -%}
     {%- set begins_with_log = bound == trueup._least_tick_expr() -%}
 log as (
 
@@ -120,6 +133,7 @@ log as (
         {% if commands is none -%}
         cast(null as bigint) as last_tick,
         cast(null as bigint) as log_upper,
+        0 as commands_read,
         0 as commands_settled,
         0 as commands_ahead,
         0 as null_ticks,
@@ -129,13 +143,20 @@ log as (
         max(_ts) as last_tick,
         -- Null beyond the greatest bigint: `_require_bounded_ticks` refuses that tick.
         try_add(max(_ts), 1) as log_upper,
+        count(*) as commands_read,
         -- No count_if or filter here: Spark pushes such a condition down to the scan. There it fails if the
         -- bound is beyond the tick's type in the log, such as an int.
-        count(case when _ts < {{ bound }} then 1 end) as commands_settled,
+        {{ part.get('commands_before', 0) }} + count(case when _ts < {{ bound }} then 1 end) as commands_settled,
         count(case when _ts >= {{ bound }} then 1 end) as commands_ahead,
         count(case when _ts is null then 1 end) as null_ticks,
         min(case when _op = 'truncate' and _ts >= {{ bound }} then _ts end) as next_truncate,
         min(case when _op = 'truncate' then _ts end) as first_truncate
+        {%- if part.get('arrived_type') %},
+        {{ trueup._arrived_number_expr('max(_arrived)', part.arrived_type) }} as last_arrived,
+        count(case when _arrived = (select max(_arrived) from {{ commands }}) then 1 end)
+            as commands_arrived_last,
+        count(case when _arrived is null then 1 end) as null_arrivals
+        {%- endif %}
     from {{ commands }}
         {%- endif %}
 

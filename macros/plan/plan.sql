@@ -4,15 +4,20 @@
 -#}
 {% macro _ensure_plan(collection, corrections=none, is_rebase=false, heals=false) -%}
     {%- set progress = trueup._ensure_progress(collection, corrections, is_rebase, heals) -%}
+    {%- set part = trueup._ensure_log_part(collection, progress) -%}
+    {%- set commands = part.commands -%}
     {%- if '_offset' in collection.extras -%}
         {%- do trueup._require_no_correction_of_offsets(collection.options) -%}
-        {%- do trueup._ensure_reclocked_view(collection, progress) -%}
+        {%- set commands = trueup._ensure_reclocked_view(collection, progress, commands) -%}
     {%- endif -%}
-    {%- set measured = trueup._ensure_measured_log(collection, progress, corrections) -%}
+    {%- set measured = trueup._ensure_measured_log(
+        collection, progress, corrections, commands, part
+    ) -%}
     {%- set plan = dict(
         progress, definition=trueup._definition(collection.name, collection.options),
-        tick=measured.lower, **measured
+        tick=measured.lower, commands=commands, whole_log_reason=part.whole_log_reason, **measured
     ) -%}
+    {%- set plan = dict(plan, position=trueup._next_log_position(part, plan)) -%}
     {%- do trueup._require_settleable(collection, plan) -%}
     {{ return(plan) }}
 {%- endmacro %}

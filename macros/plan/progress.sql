@@ -99,6 +99,7 @@ select
     coalesce(_last._statistics.records_indexed, 0) as records_indexed,
     coalesce(_last._statistics.open_upper > _last._upper, false) as has_provisional,
     _last._statistics.definition as settled_definition,
+    to_json(_last._statistics.position) as last_position,
     _last._statistics.seal.own as last_seal,
     {{ trueup._first_unsealed_expr() }} as unsealed_seq,
     since,

@@ -8,10 +8,10 @@
 -#}
 
 {#-
-    Sets the session variable `settled`: how far the last batch goes. Makes the session view `reclocked`:
-    the commands with ticks.
+    Sets the session variable `settled`: how far the last batch goes. Makes the session view `reclocked`, the
+    commands with ticks, and returns its name.
 -#}
-{% macro _ensure_reclocked_view(collection, progress) -%}
+{% macro _ensure_reclocked_view(collection, progress, commands) -%}
     {%- set settled = trueup._session_name(collection.name, 'settled') -%}
     {%- do run_query(
         'declare or replace variable ' ~ settled ~ ' ' ~ trueup._partitions_type()
@@ -19,10 +19,11 @@
     {%- do run_query('set var ' ~ settled ~ ' = ' ~ trueup._subquery(
         trueup._settled_partitions_select(collection.changelog, progress.last_seq)
     )) -%}
+    {%- set reclocked = trueup._session_name(collection.name, 'reclocked') -%}
     {%- do trueup._ensure_session_view(
-        collection.commands,
-        trueup._reclocked_commands_select(collection.source, progress.lower, settled)
+        reclocked, trueup._reclocked_commands_select(commands, progress.lower, settled)
     ) -%}
+    {{ return(reclocked) }}
 {%- endmacro %}
 
 

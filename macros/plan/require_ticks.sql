@@ -6,10 +6,11 @@
     {%- set is_reclocked = '_offset' in collection.extras -%}
     {%- set is_missing = '_partition is null or _offset is null' if is_reclocked else '_ts is null' -%}
     {%- set row = run_query(
-        'select count_if(' ~ is_missing ~ '), max(' ~ ('_offset' if is_reclocked else '_ts')
-        ~ ') from ' ~ commands
+        'select count_if(' ~ is_missing ~ '), max(' ~ ('_offset' if is_reclocked else '_ts') ~ '), '
+        ~ ('count_if(_arrived is null)' if collection.arrived_type else '0') ~ ' from ' ~ commands
     ).rows[0] -%}
     {%- do trueup._require_no_null_ticks(commands, row[0]) -%}
+    {%- do trueup._require_arrivals(commands, row[2]) -%}
     {%- do trueup._require_bounded_ticks(
         commands, row[1], 'offset (`reclock`)' if is_reclocked else 'tick (`ts`)'
     ) -%}
@@ -23,6 +24,18 @@
             'The tick (`ts`), or the partition and offset (`reclock`), of `trueup.commands`',
             'not null for every command of ' ~ commands, null_ticks ~ ' commands without one',
             'Give them one, or leave them out of the relation that `trueup.commands` reads.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Raises if commands have no value of `arrived`: a run could not tell whether it has read them. -#}
+{% macro _require_arrivals(commands, null_arrivals) -%}
+    {%- if null_arrivals > 0 -%}
+        {%- do trueup._raise_error(
+            trueup._argument('commands', 'arrived'), 'not null for every command of ' ~ commands,
+            null_arrivals ~ ' commands without a value',
+            'Nothing is staged. Give each command a value, for example with coalesce.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -50,11 +63,12 @@
 {#- Raises if the planned batch would settle ticks that cannot be settled, or that the options forbid. -#}
 {% macro _require_settleable(collection, plan) -%}
     {%- set options = collection.options -%}
-    {%- do trueup._require_no_null_ticks(collection.commands, plan.null_ticks) -%}
-    {%- do trueup._require_bounded_ticks(collection.commands, plan.last_tick) -%}
+    {%- do trueup._require_no_null_ticks(collection.source, plan.null_ticks) -%}
+    {%- do trueup._require_bounded_ticks(collection.source, plan.last_tick) -%}
+    {%- do trueup._require_arrivals(collection.source, plan.get('null_arrivals', 0)) -%}
     {%- if options.late == 'fail' and plan.late_dropped -%}
         {%- do trueup._raise_error(
-            'With option `late: fail` every command of ' ~ collection.commands,
+            'With option `late: fail` every command of ' ~ collection.source,
             'at or past the lower ' ~ plan.lower ~ ' when it comes',
             plan.late_dropped ~ ' commands below it, which came after their tick was settled',
             'Nothing is staged. Take them out of the log, or set the option `late`.'

@@ -5,10 +5,11 @@
 {% macro _declare_plan_sql(name, plan) -%}
 declare or replace variable {{ trueup._session_name(name, 'plan') }} struct<
     seq: bigint, lower: bigint, upper: bigint, open_upper: bigint, tick: bigint, batch_id: string,
-    commands_settled: bigint,
+    commands_read: bigint, commands_settled: bigint,
     late_dropped: bigint, records_indexed: bigint, minted_at: timestamp,
     partitions: {{ trueup._partitions_type() }}, since: bigint, definition: string,
-    settled_definition: string, last_batch_id: string, last_seal: bigint
+    settled_definition: string, position: {{ trueup._log_position_type() }},
+    whole_log_reason: string, last_batch_id: string, last_seal: bigint
 > default named_struct(
     'seq', cast({{ plan.seq }} as bigint),
     'lower', cast({{ plan.lower }} as bigint),
@@ -16,6 +17,7 @@ declare or replace variable {{ trueup._session_name(name, 'plan') }} struct<
     'open_upper', cast({{ plan.open_upper }} as bigint),
     'tick', cast({{ plan.tick }} as bigint),
     'batch_id', '{{ invocation_id }}',
+    'commands_read', cast({{ plan.commands_read }} as bigint),
     'commands_settled', cast({{ plan.commands_settled }} as bigint),
     'late_dropped', cast({{ trueup._number_or_null(plan.late_dropped) }} as bigint),
     'records_indexed', cast({{ plan.records_indexed }} as bigint),
@@ -24,7 +26,18 @@ declare or replace variable {{ trueup._session_name(name, 'plan') }} struct<
     'since', cast({{ trueup._number_or_null(plan.since) }} as bigint),
     'definition', '{{ plan.definition }}',
     'settled_definition', {{ trueup._literal_or_null(plan.settled_definition) }},
+    'position', {{ trueup._log_position_expr(plan.position) }},
+    'whole_log_reason', {{ trueup._literal_or_null(plan.whole_log_reason) }},
     'last_batch_id', {{ trueup._literal_or_null(plan.last_batch_id) }},
     'last_seal', cast({{ trueup._number_or_null(plan.last_seal) }} as bigint)
 )
+{%- endmacro %}
+
+
+{#- The positions as an SQL expression. `position` is a field of the plan. -#}
+{% macro _log_position_expr(position) -%}
+    {{ return(
+        'null' if position is none
+        else 'from_json(' ~ trueup._literal(tojson(position)) ~ ", '" ~ trueup._log_position_type() ~ "')"
+    ) }}
 {%- endmacro %}

@@ -120,6 +120,7 @@ progress as (
         end as _kind,
         named_struct(
             'messages_received', messages_received,
+            'commands_read', {{ plan }}.commands_read,
             'commands_settled', {{ plan }}.commands_settled + messages_received,
             'updates_staged',
             {{ 'updates_staged' if options.eager else
@@ -148,6 +149,8 @@ progress as (
             {%- else -%}
             {{ plan }}.partitions
             {%- endif %},
+            'position', {{ plan }}.position,
+            'whole_log_reason', {{ plan }}.whole_log_reason,
             'read_only', {{ trueup._var('trueup_read_only') | lower }},
             'minted_at', {{ plan }}.minted_at,
             'committed_at', cast(null as timestamp)

@@ -65,11 +65,16 @@
 {%- endmacro %}
 
 
-{#- Changes the state to the key and value columns of its changelog. -#}
+{#-
+    Changes the state to the key and value columns of its changelog. Somebody may have dropped the column
+    that is missing.
+-#}
 {% macro _ensure_state_columns(state, stored_columns) -%}
-    {%- do trueup._ensure_table_columns(
-        state, trueup._schema_changes(stored_columns, trueup._ensure_widened(state))
-    ) -%}
+    {%- set changes = trueup._schema_changes(stored_columns, trueup._ensure_widened(state)) -%}
+    {%- if changes.added or changes.widened -%}
+        {%- do trueup._ensure_scan_forgotten(state) -%}
+    {%- endif -%}
+    {%- do trueup._ensure_table_columns(state, changes) -%}
 {%- endmacro %}
 
 

@@ -7,7 +7,8 @@
     {%- for row in run_query('describe query ' ~ select) -%}
         {%- do columns.append({'name': row[0], 'type': row[1]}) -%}
     {%- endfor -%}
-    {%- for column in columns if '... ' in column.type -%}
+    {#- The type of the statistics is not needed here: `_statistics_type` gives it. -#}
+    {%- for column in columns if '... ' in column.type and column.name != '_statistics' -%}
         {%- do column.update({'type': trueup._get_whole_type(select, column.name)}) -%}
     {%- endfor -%}
     {{ return(columns) }}

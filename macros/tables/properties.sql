@@ -61,14 +61,17 @@
 
 {#- The properties of a table. Raises unless they isolate the table as the protocol needs it. -#}
 {% macro _get_isolated_properties(relation) -%}
-    {%- set properties = {} -%}
-    {%- for row in run_query('show tblproperties ' ~ relation).rows -%}
-        {%- do properties.update({row[0]: row[1]}) -%}
-    {%- endfor -%}
+    {%- set properties = trueup._get_properties(relation) -%}
+    {%- do trueup._require_isolated(relation, properties) -%}
+    {{ return(properties) }}
+{%- endmacro %}
+
+
+{#- Raises unless the `properties` of a table isolate it as the protocol needs it. -#}
+{% macro _require_isolated(relation, properties) -%}
     {%- do trueup._require_isolation(
         'The table ' ~ relation, properties,
         'Set it back: alter table ' ~ relation ~ " set tblproperties ('<the property>' ="
         ~ " 'serializable')."
     ) -%}
-    {{ return(properties) }}
 {%- endmacro %}

@@ -13,18 +13,31 @@
     {%- set types = {
         'tie_samples': 'array<string>', 'definition': 'string',
         'partitions': trueup._partitions_type(), 'read_only': 'boolean',
-        'minted_at': 'timestamp', 'committed_at': 'timestamp', 'seal': trueup._seal_type(),
+        'position': trueup._log_position_type(),
+        'whole_log_reason': 'string', 'minted_at': 'timestamp', 'committed_at': 'timestamp',
+        'seal': trueup._seal_type(),
     } -%}
     {%- set fields = [] -%}
     {%- for name in [
-        'messages_received', 'commands_settled', 'updates_staged', 'inserts', 'updates', 'deletes',
+        'messages_received', 'commands_read', 'commands_settled', 'updates_staged', 'inserts',
+        'updates', 'deletes',
         'retractions', 'error_inserts', 'error_retractions', 'late_dropped', 'ties', 'tie_samples',
         'order_pairs', 'order_inversions', 'corrections', 'records_indexed', 'open_upper', 'since',
-        'definition', 'partitions', 'read_only', 'minted_at', 'committed_at', 'seal',
+        'definition', 'partitions', 'position', 'whole_log_reason', 'read_only', 'minted_at',
+        'committed_at', 'seal',
     ] -%}
         {%- do fields.append({'name': name, 'type': types.get(name, 'bigint')}) -%}
     {%- endfor -%}
     {{ return(fields) }}
+{%- endmacro %}
+
+
+{#- How far the log was read; see `_ensure_log_part`. Null if the log has no positions. -#}
+{% macro _log_position_type() -%}
+    {%- set position = 'struct<snapshot: string, arrived: bigint, commands: bigint, at: bigint>' -%}
+    {{ return(
+        'struct<settled: ' ~ position ~ ', read: ' ~ position ~ ', upper: bigint, code: string>'
+    ) }}
 {%- endmacro %}
 
 

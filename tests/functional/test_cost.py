@@ -121,13 +121,15 @@ def test_a_run_with_a_batch_has_the_known_cost(project: Project) -> None:
     with counted(project.spark) as cost:
         project.run(*RUN)
 
-    # The corrections do not read the log: they only verify the state.
-    # The frontier needs two queries. As one query, Spark would plan the first part twice.
+    # The corrections do not read the log, nor the rows of the state: only its snapshots.
+    # The batch asks for the query of the commands, and the properties and snapshots of the log. It
+    # makes a view of the new commands. The frontier needs two queries: as one, Spark would plan the
+    # first part twice.
     # Two more statements run no job: how Spark treats CTEs, and how the state is isolated.
-    assert cost.statements == {"corrections": 6, "batch": 10, "changelog": 4, "state": 5}
+    assert cost.statements == {"corrections": 7, "batch": 14, "changelog": 4, "state": 5}
     # To check the seal, the append reads the staged batch and the last progress row twice.
-    assert cost.jobs == 15
-    assert cost.files == 49
+    assert cost.jobs == 16
+    assert cost.files == 38
     assert cost.reads == {
         # It reads the state for values and progress, and the log for keys and commands.
         "batch": {"state": 2, "log": 2, "changelog": 1},
@@ -160,7 +162,8 @@ def test_a_run_with_nothing_to_do_has_the_known_cost(project: Project) -> None:
     with counted(project.spark) as cost:
         project.run(*RUN)
 
-    assert cost.statements == {"corrections": 6, "batch": 3, "changelog": 1, "state": 2}
+    # If the log has no new snapshot, the batch does not ask for them.
+    assert cost.statements == {"corrections": 7, "batch": 6, "changelog": 1, "state": 2}
     assert cost.jobs == 6
-    assert cost.files == 48
+    assert cost.files == 34
     assert cost.reads == {}

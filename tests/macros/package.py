@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -226,6 +227,8 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
         {
             "adapter": _Warehouse(),
             "api": SimpleNamespace(Relation=Relation),
+            "tojson": json.dumps,
+            "fromjson": json.loads,
             "builtins": {"ref": SimpleNamespace(manifest=SimpleNamespace(files=files))},
             "apply_grants": told.of("grants"),
             "compiled_code": "select 1",
@@ -285,6 +288,7 @@ def a_collection(trueup: Package, **changes: object) -> dict[str, Any]:
         "commands": commands,
         "command_columns": STORED,
         "extras": [],
+        "arrived_type": None,
         "order_type": "struct<_1:bigint>",
     }
     collection = built | asked

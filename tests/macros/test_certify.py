@@ -23,15 +23,59 @@ CHANGELOG_COLUMNS = STATE_COLUMNS | {"_certificate": "array<struct<bucket:int>>"
 
 
 @pytest.mark.parametrize(
-    ("verify", "batches"),
-    [("always", [1, 2, 3, 4, 5, 6]), ("never", []), (1, [1, 2, 3, 4, 5, 6]), (3, [3, 6])],
+    ("verify", "scanned", "batches"),
+    [
+        ("content", 6, [6, 7]),
+        ("always", None, [1, 2, 3, 4, 5, 6, 7]),
+        ("always", 1, []),
+        ("always", 99, [100, 101]),
+        (1, 3, [4, 5]),
+        (3, 1, [3, 4, 5]),
+        (3, 3, [6, 7]),
+    ],
 )
-def test_the_option_verify_chooses_the_batches_after_which_the_state_is_verified(
-    verify: object, batches: list[int]
+def test_the_option_verify_chooses_the_batches_after_which_the_state_is_scanned(
+    verify: object, scanned: int | None, batches: list[int]
 ) -> None:
     trueup = in_model("files_corrections")
+    properties = {} if scanned is None else {"trueup.scanned_seq": str(scanned)}
+    after = range(scanned or 1, batches[-1] + 1 if batches else 100)
 
-    assert [seq for seq in range(7) if trueup._is_verification_due(verify, seq)] == batches
+    assert [seq for seq in after if trueup._is_scan_due(verify, properties, seq)] == batches
+
+
+@pytest.mark.parametrize(
+    ("operations", "state"),
+    [
+        ([], "edited"),
+        (["overwrite"], "edited"),
+        (["overwrite", "overwrite"], "untouched"),
+        (["overwrite", "replace", "append"], "untouched"),
+        (["overwrite", "overwrite", "delete"], "edited"),
+        (None, "edited"),
+    ],
+)
+def test_a_state_is_untouched_if_it_has_one_commit_for_each_batch(
+    operations: list[str] | None, state: str
+) -> None:
+    ids = [str(number) for number in range(7, 8 + len(operations or []))]
+    commits = zip(ids[1:], ids[:-1], operations or [], strict=True)
+    answer = SimpleNamespace(
+        rows=list(commits) if operations is not None else [("9", "8", "append")]
+    )
+    trueup = in_model("files_corrections", queries=lambda _: answer)
+    properties = {
+        "format": "iceberg/parquet",
+        "current-snapshot-id": ids[-1] if operations is not None else "9",
+        "trueup.scanned_snapshot": "7",
+        "trueup.scanned_seq": "3",
+        "trueup.scanned_at": "0",
+    }
+
+    is_untouched = trueup._get_is_untouched("lake.files_state", properties, 5)
+    assert is_untouched == (state == "untouched")
+    del properties["trueup.scanned_snapshot"]
+    assert not trueup._get_is_untouched("lake.files_state", properties, 5)
 
 
 @pytest.mark.parametrize(
@@ -109,10 +153,10 @@ def test_the_certificate_test_sends_no_query_while_dbt_parses() -> None:
         in_model("files_state").test_matches_certificate("lake.files_state", ["path"])
 
 
-def test_the_option_verify_must_be_always_never_or_a_positive_integer() -> None:
+def test_the_option_verify_must_be_always_content_never_or_a_positive_integer() -> None:
     must, _, _ = refused(in_model("files_batch", options={"verify": "often"})._options)
 
-    assert must.endswith("must be always, never, or a positive integer.")
+    assert must.endswith("must be always, content, never, or a positive integer.")
 
 
 def test_the_digest_does_not_depend_on_the_order_of_columns() -> None:

@@ -463,7 +463,7 @@ def test_before_the_log_boundary_the_sql_only_reads_the_log() -> None:
     trueup = in_model("files_commands")
     before, cut, after = render(trueup).partition(trueup._log_boundary())
 
-    assert one_line(before) == "with log as ( select * from lake.log )"
+    assert one_line(before) == "with log as ( select * from lake.log /* the log */ )"
     assert cut not in after
     assert after.endswith("from log")
 

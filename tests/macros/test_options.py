@@ -31,6 +31,7 @@ BAD: dict[str, list[object]] = {
         None,
         ["always"],
     ],
+    "always, content, never, or a positive integer": ["sometimes", "3", 0, 1.5, True, None],
 }
 GOOD: dict[str, object] = {
     "boolean": True,
@@ -42,6 +43,7 @@ GOOD: dict[str, object] = {
     "count or share": 0.1,
     "schedule": {"every": "1 hour"},
     "always, never, or a positive integer": 7,
+    "always, content, never, or a positive integer": "content",
 }
 NO_CHOICES = ["never", "", None, True, ["drop"]]
 

@@ -74,7 +74,7 @@ def test_an_eager_batch_reaches_the_end_of_the_log_unless_it_is_cut(
     )
 
     assert f" {open_upper}," in sql
-    assert "least(log_upper, 340) as read_upper" in sql
+    assert "then least(log_upper, 340) end as read_upper" in sql
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from tests.macros.package import (
     RELATIONS,
     ROOT,
     Package,
+    Relation,
     a_collection,
     in_model,
     models,
@@ -30,6 +31,10 @@ PLAN = {
     "last_tick": 9,
     "late_dropped": 0,
     "has_provisional": False,
+    "last_position": None,
+    "settled_definition": None,
+    "commands_read": 9,
+    "log_upper": 10,
 }
 
 
@@ -229,7 +234,15 @@ def test_a_plan_has_the_fields_that_were_read_and_those_of_the_run() -> None:
     plan = get_plan(lower=5)
 
     assert re.fullmatch("[0-9a-f]{32}", plan.pop("definition"))
-    assert plan == {**PLAN, "lower": 5, "tick": 5, "is_state_lost": False}
+    log = {
+        "commands": Relation(None, "lake", "files_commands"),
+        "position": None,
+        "whole_log_reason": (
+            "the log is not an Iceberg table with rows,"
+            " or the SQL of its commands has a window or a subquery"
+        ),
+    }
+    assert plan == {**PLAN, **log, "lower": 5, "tick": 5, "is_state_lost": False}
 
 
 def test_a_null_tick_is_refused() -> None:
@@ -264,9 +277,9 @@ def test_without_late_fail_or_without_late_commands_the_run_continues(
 
 def test_a_rebase_requires_a_tick_or_an_offset_for_every_command() -> None:
     for extras in (["_partition", "_offset"], []):
-        trueup = in_model("files_batch", row={"missing": 0, "last_tick": 9})
+        trueup = in_model("files_batch", row={"missing": 0, "last_tick": 9, "unarrived": 0})
         trueup._require_ticks(a_collection(trueup, extras=extras))
-        missing = in_model("files_batch", row={"missing": 1, "last_tick": 9})
+        missing = in_model("files_batch", row={"missing": 1, "last_tick": 9, "unarrived": 0})
         collection = a_collection(missing, extras=extras)
         assert refused(missing._require_ticks, collection)[1].startswith("Got: 1 ")
 

@@ -64,7 +64,7 @@ class Table:
             self.columns[names[1]] = self.columns.pop(names[0])
             for row in self.rows:
                 row[names[1]] = row.pop(names[0], None)
-        else:
+        elif not told.startswith("set tblproperties"):
             assert told.startswith("set "), sql
             self.fill(told, *names[:2])
 

@@ -4,16 +4,18 @@
 -#}
 {% macro debezium(
     relation, schema, value='value', key='key', ts=none, sequence_by=none, reclock=none,
-    old_key=none, unchanged_value='__debezium_unavailable_value'
+    old_key=none, unchanged_value='__debezium_unavailable_value', arrived=none
 ) -%}
     {{- trueup._decoded_commands_select(
         decoded=trueup.decode_debezium(
             relation=relation, schema=schema, value=value, key=key, ts=ts, reclock=reclock,
-            sequence_by=sequence_by, old_key=old_key, unchanged_value=unchanged_value
+            sequence_by=sequence_by, old_key=old_key, unchanged_value=unchanged_value,
+            arrived=arrived
         ),
         values=trueup._columns_of('debezium', schema, of_key=false),
         is_ordered=sequence_by or not reclock or old_key,
-        reclock=reclock
+        reclock=reclock,
+        arrived=arrived
     ) -}}
 {%- endmacro %}
 
@@ -21,10 +23,11 @@
 {#- A select of the decoded messages: the key, the values, and the struct `_command`. -#}
 {% macro decode_debezium(
     relation, schema, value='value', key='key', ts=none, sequence_by=none, reclock=none,
-    old_key=none, unchanged_value='__debezium_unavailable_value'
+    old_key=none, unchanged_value='__debezium_unavailable_value', arrived=none
 ) -%}
     {%- do trueup._require_envelope(
-        'debezium', relation, {'key': key, 'ts': ts, 'old_key': old_key}, sequence_by, reclock
+        'debezium', relation, {'key': key, 'ts': ts, 'old_key': old_key, 'arrived': arrived},
+        sequence_by, reclock
     ) -%}
     {%- do trueup._require_expression('debezium', 'value', value) -%}
     {%- if unchanged_value is not string or not unchanged_value -%}
@@ -47,8 +50,8 @@ with messages as (
         {{ trueup._debezium_key_expr(old_key or 'null') }} as header_fields,
         {{ ts or 'null' }} as log_ts,
         {{ trueup._sequence_expr(sequence_by or []) }} as log_sequence,
-        {{ trueup._log_place_list(reclock) }}
-    from {{ relation }}
+        {{ trueup._log_place_list(reclock, arrived) }}
+    from {{ trueup._marked_log(relation) }}
 
 ),
 
@@ -114,6 +117,7 @@ changes as (
         {{ 'log_ts' if ts else 'coalesce(envelope.source.ts_ms, envelope.ts_ms)' }} as ts,
         log_partition,
         log_offset,
+        log_arrived,
         {{ 'log_sequence' if sequence_by
             else trueup._sequence_expr(trueup._debezium_positions()) }} as sequence,
         case

@@ -1,11 +1,12 @@
 {#-
     CTEs that turn `changes`, the row changes in the messages of an envelope, into the decoded log.
     The decoded log has key columns, value columns and one struct `_command`. The struct has the
-    other inputs of `trueup.commands`, except the two columns of `reclock`, which stay columns. Each
-    change is one row. A change that moves a row to another key is two rows.
+    other inputs of `trueup.commands`, except the two columns of `reclock` and that of `arrived`,
+    which stay columns. Each change is one row. A change that moves a row to another key is two rows.
 
-    `changes` has: `ts`; `log_partition` and `log_offset`, null without `reclock`; `sequence`, a
-    struct; `op` (`upsert`, `delete`, `truncate`, or null for no command); `error`; `row_fields`,
+    `changes` has: `ts`; `log_partition` and `log_offset`, null without `reclock`; `log_arrived`, null
+    without `arrived`; `sequence`, a struct; `op` (`upsert`, `delete`, `truncate`, or null for no
+    command); `error`; `row_fields`,
     `key_fields` and `old_key_fields` (the key before, or null), maps of variants; `key_bytes`,
     which identifies a bad key and is null for a missing key; `is_key_changed`, true if the old key
     is certainly another key; `absent_is_unchanged`.
@@ -94,7 +95,8 @@ decoded as (
             'old_key', case when is_key_good and not is_old_side then old_key end
         ) as _command,
         log_partition as _command_partition,
-        log_offset as _command_offset
+        log_offset as _command_offset,
+        log_arrived as _command_arrived
     from sides
 
 )
@@ -115,12 +117,13 @@ decoded as (
 
 
 {#- `trueup.commands` over a decoded log. Without an order, the order is the offset of `reclock`. -#}
-{% macro _decoded_commands_select(decoded, values, is_ordered, reclock) -%}
+{% macro _decoded_commands_select(decoded, values, is_ordered, reclock, arrived) -%}
     {{ return(trueup.commands(
         relation='(\n' ~ decoded ~ '\n)',
         ts=none if reclock else '_command.ts',
         sequence_by=['_command.sequence'] if is_ordered else none,
         reclock=['_command_partition', '_command_offset'] if reclock else none,
+        arrived='_command_arrived' if arrived else none,
         delete_when="_command.op = 'delete'",
         truncate_when="_command.op = 'truncate'",
         columns=values | list,
@@ -132,10 +135,11 @@ decoded as (
 {%- endmacro %}
 
 
-{#- The two columns of `reclock`, under names of ours. -#}
-{% macro _log_place_list(reclock) -%}
+{#- The two columns of `reclock`, and the value of `arrived`, under names of ours. -#}
+{% macro _log_place_list(reclock, arrived) -%}
 {{ trueup._quoted(reclock[0]) if reclock else 'null' }} as log_partition,
-        {{ trueup._quoted(reclock[1]) if reclock else 'null' }} as log_offset
+        {{ trueup._quoted(reclock[1]) if reclock else 'null' }} as log_offset,
+        {{ arrived or 'null' }} as log_arrived
 {%- endmacro %}
 
 

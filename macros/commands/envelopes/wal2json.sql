@@ -3,25 +3,28 @@
     `<collection>_commands`, instead of `trueup.commands`. See the YAML beside this file.
 -#}
 {% macro wal2json(
-    relation, schema, value='data', table=none, ts=none, sequence_by=none, reclock=none
+    relation, schema, value='data', table=none, ts=none, sequence_by=none, reclock=none,
+    arrived=none
 ) -%}
     {{- trueup._decoded_commands_select(
         decoded=trueup.decode_wal2json(
             relation=relation, schema=schema, value=value, table=table, ts=ts,
-            sequence_by=sequence_by, reclock=reclock
+            sequence_by=sequence_by, reclock=reclock, arrived=arrived
         ),
         values=trueup._columns_of('wal2json', schema, of_key=false),
         is_ordered=sequence_by or not reclock,
-        reclock=reclock
+        reclock=reclock,
+        arrived=arrived
     ) -}}
 {%- endmacro %}
 
 
 {#- A select of the decoded messages: the key, the values, and the struct `_command`. -#}
 {% macro decode_wal2json(
-    relation, schema, value='data', table=none, ts=none, sequence_by=none, reclock=none
+    relation, schema, value='data', table=none, ts=none, sequence_by=none, reclock=none,
+    arrived=none
 ) -%}
-    {%- do trueup._require_envelope('wal2json', relation, {'ts': ts}, sequence_by, reclock) -%}
+    {%- do trueup._require_envelope('wal2json', relation, {'ts': ts, 'arrived': arrived}, sequence_by, reclock) -%}
     {%- do trueup._require_expression('wal2json', 'value', value) -%}
     {%- if table is not none and (table is not string or not modules.re.match('[^.]+[.].+$', table)) -%}
         {%- do trueup._raise_error(
@@ -35,8 +38,8 @@ with messages as (
         cast({{ value }} as string) as body,
         {{ ts or 'null' }} as log_ts,
         {{ trueup._sequence_expr(sequence_by or []) }} as log_sequence,
-        {{ trueup._log_place_list(reclock) }}
-    from {{ relation }}
+        {{ trueup._log_place_list(reclock, arrived) }}
+    from {{ trueup._marked_log(relation) }}
 
 ),
 
@@ -81,6 +84,7 @@ changes as (
         {{ 'log_ts' if ts else 'unix_micros(try_cast(envelope.`timestamp` as timestamp))' }} as ts,
         log_partition,
         log_offset,
+        log_arrived,
         {{ 'log_sequence' if sequence_by
             else trueup._sequence_expr([trueup._lsn_expr('envelope.lsn')]) }} as sequence,
         case

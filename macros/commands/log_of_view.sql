@@ -1,0 +1,60 @@
+{#-
+    The view of the commands has the name of the log in its query. With another relation in this place, the
+    same query reads only a part of the log.
+-#}
+
+{#- The query of a view, or none if the relation is not a view. -#}
+{% macro _get_view_text(relation) -%}
+    {%- set statement = run_query('show create table ' ~ relation).rows[0][0] | string -%}
+    {%- set found = modules.re.match('(?s)CREATE VIEW .*?\nAS\\s(.*)', statement) -%}
+    {{ return(found.group(1) if found else none) }}
+{%- endmacro %}
+
+
+{#-
+    The relation of the argument `relation`, with the mark if it is the plain name of a table. A join, a
+    SELECT, an alias, a version, a branch and a path have none.
+-#}
+{% macro _marked_log(relation) -%}
+    {%- set is_name = modules.re.fullmatch(
+        trueup._name_pattern() ~ '(?:\\.' ~ trueup._name_pattern() ~ ')*', relation | string
+    ) -%}
+    {%- set is_version = modules.re.search(
+        '(^\\d+$|\\.`?(branch_|tag_|snapshot_id_|at_timestamp_)|/)', relation | string
+    ) -%}
+    {{ return(relation ~ (' ' ~ trueup._log_mark() if is_name and not is_version else '')) }}
+{%- endmacro %}
+
+
+{#- A regular expression for one part of a name. -#}
+{% macro _name_pattern() -%}
+    {{ return('(?:`[^`]+`|\\w+)') }}
+{%- endmacro %}
+
+
+{#- A comment after the name of the log in the SQL of the commands. A run finds the name by it. -#}
+{% macro _log_mark() -%}
+    {{ return('/* the log */') }}
+{%- endmacro %}
+
+
+{#-
+    The name of the log in the query of a view of commands. None if it is not one table. None also if an
+    argument has a window or a subquery: it may depend on other rows of the log.
+-#}
+{% macro _log_of_view(text) -%}
+    {%- set name = trueup._name_pattern() -%}
+    {%- set marked = 'from\\s+(' ~ name ~ '(?:\\.' ~ name ~ ')*) ' ~ modules.re.escape(trueup._log_mark()) -%}
+    {%- set found = modules.re.findall(marked, text or '') -%}
+    {%- set has_window = modules.re.search('(?i)\\bover\\s*[(\\w`]', text or '') -%}
+    {%- set arguments = (text or '').rpartition(trueup._log_boundary())[2] -%}
+    {%- set has_subquery = modules.re.findall('(?i)\\bselect\\b', arguments) | length > 1 -%}
+    {{ return(found[0] if found | length == 1 and not has_window and not has_subquery else none) }}
+{%- endmacro %}
+
+
+{#- The query of a view of commands that reads `rows` in place of the whole log. -#}
+{% macro _log_part_select(text, rows) -%}
+    {%- set marked = trueup._log_of_view(text) ~ ' ' ~ trueup._log_mark() -%}
+    {{ return(text.replace(marked, rows)) }}
+{%- endmacro %}

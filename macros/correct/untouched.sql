@@ -1,0 +1,40 @@
+{#-
+    Verification by snapshots. A state is right if each commit since the last scan was one of trueup's own.
+    This needs no scan, and it finds edits that go through the table format. Damage below the table format
+    is found only by the next scan. Three properties of the state describe the last scan:
+    `trueup.scanned_snapshot`, `trueup.scanned_seq` (the batch) and `trueup.scanned_at` (seconds since 1970).
+-#}
+
+{#- Whether this run scans the state, whatever its snapshots say. `always` scans after every 100 batches. -#}
+{% macro _is_scan_due(verify, properties, last_seq) -%}
+    {%- if verify == 'content' -%}
+        {{ return(true) }}
+    {%- endif -%}
+    {%- set every = 100 if verify == 'always' else verify -%}
+    {{ return(last_seq // every > properties.get('trueup.scanned_seq', '-1') | int // every) }}
+{%- endmacro %}
+
+
+{#-
+    Whether only trueup has written to the state since the last scan, up to the batch `last_seq`. Each batch
+    is applied by one commit, which moves the progress row. So there must be as many commits as batches. A
+    commit that rewrites files (`replace`) changes no row. Where trueup itself breaks this rule, it forgets
+    the scan (`_ensure_scan_forgotten`).
+
+    `properties` are those of the state, read after `last_seq`. So a batch that another run applies meanwhile
+    leads to a scan, and never hides an edit.
+-#}
+{% macro _get_is_untouched(state, properties, last_seq) -%}
+    {%- set scanned = properties.get('trueup.scanned_snapshot') -%}
+    {%- set current = trueup._current_snapshot(properties) -%}
+    {%- if scanned in [none, 'none'] or current is none -%}
+        {{ return(false) }}
+    {%- endif -%}
+    {%- set operations = trueup._get_operations(
+        state, scanned, current, properties['trueup.scanned_at'] | int
+    ) -%}
+    {%- set expected = last_seq - properties['trueup.scanned_seq'] | int -%}
+    {{ return(
+        operations is not none and operations | reject('eq', 'replace') | list | length == expected
+    ) }}
+{%- endmacro %}

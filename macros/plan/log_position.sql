@@ -1,0 +1,177 @@
+{#-
+    How far a batch has read the log, so that the next one reads only what came after it. There are two kinds
+    of positions. In an Iceberg table each append makes a snapshot, and Spark can read what was appended
+    between two of them. Any other log needs the argument `arrived`, a value that never goes down as rows
+    arrive.
+
+    The progress row of a batch keeps two positions in `position`. Each has a `snapshot` of the log or a value
+    of `arrived`, the number of `commands` before it, and `at`, when it was read:
+
+    `settled`  every command before it is settled or late; null if no such position is known
+    `read`     how far the batch has read. `upper` is the tick after the last one of its commands. When the
+               frontier reaches it, `read` becomes `settled`.
+    `code`     a hash of the query that makes the commands
+
+    A position is trusted only if rows were appended since then, and nothing else. A `partial` log may also
+    lose rows. Otherwise the run reads the whole log, and says why.
+-#}
+
+{#-
+    The part of the log that this run reads, as a dict:
+
+    - `commands`: the relation with its commands
+    - `commands_before`: the number of commands before this part; all are settled
+    - `settled`, `read`: the positions of the last batch that are still true, or none
+    - `code`: a hash of the query of the commands, and of the type of `arrived`
+    - `snapshot`: the snapshot at which this part ends; none if the log has none
+    - `arrived_type`: the type of the argument `arrived`; none if it is not given
+    - `whole_log_reason`: why it is the whole log; none if it is not
+
+    Corrections compare with the whole log, so it is always read as a whole with `late: correct`.
+-#}
+{% macro _ensure_log_part(collection, progress) -%}
+    {%- set part = {
+        'commands': collection.source, 'commands_before': 0, 'settled': none, 'read': none,
+        'snapshot': none, 'arrived_type': collection.arrived_type, 'whole_log_reason': none
+    } -%}
+    {%- if collection.is_by_select -%}
+        {{ return(part) }}
+    {%- elif collection.options.late == 'correct' -%}
+        {{ return(dict(part, whole_log_reason='`late: correct` compares with the whole log')) }}
+    {%- endif -%}
+    {%- set text = trueup._get_view_text(collection.source) -%}
+    {%- set code = local_md5((text or '') ~ (collection.arrived_type or '')) -%}
+    {%- set last = fromjson(progress.last_position) if progress.last_position else {} -%}
+    {%- set read = dict(last.read, upper=last.upper) if last.get('read') else none -%}
+    {%- set first = read if read and read.upper <= progress.lower else last.get('settled') -%}
+    {%- set part = dict(
+        part, code=code, settled=first, read=read, commands_before=first.commands if first else 0,
+        whole_log_reason=none if first else 'no position in the log is settled yet'
+    ) -%}
+    {%- if read and last.code != code -%}
+        {%- set part = trueup._whole_log(part, 'the code of the commands changed') -%}
+    {%- endif -%}
+    {{ return(
+        trueup._ensure_part_by_arrival(collection, part) if collection.arrived_type
+        else trueup._ensure_part_by_snapshots(collection, part, text)
+    ) }}
+{%- endmacro %}
+
+
+{#- A part that is the whole log, because no position of the last batch can be trusted, as another dict. -#}
+{% macro _whole_log(part, reason) -%}
+    {{ return(dict(part, settled=none, read=none, commands_before=0, whole_log_reason=reason)) }}
+{%- endmacro %}
+
+
+{#- The part of a log with the argument `arrived`. -#}
+{% macro _ensure_part_by_arrival(collection, part) -%}
+    {%- set first = part.settled -%}
+    {%- if not first or first.get('arrived') is none -%}
+        {{ return(part if not first else trueup._whole_log(part, 'argument `arrived` is new')) }}
+    {%- endif -%}
+    {%- set rows -%}
+select * from {{ collection.source }}
+where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type) }} or _arrived is null
+    {%- endset -%}
+    {#- The row of the position itself is still there, unless the log has lost it or was made again. -#}
+    {%- if not run_query('select 1 from (' ~ rows ~ ') limit 1').rows -%}
+        {{ return(trueup._whole_log(
+            part, 'the log has no command with the last value of `arrived` or a greater one'
+        )) }}
+    {%- endif -%}
+    {{ return(dict(part, commands=trueup._ensure_log_part_view(collection, rows))) }}
+{%- endmacro %}
+
+
+{#- The part of a log that is an Iceberg table. A log of another kind is read as a whole. -#}
+{% macro _ensure_part_by_snapshots(collection, part, text) -%}
+    {%- set log = trueup._log_of_view(text) -%}
+    {%- set snapshot = trueup._current_snapshot(trueup._get_properties(log)) if log else none -%}
+    {%- if snapshot is none -%}
+        {{ return(trueup._whole_log(
+            part, 'the log is not an Iceberg table with rows, or the SQL of its commands has a window or a subquery'
+        )) }}
+    {%- endif -%}
+    {%- set distrust = trueup._get_distrust_reason(
+        collection.options, log, part.settled or part.read, snapshot
+    ) -%}
+    {%- set part = trueup._whole_log(part, distrust) if distrust else part -%}
+    {%- if part.settled -%}
+        {%- set select = trueup._log_part_select(
+            text, log ~ ' with (`start-snapshot-id` = \'' ~ part.settled.snapshot
+            ~ '\', `end-snapshot-id` = \'' ~ snapshot ~ '\')'
+        ) if part.settled.snapshot != snapshot else 'select * from (\n' ~ text ~ '\n) where false' -%}
+    {%- elif trueup._get_columns('select * from ' ~ log ~ ' version as of ' ~ snapshot)
+            != trueup._get_columns('select * from ' ~ log) -%}
+        {#- A snapshot keeps the columns of its time. The next append makes one with the new columns. -#}
+        {{ return(trueup._whole_log(part, 'the columns of the log changed')) }}
+    {%- else -%}
+        {%- set select = trueup._log_part_select(text, log ~ ' version as of ' ~ snapshot) -%}
+    {%- endif -%}
+    {{ return(dict(
+        part, snapshot=snapshot, commands=trueup._ensure_log_part_view(collection, select)
+    )) }}
+{%- endmacro %}
+
+
+{#- Makes the session view of a part of the log, and returns its name. -#}
+{% macro _ensure_log_part_view(collection, select) -%}
+    {%- set view = trueup._session_name(collection.name, 'log_part') -%}
+    {%- do trueup._ensure_session_view(view, select) -%}
+    {{ return(view) }}
+{%- endmacro %}
+
+
+{#- Why a run cannot trust the position `first` of the last batch, in a few words; none if it can. -#}
+{% macro _get_distrust_reason(options, log, first, snapshot) -%}
+    {%- if not first -%}
+        {{ return(none) }}
+    {%- elif not first.get('snapshot') -%}
+        {{ return('argument `arrived` is gone') }}
+    {%- endif -%}
+    {%- set operations = trueup._get_operations(log, first.snapshot, snapshot, first.at) -%}
+    {%- if operations is none -%}
+        {{ return('the log no longer has the snapshot ' ~ first.snapshot ~ ' in its history') }}
+    {%- elif 'overwrite' in operations -%}
+        {{ return('rows of the log were overwritten') }}
+    {%- elif 'delete' in operations and not trueup._may_lose_rows(options) -%}
+        {{ return('rows of the log were deleted') }}
+    {%- endif -%}
+    {{ return(none) }}
+{%- endmacro %}
+
+
+{#-
+    Whether deletions from the log are trusted. A run still reads the rows that were deleted since the last
+    batch. With an option `fail` a user deletes a refused command and expects that it is gone.
+-#}
+{% macro _may_lose_rows(options) -%}
+    {{ return(
+        options.log == 'partial' and 'fail' not in [options.late, options.errors, options.ties]
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    The positions for the progress row of a batch, as a dict; none if the log has none. `part` is the part of
+    the log that this run reads.
+-#}
+{% macro _next_log_position(part, plan) -%}
+    {%- set place = {'snapshot': part.snapshot, 'commands': part.commands_before + plan.commands_read} -%}
+    {%- if part.arrived_type and plan.last_arrived is not none -%}
+        {#- More commands may arrive with the last value. -#}
+        {%- set place = {
+            'arrived': plan.last_arrived, 'commands': place.commands - plan.commands_arrived_last
+        } -%}
+    {%- elif part.snapshot is none -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set is_read_settled = part.read is not none and part.read.upper <= plan.upper -%}
+    {{ return({
+        'settled': part.read if is_read_settled else part.settled,
+        'read': dict(place, at=run_started_at.timestamp() | int),
+        'code': part.code,
+        'upper': plan.lower if plan.log_upper is none else [plan.log_upper, plan.lower] | max,
+    }) }}
+{%- endmacro %}

@@ -1,0 +1,22 @@
+{#- Notes on the last scan of a state, in its properties. `_get_is_untouched` reads them. -#}
+
+{#- Notes on the state that its current snapshot was scanned at the batch `last_seq`, and is right. -#}
+{% macro _ensure_scan_noted(state, properties, last_seq) -%}
+    {%- set snapshot = trueup._current_snapshot(properties) -%}
+    {%- if snapshot is not none and snapshot != properties.get('trueup.scanned_snapshot') -%}
+        {%- do run_query(trueup._set_properties_sql(state, {
+            'trueup.scanned_snapshot': snapshot,
+            'trueup.scanned_seq': last_seq,
+            'trueup.scanned_at': run_started_at.timestamp() | int,
+        })) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    Forgets the last scan of the state. It runs before a commit that the count of commits cannot follow: a
+    heal, several batches at once, or a change of columns, which makes no snapshot. The next run scans.
+-#}
+{% macro _ensure_scan_forgotten(state) -%}
+    {%- do run_query(trueup._set_properties_sql(state, {'trueup.scanned_snapshot': 'none'})) -%}
+{%- endmacro %}

@@ -1,0 +1,544 @@
+"""A run reads only what came after the position of the last batch, and each command exactly once.
+
+The oracle never reads less than the whole log. So a command that a run skips, or counts
+twice, shows up as a difference between the two.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tests import strategies
+from tests.acceptance import Column, multiset
+from tests.between import before
+from tests.oracle import Collection, Command, check_laws, consolidate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+EXAMPLES = int(os.environ.get("TRUEUP_EXAMPLES", "3"))
+KEY, VALUE = [Column("k", "int")], [Column("v", "string")]
+numbers = count(1)
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    return new_project("log_position")
+
+
+def add(project: Project, **options: Any) -> str:
+    """Add a collection, and return its name."""
+    name = f"c{next(numbers)}"
+    project.add_collection(name, KEY, VALUE, options)
+    return name
+
+
+def settle(project: Project, name: str, *commands: Command, **variables: Any) -> Any:
+    """Append commands to the log, run, and return the statistics of the last batch."""
+    project.append(name, commands)
+    run(project, name, **variables)
+    return project.progress(name)[-1]["_statistics"]
+
+
+def run(project: Project, name: str, **variables: Any) -> None:
+    """Run the models that write, and before the first time all others, too."""
+    is_new = not project.spark.catalog.tableExists(f"{project.name}.{name}_state")
+    roles = ("commands", "batch", "changelog", "state")
+    project.run(
+        *([f"models/{name}"] if is_new else [f"{name}_{each}" for each in roles]), **variables
+    )
+
+
+def put(ts: int, key: int, value: str) -> Command:
+    return Command(ts, (ts,), (key,), (value,))
+
+
+def expect(project: Project, name: str, *rows: tuple[int, str]) -> None:
+    assert multiset(project.rows(name)) == multiset(rows)
+
+
+# ------------------------------------------------------------------------------- what a run reads
+
+
+def test_a_run_reads_only_the_commands_that_came_after_the_last_batch(project: Project) -> None:
+    name = add(project)
+    first = settle(project, name, put(1, 1, "a"), put(1, 2, "b"), put(2, 3, "c"))
+    second = settle(project, name, put(3, 1, "d"), put(4, 4, "e"))
+    third = settle(project, name, put(5, 2, "f"))
+
+    assert [each.commands_read for each in (first, second, third)] == [3, 2, 1]
+    assert [each.commands_settled for each in (first, second, third)] == [3, 5, 6]
+    assert first.whole_log_reason == "no position in the log is settled yet"
+    assert second.whole_log_reason is third.whole_log_reason is None
+    expect(project, name, (1, "d"), (2, "f"), (3, "c"), (4, "e"))
+
+
+def test_late_commands_are_counted_once_and_exactly(project: Project) -> None:
+    name = add(project)
+    settle(project, name, put(10, 1, "a"))
+    project.append(name, [put(3, 2, "late"), put(4, 3, "late")])
+    project.run(f"models/{name}")
+    second = settle(project, name, put(11, 4, "b"), put(5, 5, "late"))
+    third = settle(project, name, put(12, 4, "c"))
+
+    # The run without a batch reads the late commands, and the next batch counts them.
+    assert (second.late_dropped, second.commands_read) == (3, 4)
+    assert (third.late_dropped, third.commands_read) == (0, 1)
+    expect(project, name, (1, "a"), (4, "c"))
+
+
+def test_commands_that_wait_are_read_again_until_they_are_settled(project: Project) -> None:
+    name = add(project, input_upper="log_upper - 1")
+    settle(project, name, put(1, 1, "a"), put(2, 2, "b"))
+    read = [settle(project, name, put(ts, ts, f"{ts}")).commands_read for ts in range(3, 7)]
+
+    # The last tick of the log is always open, so the next batch settles what this one has read.
+    assert read == [3, 2, 2, 2]
+    expect(project, name, (1, "a"), (2, "b"), (3, "3"), (4, "4"), (5, "5"))
+
+
+def test_a_command_far_ahead_does_not_hide_the_commands_before_it(project: Project) -> None:
+    name = add(project)
+    settle(project, name, put(1, 1, "a"))
+    settle(project, name, put(1000, 9, "far"), put(2, 2, "b"), until=3)
+    settle(project, name, put(4, 4, "c"), until=5)
+    settle(project, name, put(6, 6, "d"), until=7)
+    expect(project, name, (1, "a"), (2, "b"), (4, "c"), (6, "d"))
+
+    settle(project, name)
+    expect(project, name, (1, "a"), (2, "b"), (4, "c"), (6, "d"), (9, "far"))
+
+
+@pytest.mark.parametrize("options", [{}, {"max_commands_per_batch": 1}])
+def test_a_log_that_ends_at_the_tick_minus_one_is_settled_as_a_whole(
+    project: Project, options: dict[str, int]
+) -> None:
+    name = add(project, **options)
+    settle(project, name, put(-3, 1, "a"), put(-1, 2, "b"), until=-1)
+    settle(project, name)
+    settle(project, name)
+
+    expect(project, name, (1, "a"), (2, "b"))
+
+
+def test_a_large_log_is_settled_in_limited_batches(project: Project) -> None:
+    name = add(project, max_commands_per_batch=2)
+    project.append(name, [put(ts, ts, "a") for ts in range(1, 6)])
+    for _ in range(4):
+        project.run(f"models/{name}")
+    expect(project, name, *((ts, "a") for ts in range(1, 6)))
+
+    assert settle(project, name, put(6, 6, "b")).commands_read == 1
+
+
+# ------------------------------------------------------------------------------- distrust
+
+
+def overwritten(project: Project, name: str) -> None:
+    project.sql(f"update {{}}.{name}_log set log_order = log_order where k = 1")
+
+
+def deleted(project: Project, name: str) -> None:
+    project.sql(f"delete from {{}}.{name}_log where log_ts = 1")
+
+
+def rolled_back(project: Project, name: str) -> None:
+    # The next run reads a snapshot that the log then forgets.
+    first = project.sql(f"select snapshot_id from {{}}.{name}_log.snapshots order by committed_at")[
+        0
+    ][0]
+    project.append(name, [put(2, 1, "lost")])
+    project.run(f"models/{name}")
+    table = f"{project.name}.{name}_log"
+    project.sql(f"call system.rollback_to_snapshot('{table}', {first})")
+
+
+def expired(project: Project, name: str) -> None:
+    project.append(name, [put(2, 7, "more")])
+    project.append(name, [put(2, 8, "more")])
+    table = f"{project.name}.{name}_log"
+    project.sql(
+        f"call system.expire_snapshots(table => '{table}', older_than => now(), retain_last => 1)"
+    )
+
+
+def made_again(project: Project, name: str) -> None:
+    project.sql(f"create table {{}}.{name}_copy using iceberg as select * from {{}}.{name}_log")
+    project.sql(f"drop table {{}}.{name}_log")
+    project.sql(f"alter table {{}}.{name}_copy rename to {{}}.{name}_log")
+
+
+def replaced(project: Project, name: str) -> None:
+    project.sql(
+        f"create or replace table {{}}.{name}_log using iceberg as select * from {{}}.{name}_log"
+    )
+
+
+def with_other_code(project: Project, name: str) -> None:
+    path = f"models/{name}/{name}_commands.sql"
+    project.write(path, "-- another line\n" + (project.folder / path).read_text())
+
+
+def with_another_macro(project: Project, _name: str) -> None:
+    """Change what an argument means. The text of the model stays as it is."""
+    project.write("macros/the_order.sql", "{% macro the_order() %}log_order + 1{% endmacro %}")
+
+
+GONE = "no longer has the snapshot"
+UNTRUSTED = {
+    "overwritten": (overwritten, "rows of the log were overwritten"),
+    "deleted": (deleted, "rows of the log were deleted"),
+    "rolled back": (rolled_back, GONE),
+    "expired": (expired, GONE),
+    "made again": (made_again, GONE),
+    "replaced": (replaced, GONE),
+    "other code": (with_other_code, "the code of the commands changed"),
+    "another macro": (with_another_macro, "the code of the commands changed"),
+}
+
+
+@pytest.mark.parametrize("case", UNTRUSTED)
+def test_a_run_reads_the_whole_log_if_it_cannot_trust_the_position(
+    project: Project, case: str
+) -> None:
+    change, reason = UNTRUSTED[case]
+    name = add(project)
+    project.write("macros/the_order.sql", "{% macro the_order() %}log_order{% endmacro %}")
+    path = f"models/{name}/{name}_commands.sql"
+    text = (project.folder / path).read_text()
+    project.write(path, text.replace('["log_order"]', "[the_order()]"))
+    settle(project, name, put(1, 1, "a"))
+    change(project, name)
+    found = settle(project, name, put(3, 2, "b"))
+
+    assert reason in found.whole_log_reason
+    assert found.commands_read == project.sql(f"select count(*) from {{}}.{name}_log")[0][0]
+    assert (2, "b") in project.rows(name)
+    # The batch after it reads only what is new again.
+    assert settle(project, name, put(4, 3, "c")).commands_read == 1
+
+
+def test_a_partial_log_may_lose_old_commands(project: Project) -> None:
+    name = add(project, log="partial")
+    settle(project, name, put(1, 1, "a"))
+    settle(project, name, put(2, 2, "b"))
+    deleted(project, name)
+    found = settle(project, name, put(3, 3, "c"), put(1, 4, "late"))
+
+    assert (found.whole_log_reason, found.commands_read, found.late_dropped) == (None, 2, 1)
+    expect(project, name, (1, "a"), (2, "b"), (3, "c"))
+
+
+def test_a_compaction_of_the_log_changes_no_position(project: Project) -> None:
+    name = add(project)
+    for ts in (1, 2, 3):
+        settle(project, name, put(ts, ts, "a"))
+    table = f"{project.name}.{name}_log"
+    project.sql(
+        f"call system.rewrite_data_files(table => '{table}', options => map('rewrite-all', 'true'))"
+    )
+    found = settle(project, name, put(4, 4, "b"))
+
+    assert (found.whole_log_reason, found.commands_read) == (None, 1)
+
+
+def test_new_columns_of_the_log_are_read_at_once(project: Project) -> None:
+    name = add(project)
+    settle(project, name, put(1, 1, "a"))
+    project.set_column(name, Column("w", "int"))
+    project.run(f"models/{name}")
+    project.append(name, [Command(2, (2,), (2,), ("b", 5))])
+    project.run(f"models/{name}")
+
+    assert multiset(project.rows(name)) == multiset([(1, "a", None), (2, "b", 5)])
+
+
+def test_a_log_of_another_format_is_read_as_a_whole(project: Project) -> None:
+    name = add(project)
+    project.sql(f"alter table {{}}.{name}_log rename to {{}}.{name}_old")
+    project.sql(f"create view {{}}.{name}_log as select * from {{}}.{name}_old")
+    for ts in (1, 2):
+        project.sql(f"insert into {{}}.{name}_old values ({ts}, 1, false, null, null, {ts}, 'a')")
+        project.run(f"models/{name}")
+    found = project.progress(name)[-1]["_statistics"]
+
+    assert "not an Iceberg table with rows" in found.whole_log_reason
+    assert found.position is None
+    expect(project, name, (1, "a"), (2, "a"))
+
+
+@pytest.mark.parametrize(
+    "relation",
+    ["{log} as l", "{log} natural join log_position.once"],
+)
+def test_a_relation_that_is_not_the_name_of_a_table_is_read_as_a_whole(
+    project: Project, relation: str
+) -> None:
+    name = add(project)
+    project.spark.sql(
+        "create table if not exists log_position.once using iceberg as select 1 as one"
+    )
+    path = f"models/{name}/{name}_commands.sql"
+    log = f"log_position.{name}_log"
+    text = (project.folder / path).read_text()
+    project.write(path, text.replace(f'"{log}"', f'"{relation.format(log=log)}"'))
+    settle(project, name, put(1, 1, "a"))
+
+    assert settle(project, name, put(2, 2, "b")).commands_read == 2
+    expect(project, name, (1, "a"), (2, "b"))
+
+
+def test_with_a_subquery_in_the_sql_of_the_commands_the_whole_log_is_read(project: Project) -> None:
+    name = add(project)
+    path = f"models/{name}/{name}_commands.sql"
+    text = (project.folder / path).read_text()
+    subquery = "log_ts - (select min(log_ts) from log)"
+    project.write(path, text.replace('"log_ts"', f'"{subquery}"'))
+    settle(project, name, put(5, 1, "a"))
+
+    assert settle(project, name, put(6, 2, "b")).commands_read == 2
+    expect(project, name, (1, "a"), (2, "b"))
+
+
+def test_an_idle_run_of_an_eager_collection_stages_nothing(project: Project) -> None:
+    name = add(project, eager=True)
+    settle(project, name, put(1, 1, "a"), until=2)
+    project.run(f"models/{name}", until=9)
+
+    assert any("up to date at 2" in said for said in project.messages)
+
+
+def test_with_late_fail_a_refused_command_can_be_deleted(project: Project) -> None:
+    name = add(project, log="partial", late="fail")
+    settle(project, name, put(5, 1, "a"))
+    project.append(name, [put(1, 2, "late")])
+    project.run(f"models/{name}", fails=True)
+    deleted(project, name)
+
+    settle(project, name, put(6, 3, "b"))
+    expect(project, name, (1, "a"), (3, "b"))
+
+
+def test_with_a_window_in_the_sql_of_the_commands_the_whole_log_is_read(project: Project) -> None:
+    name = add(project)
+    path = f"models/{name}/{name}_commands.sql"
+    text = (project.folder / path).read_text()
+    window = "sequence_by=['row_number() over (partition by k order by log_order)']"
+    project.write(path, text.replace('sequence_by=["log_order"]', window))
+    settle(project, name, put(1, 1, "a"))
+
+    assert settle(project, name, put(2, 1, "b")).commands_read == 2
+
+
+# ------------------------------------------------------------------------------- `arrived`
+
+ARRIVALS = {
+    "bigint": "cast({} as bigint)",
+    "int": "cast({} as int)",
+    "date": "date_from_unix_date({})",
+    "timestamp": "timestamp_micros({} * 1000000 + 1)",
+}
+
+
+def add_view(project: Project, landed: str) -> str:
+    """Add a collection over a view. The column `at` of its log says when a command arrived."""
+    name = f"c{next(numbers)}"
+    project.add_collection(name, KEY, VALUE, arrived="landed")
+    project.sql(f"alter table {{}}.{name}_log rename to {{}}.{name}_rows")
+    project.sql(f"alter table {{}}.{name}_rows add column at bigint")
+    project.sql(
+        f"create view {{}}.{name}_log as select * except (at), {landed.format('at')} as landed"
+        f" from {{}}.{name}_rows"
+    )
+    return name
+
+
+def land(project: Project, name: str, at: int | None, *commands: tuple[int, int, str]) -> Any:
+    """Append commands that arrive at a time, run, and return the statistics of the last batch."""
+    at_sql = "null" if at is None else str(at)
+    for ts, key, value in commands:
+        project.sql(
+            f"insert into {{}}.{name}_rows"
+            f" values ({ts}, {ts}, false, null, null, {key}, '{value}', {at_sql})"
+        )
+    run(project, name)
+    return project.progress(name)[-1]["_statistics"]
+
+
+@pytest.mark.parametrize("type_", ARRIVALS)
+def test_with_arrived_a_run_reads_what_arrived_at_or_after_the_last_value(
+    project: Project, type_: str
+) -> None:
+    name = add_view(project, ARRIVALS[type_])
+    found = [land(project, name, 5, (1, 1, "a"), (2, 2, "b"))]
+    found.append(land(project, name, 5, (3, 1, "c")))
+    found.append(land(project, name, 6, (4, 3, "d"), (1, 4, "late")))
+    found.append(land(project, name, 7, (5, 1, "e")))
+
+    # Commands that arrived at the last value are read once more: others may still arrive with it.
+    assert [each.commands_read for each in found] == [2, 3, 5, 3]
+    assert [each.late_dropped for each in found] == [0, 0, 1, 0]
+    assert [each.whole_log_reason is None for each in found] == [False, True, True, True]
+    expect(project, name, (1, "e"), (2, "b"), (3, "d"))
+
+
+def test_a_command_with_a_null_in_arrived_is_refused(project: Project) -> None:
+    name = add_view(project, "at")
+    land(project, name, 5, (1, 1, "a"))
+    project.sql(f"insert into {{}}.{name}_rows values (2, 2, false, null, null, 2, 'b', null)")
+    project.run(f"models/{name}", fails=True)
+
+    said = "\n".join(project.messages)
+    assert "argument `arrived` must be not null for every command" in said
+    assert "Got: 1 commands without a value" in said
+    expect(project, name, (1, "a"))
+
+
+def test_arrived_of_another_type_is_refused(project: Project) -> None:
+    name = add_view(project, "cast(at as string)")
+    project.run(f"models/{name}", fails=True)
+
+    assert "must be an expression of one of these types: tinyint, " in "\n".join(project.messages)
+
+
+def test_a_rebase_refuses_a_null_in_arrived_before_it_drops_anything(project: Project) -> None:
+    name = add_view(project, "at")
+    land(project, name, 5, (1, 1, "a"))
+    project.sql(f"insert into {{}}.{name}_rows values (2, 2, false, null, null, 2, 'b', null)")
+    project.run(f"models/{name}", "--full-refresh", rebase=True, fails=True)
+
+    expect(project, name, (1, "a"))
+
+
+def test_if_the_type_of_arrived_changes_the_whole_log_is_read(project: Project) -> None:
+    name = add_view(project, "date_from_unix_date(at)")
+    land(project, name, 20000, (1, 1, "a"))
+    project.sql(
+        f"create or replace view {{}}.{name}_log as"
+        f" select * except (at), timestamp_micros(at) as landed from {{}}.{name}_rows"
+    )
+    found = land(project, name, 20001, (2, 2, "b"))
+
+    assert found.whole_log_reason == "the code of the commands changed"
+    assert found.late_dropped == 0
+
+
+def test_a_log_that_lost_its_last_arrivals_is_read_as_a_whole(project: Project) -> None:
+    name = add_view(project, "at")
+    land(project, name, 50, (1, 1, "a"))
+    project.sql(f"delete from {{}}.{name}_rows")
+    found = land(project, name, 3, (2, 2, "b"))
+
+    assert "no command with the last value of `arrived`" in found.whole_log_reason
+    expect(project, name, (1, "a"), (2, "b"))
+
+
+def test_a_log_can_get_and_lose_the_argument_arrived(project: Project) -> None:
+    name = add(project)
+    settle(project, name, put(1, 1, "a"))
+    path = f"models/{name}/{name}_commands.sql"
+    text = (project.folder / path).read_text()
+    project.write(path, text.replace("sequence_by=", "arrived='log_ts', sequence_by="))
+    changed = settle(project, name, put(2, 2, "b"))
+    same = settle(project, name, put(3, 3, "c"))
+    project.write(path, text)
+    back = settle(project, name, put(4, 4, "d"))
+
+    assert changed.whole_log_reason == back.whole_log_reason == "the code of the commands changed"
+    assert (same.whole_log_reason, same.commands_read) == (None, 2)
+    expect(project, name, (1, "a"), (2, "b"), (3, "c"), (4, "d"))
+
+
+# ------------------------------------------------------------------------------- at the same moment
+
+
+@pytest.mark.parametrize(
+    "statement", ["temporary view.*log_part", "log_upper", "create or replace table"]
+)
+def test_commands_that_arrive_during_a_run_wait_for_the_next_one(
+    project: Project, statement: str
+) -> None:
+    name = add(project)
+    settle(project, name, put(1, 1, "a"))
+    project.append(name, [put(2, 2, "b")])
+    with before(statement, lambda: project.append(name, [put(2, 3, "late"), put(3, 4, "c")])):
+        project.run(*(f"{name}_{role}" for role in ("batch", "changelog", "state")))
+    found = settle(project, name, put(4, 5, "d"))
+
+    # Its tick was settled by the run that it arrived in: it is late, and counted once.
+    assert (found.late_dropped, found.commands_read) == (1, 3)
+    expect(project, name, (1, "a"), (2, "b"), (4, "c"), (5, "d"))
+
+
+# ------------------------------------------------------------------------------- the random test
+
+BEFORE_APPLY = ("commands", "corrections", "batch", "changelog")
+
+
+def nothing(_project: Project, _name: str, _upper: int) -> None:
+    """Change nothing."""
+
+
+def overwrite(project: Project, name: str, upper: int) -> None:
+    project.sql(f"update {{}}.{name}_log set log_order = log_order where log_ts < {upper}")
+
+
+def retain(project: Project, name: str, upper: int) -> None:
+    project.sql(f"delete from {{}}.{name}_log where log_ts < {upper}")
+
+
+def compact(project: Project, name: str, _upper: int) -> None:
+    table = f"{project.name}.{name}_log"
+    project.sql(f"call system.rewrite_data_files(table => '{table}')")
+
+
+CHANGES = [nothing, nothing, overwrite, retain, compact]
+
+
+@settings(
+    max_examples=EXAMPLES,
+    derandomize="TRUEUP_EXAMPLES" not in os.environ,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(data=st.data())
+def test_no_command_is_lost_or_counted_twice_between_two_positions(
+    project: Project, data: st.DataObject
+) -> None:
+    name, oracle = f"c{next(numbers)}", Collection()
+    key = [Column(*column) for column in strategies.KEY_COLUMNS[1]]
+    project.add_collection(name, key, [Column(*column) for column in strategies.VALUE_COLUMNS])
+    arrived: list[Command] = []
+    changes: list[Callable[[Project, str, int], None]] = []
+    for step in data.draw(strategies.late_splits(data.draw(strategies.logs(1, max_size=60)))):
+        options = {"max_commands_per_batch": step.max_commands} if step.max_commands else {}
+        meta = {"trueup": {"log": "partial", **options}}
+        project.configure(**{name: {"+unique_key": [column.name for column in key], "+meta": meta}})
+        changes.append(data.draw(st.sampled_from(CHANGES)))
+        changes[-1](project, name, oracle.upper)
+        arrived += step.commands
+        project.append(name, step.commands)
+        if data.draw(st.booleans()):
+            # The run is killed before it applies its batch.
+            project.run(*(f"{name}_{role}" for role in BEFORE_APPLY), until=step.until)
+            oracle.run(arrived, step.until, step.max_commands)
+        project.run(f"models/{name}", until=step.until)
+        oracle.run(arrived, step.until, step.max_commands)
+        assert multiset(project.rows(name)) == multiset(oracle.rows)
+        assert multiset(project.errors(name)) == multiset(oracle.errors)
+    updates = project.updates(name)
+    assert consolidate(updates) == consolidate(oracle.changelog)
+    check_laws(updates)
+    batches = [row["_statistics"] for row in project.progress(name)]
+    if overwrite not in changes or retain not in changes:
+        assert sum(each.late_dropped for each in batches) == oracle.counters["late_dropped"]

@@ -1,0 +1,274 @@
+"""A run finds edits of the state by its snapshots, without a scan of its rows."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from dbt.adapters.spark.session import Cursor
+
+from tests.acceptance import Column, multiset
+from tests.between import before
+from tests.oracle import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.project import Project
+
+KEY, VALUE = [Column("k", "int")], [Column("v", "string")]
+RUN = ("orders_corrections", "orders_batch", "orders_changelog", "orders_state")
+
+
+def use(project: Project, verify: str | int) -> None:
+    project.configure(orders={"+unique_key": ["k"], "+meta": {"trueup": {"verify": verify}}})
+
+
+def settle(project: Project, ts: int) -> None:
+    project.append("orders", [Command(ts, (ts,), (key,), (f"v{ts}",)) for key in (1, 2, ts)])
+    project.run(*RUN)
+
+
+def latest_tick(project: Project) -> int:
+    return int(project.progress("orders")[-1]["_upper"])
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    """The collection `orders` after four batches. The second run has scanned its state."""
+    project = new_project("verification")
+    project.add_collection("orders", KEY, VALUE, {"verify": "always"})
+    project.run()
+    for ts in range(1, 5):
+        settle(project, ts)
+    return project
+
+
+@pytest.fixture(autouse=True)
+def healthy(project: Project) -> Iterator[Any]:
+    """The rows of the state. Before and after the test they are those of the changelog."""
+    use(project, "always")
+    found = state(project)
+    yield found
+    use(project, "content")
+    project.run("orders_corrections")
+    sums = project.sql(
+        "select k, v from {}.orders_changelog where _kind = 'update' group by k, v"
+        " having sum(_diff) = 1"
+    )
+    assert multiset(project.rows("orders")) == multiset([tuple(row) for row in sums])
+
+
+def state(project: Project) -> Any:
+    return multiset(project.sql("select * from {}.orders_state"))
+
+
+@contextmanager
+def scans() -> Iterator[list[str]]:
+    """Collect the statements that scan the rows of the state to verify them."""
+    execute, found = Cursor.execute, list[str]()
+
+    def watching(cursor: Cursor, sql: str, *parameters: Any) -> None:
+        if "select buckets from wrong_buckets" in sql:
+            found.append(sql)
+        execute(cursor, sql, *parameters)
+
+    Cursor.execute = watching  # type: ignore[assignment]
+    try:
+        yield found
+    finally:
+        Cursor.execute = execute  # type: ignore[method-assign]
+
+
+def test_runs_do_not_scan_a_state_that_only_trueup_has_written(project: Project) -> None:
+    with scans() as found:
+        for _ in range(3):
+            settle(project, latest_tick(project))
+            project.run(*RUN)
+    assert not found
+
+
+def test_a_rewrite_of_the_files_leads_to_no_scan(project: Project) -> None:
+    table = f"{project.name}.orders_state"
+    project.sql(
+        f"call system.rewrite_data_files(table => '{table}', options => map('rewrite-all', 'true'))"
+    )
+    with scans() as found:
+        project.run(*RUN)
+    assert not found
+
+
+def test_a_batch_that_a_killed_run_left_behind_leads_to_no_scan(project: Project) -> None:
+    ts = latest_tick(project)
+    project.append("orders", [Command(ts, (ts,), (1,), ("killed",))])
+    project.run(*RUN[:3])
+    with scans() as found:
+        project.run(*RUN)
+    assert not found
+    assert (1, "killed") in project.rows("orders")
+
+
+@pytest.mark.parametrize(
+    ("verify", "expected"), [("content", 3), (2, 1), ("always", 0), ("never", 0)]
+)
+def test_option_verify_says_how_often_the_content_is_scanned(
+    project: Project, verify: str | int, expected: int
+) -> None:
+    if len(project.progress("orders")) % 2:
+        settle(project, latest_tick(project))
+    use(project, 1 if verify == 2 else "always")
+    project.run("orders_corrections")
+    use(project, verify)
+    counts: list[int] = []
+    for _ in range(3):
+        project.append("orders", [Command(latest_tick(project), (1,), (1,), (f"{len(counts)}",))])
+        with scans() as found:
+            project.run(*RUN)
+        counts.append(len(found))
+    # A scan after every second batch: of three batches that were not scanned, one is a second one.
+    assert sum(counts) == expected
+
+
+def update(project: Project) -> None:
+    project.sql("update {}.orders_state set v = 'edited' where k = 1")
+
+
+def delete(project: Project) -> None:
+    project.sql("delete from {}.orders_state where k = 2")
+
+
+def insert(project: Project) -> None:
+    project.sql(
+        "insert into {}.orders_state by name"
+        " select * except (k), 99 as k from {}.orders_state where k = 1"
+    )
+
+
+def merge(project: Project) -> None:
+    project.sql(
+        "merge into {}.orders_state as state using (select 2 as k) as edit on state.k = edit.k"
+        " when matched then update set v = 'merged'"
+    )
+
+
+def roll_back(project: Project) -> None:
+    """Go back to the snapshot before the last two batches."""
+    table = f"{project.name}.orders_state"
+    older = project.sql(
+        f"select snapshot_id from {table}.history where is_current_ancestor"
+        " order by made_current_at desc limit 3"
+    )
+    project.sql(f"call system.rollback_to_snapshot('{table}', {older[-1][0]})")
+
+
+def replace(project: Project) -> None:
+    project.sql(
+        "create or replace table {}.orders_state using iceberg as"
+        " select k, if(k = 1, 'replaced', v) as v, * except (k, v) from {}.orders_state"
+    )
+
+
+EDITS = [update, delete, insert, merge, roll_back, replace]
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
+def test_an_edit_of_the_state_is_found_by_its_snapshots(
+    project: Project, edit: Callable[[Project], None], healthy: Any
+) -> None:
+    for _ in range(2):
+        settle(project, latest_tick(project))
+    project.run("orders_corrections")
+    with scans() as found:
+        project.run("orders_corrections")
+    assert not found
+    healthy = state(project)
+
+    edit(project)
+    assert state(project) != healthy
+    project.run("orders_corrections")
+
+    assert state(project) == healthy
+    assert "healed" in project.messages[0] or "rebuilt" in project.messages[0]
+
+
+def test_an_edit_after_a_rebuild_is_found(project: Project) -> None:
+    """A rebuild applies several batches by one commit, which breaks the count of commits."""
+    for _ in range(2):
+        settle(project, latest_tick(project))
+    roll_back(project)
+    project.run("orders_corrections")
+    assert "rebuilt" in project.messages[0]
+    update(project)
+    project.run("orders_corrections")
+
+    assert (1, "edited") not in project.rows("orders")
+
+
+def test_a_column_that_somebody_dropped_is_healed(project: Project) -> None:
+    expected = project.rows("orders")
+    project.run("orders_corrections")
+    project.sql("alter table {}.orders_state drop column v")
+    project.run("orders_corrections")
+
+    assert "healed" in project.messages[0]
+    assert multiset(project.rows("orders")) == multiset(expected)
+
+
+def test_an_edit_between_two_statements_is_found_by_the_next_run(project: Project) -> None:
+    """The edit comes after the run has verified the state, and before the run applies its batch."""
+    ts = latest_tick(project)
+    project.append("orders", [Command(ts, (ts,), (77,), ("new",))])
+    edit = (
+        "insert into {}.orders_state by name"
+        " select * except (k), 98 as k from {}.orders_state where k = 1"
+    )
+    with before(r"merge into \S*_state", lambda: project.sql(edit)):
+        project.run(*RUN)
+    assert 98 in [row[0] for row in project.rows("orders")]
+
+    project.run(*RUN)
+
+    assert 98 not in [row[0] for row in project.rows("orders")]
+
+
+def test_an_edit_during_a_scan_is_found_by_the_next_run(project: Project) -> None:
+    use(project, 1)
+    settle(project, latest_tick(project))
+    edit = "update {}.orders_state set v = 'during' where k = 2"
+    with before(r"alter table \S*orders_state", lambda: project.sql(edit)):
+        project.run(*RUN)
+    use(project, "always")
+
+    project.run(*RUN)
+
+    assert (2, "during") not in project.rows("orders")
+
+
+def test_a_damaged_data_file_is_found_by_a_scan_of_the_content(project: Project) -> None:
+    """Damage below the table format makes no snapshot, so only a scan can find it."""
+    project.sql(
+        "alter table {}.orders_state set tblproperties"
+        " ('write.parquet.compression-codec' = 'uncompressed')"
+    )
+    table = f"{project.name}.orders_state"
+    project.sql(
+        f"call system.rewrite_data_files(table => '{table}', options => map('rewrite-all', 'true'))"
+    )
+    project.run("orders_corrections")
+    value = project.sql("select v from {}.orders_state where k = 1")[0][0].encode()
+    for (name,) in project.sql("select file_path from {}.orders_state.files where content = 0"):
+        path = Path(name.removeprefix("file:"))
+        path.write_bytes(path.read_bytes().replace(value, b"?" * len(value)))
+        (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
+    damaged = "?" * len(value)
+    assert (1, damaged) in project.rows("orders")
+
+    project.run("orders_corrections")
+    assert (1, damaged) in project.rows("orders")
+    use(project, "content")
+    project.run("orders_corrections")
+
+    assert (1, value.decode()) in project.rows("orders")
+    assert "healed" in project.messages[0]
