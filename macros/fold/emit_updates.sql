@@ -8,15 +8,40 @@
 
     With `open_sides`, `_folded_open_ticks_ctes` has already made the updates of open ticks.
 
+    With `is_snapshot` only the last value of each key is written, as one addition, without the values before it.
+
     Reads: `folded`, `open_sides`, the relation `provisional`. Ends with: `updates`.
 -#}
-{% macro _updates_ctes(identity, provisional=none, open_sides=false) -%}
+{% macro _updates_ctes(identity, provisional=none, open_sides=false, is_snapshot=false) -%}
     {%- set columns = trueup._column_list(identity) -%}
+{% if is_snapshot -%}
+last_changes as (
+
+    select
+        *,
+        _ts <=> max(case when not (_value <=> _prior) then _ts end) over (partition by {{ columns }})
+            as _is_last_change
+    from folded
+    where _step > 0
+
+),
+
+steps_taken as (
+
+    select
+        * except (_prior, _prior_digest),
+        case when not _is_last_change then _value end as _prior,
+        case when not _is_last_change then _digest end as _prior_digest
+    from last_changes
+
+),
+{%- else -%}
 steps_taken as (
 
     select * from folded where _step > 0
 
 ),
+{%- endif %}
 
 -- Rule: a value equal to the one before emits nothing. Deleting an absent key emits nothing.
 changes as (

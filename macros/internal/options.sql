@@ -12,6 +12,9 @@
         'as_of': {'default': none, 'allowed': 'integer'},
         'eager': {'default': false, 'allowed': 'boolean', 'of': 'commands'},
         'errors': {'default': 'keep', 'allowed': ['keep', 'fail'], 'of': 'commands'},
+        'first_batch': {
+            'default': 'history', 'allowed': ['history', 'snapshot'], 'of': 'commands'
+        },
         'fold': {'default': 'udaf', 'allowed': ['udaf', 'native'], 'of': 'commands'},
         'inline_errors': {'default': none, 'allowed': 'name', 'of': 'commands'},
         'input_upper': {'default': none, 'allowed': 'expression', 'of': 'commands'},
@@ -78,6 +81,11 @@
     {%- endfor -%}
     {%- if is_select -%}
         {%- do options.update({'late': 'correct'}) -%}
+    {%- endif -%}
+    {%- if options.eager and options.first_batch == 'snapshot' -%}
+        {%- do trueup._raise_option_error(
+            'first_batch', 'history, because `eager` is true', options.first_batch
+        ) -%}
     {%- endif -%}
     {%- if collection is not none and options.on_conflict is none -%}
         {%- do options.update({'on_conflict': 'skip' if is_select else 'fail'}) -%}

@@ -62,6 +62,11 @@
         ) -%}
     {%- else -%}
         {#- 6. Stage: replace the staged batch. -#}
+        {%- set is_snapshot = plan.last_seq == 0 and options.first_batch == 'snapshot' -%}
+        {%- if is_snapshot -%}
+            {#- The snapshot has no history. So no tick before its last one can be read. -#}
+            {%- set plan = dict(plan, since=plan.upper - 1) -%}
+        {%- endif -%}
         {%- do run_query(trueup._declare_plan_sql(collection.name, plan)) -%}
         {%- set select = compiled_code -%}
         {%- set leaves_open = plan.open_upper > plan.upper -%}
@@ -71,6 +76,8 @@
             {#- There is nothing to fold in Python, or the session has no Python aggregates. -#}
             {%- set collection = dict(collection, options=dict(options, fold='native')) -%}
             {%- set select = trueup._batch_select(collection) -%}
+        {%- elif is_snapshot -%}
+            {%- set select = trueup._batch_select(collection, is_snapshot=true) -%}
         {%- endif -%}
         {%- do trueup._ensure_batch_views(collection, plan, takes_corrections) -%}
         {%- call statement('main') -%}

@@ -16,9 +16,10 @@
 
 {#-
     The select of the staged batch. The model makes it for the options as they are set. If the
-    session cannot do what the options ask for, the materialization makes it again.
+    session cannot do what the options ask for, the materialization makes it again. It also makes
+    it again for the first batch with `first_batch: snapshot` (`is_snapshot`).
 -#}
-{% macro _batch_select(collection) -%}
+{% macro _batch_select(collection, is_snapshot=false) -%}
     {%- set identity, options = collection.identity, collection.options -%}
     {%- set plan = trueup._session_name(collection.name, 'plan') -%}
     {%- set open_from = plan ~ '.upper' if trueup._is_folded_by_udaf(options) else none -%}
@@ -48,7 +49,8 @@ steps as (
 {{ trueup._updates_ctes(
     identity=identity,
     provisional=trueup._session_name(collection.name, 'provisional') if options.eager,
-    open_sides=open_from is not none
+    open_sides=open_from is not none,
+    is_snapshot=is_snapshot
 ) }},
 
 {{ trueup._progress_ctes(collection) }},

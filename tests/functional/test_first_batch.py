@@ -1,0 +1,127 @@
+"""A first batch with `first_batch: snapshot` writes only the last value of each key."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+from tests import strategies
+from tests.acceptance import Column, multiset
+from tests.oracle import Collection, Command, Update, check_laws, consolidate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+KEY, VALUE = [Column("k", "int")], [Column("v", "string")]
+numbers = count(1)
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    return new_project("first_batch")
+
+
+def add(project: Project, **options: Any) -> str:
+    name = f"c{next(numbers)}"
+    project.add_collection(name, KEY, VALUE, {"first_batch": "snapshot", **options})
+    return name
+
+
+LOG = [
+    Command(1, (1,), (1,), ("a",)),
+    Command(1, (1,), (2,), ("a",)),
+    Command(1, (1,), (3,), ("a",)),
+    Command(2, (1,), (1,), ("b",)),
+    Command(3, (1,), (2,), None),
+    Command(4, (1,), (1,), ("b",)),
+    Command(5, (1,), (4,), None, "broken"),
+]
+
+
+def test_the_first_batch_writes_one_addition_for_each_row_and_error(project: Project) -> None:
+    name = add(project)
+    project.append(name, LOG)
+    project.run(f"models/{name}")
+
+    updates = {(one.key, one.value, one.error): (one.ts, one.diff) for one in project.updates(name)}
+    assert updates == {
+        ((1,), ("b",), None): (2, 1),
+        ((3,), ("a",), None): (1, 1),
+        ((4,), None, "broken"): (5, 1),
+    }
+    found = project.progress(name)[0]["_statistics"]
+    assert (found.messages_received, found.updates_staged, found.inserts) == (7, 3, 2)
+    assert (found.updates, found.deletes, found.retractions, found.error_inserts) == (0, 0, 0, 1)
+    assert (found.records_indexed, found.since) == (3, 5)
+
+
+def test_ticks_before_the_snapshot_cannot_be_read(project: Project) -> None:
+    name = add(project)
+    project.append(name, LOG)
+    for ts in (5, 4):
+        project.write(
+            f"models/{name}/{name}_at_{ts}.sql", f"{{{{ trueup.as_of('{name}', {ts}) }}}}"
+        )
+    project.run(f"models/{name}")
+
+    assert len(project.sql(f"select * from {{}}.{name}_at_5")) == 2
+    with pytest.raises(Py4JJavaError, match="tick 4 can no longer be read"):
+        project.sql(f"select * from {{}}.{name}_at_4")
+
+
+def test_an_eager_collection_must_begin_with_its_history(project: Project) -> None:
+    name = add(project, eager=True)
+    project.run(f"models/{name}", fails=True)
+
+    said = "\n".join(project.messages)
+    assert "Option `first_batch` in `meta.trueup` of" in said
+    assert "must be history, because `eager` is true" in said
+    project.configure(**{name: {"+enabled": False}})
+
+
+@settings(
+    max_examples=3,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(data=st.data())
+def test_only_the_updates_of_the_first_batch_differ_from_those_of_history(
+    project: Project, data: st.DataObject
+) -> None:
+    name, oracle = f"c{next(numbers)}", Collection()
+    key = [Column(*column) for column in strategies.KEY_COLUMNS[1]]
+    value = [Column(*column) for column in strategies.VALUE_COLUMNS]
+    project.add_collection(name, key, value, {"first_batch": "snapshot", "verify": "content"})
+    arrived: list[Command] = []
+    expected: list[Update] = []
+    for step in data.draw(strategies.tick_splits(data.draw(strategies.logs(1, max_size=60)))):
+        arrived += step.commands
+        project.append(name, step.commands)
+        project.run(f"models/{name}", until=step.until)
+        is_first = oracle.upper == 0
+        updates = oracle.run(arrived, step.until)
+        expected += last_additions(updates) if is_first else updates
+        assert multiset(project.rows(name)) == multiset(oracle.rows)
+        assert multiset(project.errors(name)) == multiset(oracle.errors)
+    found = project.updates(name)
+    check_laws(found)
+    assert consolidate(found) == consolidate(expected)
+    assert len(found) == len(expected)
+
+
+def last_additions(updates: list[Update]) -> list[Update]:
+    """Return the addition that each identity ends with, if it does not end with a retraction."""
+    last = {
+        update.identity: update for update in sorted(updates, key=lambda one: (one.ts, one.diff))
+    }
+    return [update for update in last.values() if update.diff == 1]
