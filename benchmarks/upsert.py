@@ -51,6 +51,8 @@ BASE = "incremental merge, Delta"
 OURS = "trueup, Iceberg"
 HUDI = "upsert, Hudi"
 """The way of another process: see benchmarks.hudi."""
+SCANNED = {"trueup": {"verify": "content"}}
+"""Options of trueup: each run scans the state, to measure what a scan costs."""
 LIMIT = "limit: read the keys, write the batch"
 """What no upsert that scans can be faster than."""
 PACKAGES = (
@@ -239,7 +241,7 @@ from ({keys})"""
             "name": self.schema,
             "profile": "bench",
             "flags": {"send_anonymous_usage_stats": False},
-            "models": {self.schema: {"ours": {"+unique_key": ["k"]}}},
+            "models": {self.schema: {"ours": {"+unique_key": ["k"], "+meta": SCANNED}}},
         }
         (self.folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
         target = {"type": "spark", "method": "session", "host": "localhost", "threads": 1}

@@ -3,10 +3,15 @@
     same query reads only a part of the log.
 -#}
 
-{#- The query of a view, or none if the relation is not a view. -#}
+{#-
+    The query of a view of commands. None if the model is anything but the call of a macro of trueup, after
+    comments. The comments of the view and its columns come before the query and may hold any text.
+-#}
 {% macro _get_view_text(relation) -%}
     {%- set statement = run_query('show create table ' ~ relation).rows[0][0] | string -%}
-    {%- set found = modules.re.match('(?s)CREATE VIEW .*?\nAS\\s(.*)', statement) -%}
+    {%- set found = modules.re.search(
+        '(?s)\nAS\\s((?:\\s|--[^\n]*\n|/[*].*?[*]/)*with log as \\(.*)', statement
+    ) -%}
     {{ return(found.group(1) if found else none) }}
 {%- endmacro %}
 
@@ -46,7 +51,7 @@
     {%- set name = trueup._name_pattern() -%}
     {%- set marked = 'from\\s+(' ~ name ~ '(?:\\.' ~ name ~ ')*) ' ~ modules.re.escape(trueup._log_mark()) -%}
     {%- set found = modules.re.findall(marked, text or '') -%}
-    {%- set has_window = modules.re.search('(?i)\\bover\\s*[(\\w`]', text or '') -%}
+    {%- set has_window = modules.re.search('(?i)\\bover(\\s*\\(|\\s+[\\w`])', text or '') -%}
     {%- set arguments = (text or '').rpartition(trueup._log_boundary())[2] -%}
     {%- set has_subquery = modules.re.findall('(?i)\\bselect\\b', arguments) | length > 1 -%}
     {{ return(found[0] if found | length == 1 and not has_window and not has_subquery else none) }}

@@ -468,6 +468,65 @@ def test_before_the_log_boundary_the_sql_only_reads_the_log() -> None:
     assert after.endswith("from log")
 
 
+@pytest.mark.parametrize(
+    ("relation", "log"),
+    [
+        ("lake.log", "lake.log"),
+        ("`my lake`.`a.b`.log", "`my lake`.`a.b`.log"),
+        ("log", "log"),
+        ("lake.log l", None),
+        ("lake.log as l join lake.other", None),
+        ("lake.log version as of 123", None),
+        ("lake.log.branch_audit", None),
+        ("lake.log.`tag_v1`", None),
+        ("parquet.`/files/log`", None),
+        ("(select * from lake.log)", None),
+        ("range(10)", None),
+    ],
+)
+def test_only_the_plain_name_of_a_table_is_marked_as_the_log(
+    relation: str, log: str | None
+) -> None:
+    trueup = in_model("files_commands")
+    sql = render(trueup, relation=relation)
+
+    assert trueup._log_of_view(sql) == log
+    if log:
+        part = trueup._log_part_select(sql, "lake.log version as of 7")
+        assert one_line(part).startswith("with log as ( select * from lake.log version as of 7 )")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["count(*) over (partition by k)", "max(v) OVER w", "v = (select max(v) from log)"],
+)
+def test_an_argument_over_other_rows_needs_the_whole_log(expression: str) -> None:
+    trueup = in_model("files_commands")
+
+    assert trueup._log_of_view(render(trueup, error=expression)) is None
+    assert trueup._log_of_view(render(trueup, error="overlay")) == "lake.log"
+
+
+@pytest.mark.parametrize(
+    ("statement", "query"),
+    [
+        ("CREATE VIEW v (\n  k)\nAS\nwith log as (\n  x", "with log as (\n  x"),
+        (
+            "CREATE VIEW v\nAS -- ours\n/* here */ with log as (x",
+            "-- ours\n/* here */ with log as (x",
+        ),
+        ("CREATE VIEW v (k COMMENT 'as\nAS is')\nAS with log as (x", "with log as (x"),
+        ("CREATE VIEW v AS select 1", None),
+        ("CREATE VIEW v\nAS select * from (with log as (x", None),
+        ("CREATE TABLE v", None),
+    ],
+)
+def test_the_query_of_a_view_begins_with_the_log(statement: str, query: str | None) -> None:
+    trueup = in_model("files_batch", row={"createtab_stmt": statement})
+
+    assert trueup._get_view_text("lake.files_commands") == query
+
+
 def test_the_model_of_the_commands_has_its_own_materialization() -> None:
     trueup = in_model("files_commands")
     render(trueup)
