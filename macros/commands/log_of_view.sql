@@ -3,12 +3,17 @@
     same query reads only a part of the log.
 -#}
 
+{#- The statement that makes a view again. -#}
+{% macro _get_view_statement(relation) -%}
+    {{ return(run_query('show create table ' ~ relation).rows[0][0] | string) }}
+{%- endmacro %}
+
+
 {#-
-    The query of a view of commands. None if the model is anything but the call of a macro of trueup, after
+    The query of a view of commands, from the statement that makes the view. None if the model is anything but the call of a macro of trueup, after
     comments. The comments of the view and its columns come before the query and may hold any text.
 -#}
-{% macro _get_view_text(relation) -%}
-    {%- set statement = run_query('show create table ' ~ relation).rows[0][0] | string -%}
+{% macro _query_of_view(statement) -%}
     {%- set found = modules.re.search(
         '(?s)\nAS\\s((?:\\s|--[^\n]*\n|/[*].*?[*]/)*with log as \\(.*)', statement
     ) -%}
@@ -47,19 +52,19 @@
     The name of the log in the query of a view of commands. None if it is not one table. None also if an
     argument has a window or a subquery: it may depend on other rows of the log.
 -#}
-{% macro _log_of_view(text) -%}
+{% macro _log_of_view(query) -%}
     {%- set name = trueup._name_pattern() -%}
     {%- set marked = 'from\\s+(' ~ name ~ '(?:\\.' ~ name ~ ')*) ' ~ modules.re.escape(trueup._log_mark()) -%}
-    {%- set found = modules.re.findall(marked, text or '') -%}
-    {%- set has_window = modules.re.search('(?i)\\bover(\\s*\\(|\\s+[\\w`])', text or '') -%}
-    {%- set arguments = (text or '').rpartition(trueup._log_boundary())[2] -%}
+    {%- set found = modules.re.findall(marked, query or '') -%}
+    {%- set has_window = modules.re.search('(?i)\\bover(\\s*\\(|\\s+[\\w`])', query or '') -%}
+    {%- set arguments = (query or '').rpartition(trueup._log_boundary())[2] -%}
     {%- set has_subquery = modules.re.findall('(?i)\\bselect\\b', arguments) | length > 1 -%}
     {{ return(found[0] if found | length == 1 and not has_window and not has_subquery else none) }}
 {%- endmacro %}
 
 
 {#- The query of a view of commands that reads `rows` in place of the whole log. -#}
-{% macro _log_part_select(text, rows) -%}
-    {%- set marked = trueup._log_of_view(text) ~ ' ' ~ trueup._log_mark() -%}
-    {{ return(text.replace(marked, rows)) }}
+{% macro _log_part_select(query, rows) -%}
+    {%- set marked = trueup._log_of_view(query) ~ ' ' ~ trueup._log_mark() -%}
+    {{ return(query.replace(marked, rows)) }}
 {%- endmacro %}

@@ -39,8 +39,9 @@
     {%- elif collection.options.late == 'correct' -%}
         {{ return(dict(part, whole_log_reason='`late: correct` compares with the whole log')) }}
     {%- endif -%}
-    {%- set text = trueup._get_view_text(collection.source) -%}
-    {%- set code = local_md5((text or '') ~ (collection.arrived_type or '')) -%}
+    {%- set statement = trueup._get_view_statement(collection.source) -%}
+    {%- set query = trueup._query_of_view(statement) -%}
+    {%- set code = local_md5((query or statement) ~ (collection.arrived_type or '')) -%}
     {%- set last = fromjson(progress.last_position) if progress.last_position else {} -%}
     {%- set read = dict(last.read, upper=last.upper) if last.get('read') else none -%}
     {%- set first = read if read and read.upper <= progress.lower else last.get('settled') -%}
@@ -53,7 +54,7 @@
     {%- endif -%}
     {{ return(
         trueup._ensure_part_by_arrival(collection, part) if collection.arrived_type
-        else trueup._ensure_part_by_snapshots(collection, part, text)
+        else trueup._ensure_part_by_snapshots(collection, part, query)
     ) }}
 {%- endmacro %}
 
@@ -85,12 +86,13 @@ where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type
 
 
 {#- The part of a log that is an Iceberg table. A log of another kind is read as a whole. -#}
-{% macro _ensure_part_by_snapshots(collection, part, text) -%}
-    {%- set log = trueup._log_of_view(text) -%}
+{% macro _ensure_part_by_snapshots(collection, part, query) -%}
+    {%- set log = trueup._log_of_view(query) -%}
     {%- set snapshot = trueup._current_snapshot(trueup._get_properties(log)) if log else none -%}
     {%- if snapshot is none -%}
         {{ return(trueup._whole_log(
-            part, 'the log is not an Iceberg table with rows, or the SQL of its commands has a window or a subquery'
+            part, 'the log is not an Iceberg table with rows, or the SQL of its commands has a window'
+            ~ ' or a subquery'
         )) }}
     {%- endif -%}
     {%- set distrust = trueup._get_distrust_reason(
@@ -99,15 +101,15 @@ where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type
     {%- set part = trueup._whole_log(part, distrust) if distrust else part -%}
     {%- if part.settled -%}
         {%- set select = trueup._log_part_select(
-            text, log ~ ' with (`start-snapshot-id` = \'' ~ part.settled.snapshot
+            query, log ~ ' with (`start-snapshot-id` = \'' ~ part.settled.snapshot
             ~ '\', `end-snapshot-id` = \'' ~ snapshot ~ '\')'
-        ) if part.settled.snapshot != snapshot else 'select * from (\n' ~ text ~ '\n) where false' -%}
+        ) if part.settled.snapshot != snapshot else 'select * from (\n' ~ query ~ '\n) where false' -%}
     {%- elif trueup._get_columns('select * from ' ~ log ~ ' version as of ' ~ snapshot)
             != trueup._get_columns('select * from ' ~ log) -%}
         {#- A snapshot keeps the columns of its time. The next append makes one with the new columns. -#}
         {{ return(trueup._whole_log(part, 'the columns of the log changed')) }}
     {%- else -%}
-        {%- set select = trueup._log_part_select(text, log ~ ' version as of ' ~ snapshot) -%}
+        {%- set select = trueup._log_part_select(query, log ~ ' version as of ' ~ snapshot) -%}
     {%- endif -%}
     {{ return(dict(
         part, snapshot=snapshot, commands=trueup._ensure_log_part_view(collection, select)

@@ -522,9 +522,7 @@ def test_an_argument_over_other_rows_needs_the_whole_log(expression: str) -> Non
     ],
 )
 def test_the_query_of_a_view_begins_with_the_log(statement: str, query: str | None) -> None:
-    trueup = in_model("files_batch", row={"createtab_stmt": statement})
-
-    assert trueup._get_view_text("lake.files_commands") == query
+    assert in_model("files_batch")._query_of_view(statement) == query
 
 
 def test_the_model_of_the_commands_has_its_own_materialization() -> None:
