@@ -98,7 +98,7 @@ class Pair:
         columns = self.project.spark.table(relation).columns
         shown = [f"`{each}`" for each in columns if each not in ("_batch_id", "_statistics")]
         if "_statistics" in columns:
-            apart = ("definition", "minted_at", "committed_at", "seal")
+            apart = ("definition", "position", "minted_at", "committed_at", "seal")
             fields = self.project.spark.table(relation).select("_statistics.*").columns
             shown += [f"_statistics.`{each}`" for each in fields if each not in apart]
         return multiset(
