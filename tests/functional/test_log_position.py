@@ -184,7 +184,8 @@ def replaced(project: Project, name: str) -> None:
 
 def with_other_code(project: Project, name: str) -> None:
     path = f"models/{name}/{name}_commands.sql"
-    project.write(path, "-- another line\n" + (project.folder / path).read_text())
+    text = (project.folder / path).read_text()
+    project.write(path, text.replace('"log_error"', '"upper(log_error)"'))
 
 
 def with_another_macro(project: Project, _name: str) -> None:
