@@ -1,4 +1,4 @@
-"""Lets a test act between two statements of a run, as another run or a person might."""
+"""Lets a test watch the statements of a run, and act between two of them as somebody else might."""
 
 from __future__ import annotations
 
@@ -39,3 +39,28 @@ def before(statement: str, act: Callable[[], object]) -> Iterator[list[str]]:
     finally:
         Cursor.execute = execute  # type: ignore[method-assign]
     assert found, f"no statement of the run has {statement!r}"
+
+
+@contextmanager
+def sent(statement: str) -> Iterator[list[str]]:
+    """Collect the statements that match a pattern.
+
+    Args:
+        statement: A regular expression.
+
+    Yields:
+        A list that receives these statements, each before it is executed.
+    """
+    execute = Cursor.execute
+    found: list[str] = []
+
+    def watched(cursor: Cursor, sql: str, *parameters: Any) -> None:
+        if re.search(statement, sql):
+            found.append(sql)
+        execute(cursor, sql, *parameters)
+
+    Cursor.execute = watched  # type: ignore[assignment]
+    try:
+        yield found
+    finally:
+        Cursor.execute = execute  # type: ignore[method-assign]

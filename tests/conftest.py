@@ -48,7 +48,8 @@ SMALL = {
 """Settings that differ from those of profiles.yml.example."""
 
 SLOWEST_FIRST = [
-    *("desired", "eager", "races", "fold", "damage", "widening", "large_state", "acceptance"),
+    *("desired", "eager", "races", "log_position", "fold", "damage", "widening", "large_state"),
+    *("acceptance", "verification"),
     *("late_correct", "rehydration", "random_logs", "ticks", "time_zones", "overlaps", "bad_input"),
     *("edits", "defer", "protocol", "compact", "lost_races", "kills", "torture", "live"),
     *("schema_evolution", "convergence", "expectations", "flags_of_dbt", "corners", "hostile"),

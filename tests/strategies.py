@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import hypothesis
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from tests.oracle import Command, Value
@@ -18,6 +20,15 @@ KEY_COLUMNS = {
     2: (("k1", "string"), ("k2", "double")),
 }
 """Names and Spark SQL types by the number of key columns."""
+few = settings(
+    max_examples=int(os.environ.get("TRUEUP_EXAMPLES", "3")),
+    derandomize="TRUEUP_EXAMPLES" not in os.environ,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+"""For tests whose examples each run about a dozen dbt models. A long run sets a greater number."""
 VALUE_COLUMNS = (("v1", "string"), ("v2", "double"))
 MAX_TS = 6
 

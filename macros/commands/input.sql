@@ -1,7 +1,7 @@
 {#-
     The collection with a description of its input, as another dict: `source`, `commands`,
-    `command_columns`, `extras`, `arrived_type` and `order_type`. See docs/objects.md. If a SELECT defines the
-    collection, this macro makes a session view that brings its rows into the form of commands.
+    `command_columns`, `extras`, `arrived_type` and `order_type`. See docs/objects.md. If a SELECT defines
+    the collection, this macro makes a session view that brings its rows into the form of commands.
 -#}
 {% macro _ensure_input(collection) -%}
     {%- set source = trueup._ensure_desired_rows_view(collection) if collection.is_by_select

@@ -10,8 +10,9 @@
 
 
 {#-
-    The query of a view of commands, from the statement that makes the view. None if the model is anything but the call of a macro of trueup, after
-    comments. The comments of the view and its columns come before the query and may hold any text.
+    The query of a view of commands, from the statement that makes the view. None if the model is more than the
+    call of a macro of trueup and comments before it. The comments of the view and of its columns come before
+    the query and may hold any text.
 -#}
 {% macro _query_of_view(statement) -%}
     {%- set found = modules.re.search(

@@ -1,8 +1,8 @@
 {#- The comparison that made the corrections, as a dict. It is read from the properties of their table. -#}
 {% macro _get_comparison(corrections) -%}
     {%- set found = {} -%}
-    {%- for row in run_query('show tblproperties ' ~ corrections) if row[0].startswith('trueup.') -%}
-        {%- do found.update({row[0]: row[1]}) -%}
+    {%- for name, value in trueup._get_properties(corrections).items() if name.startswith('trueup.') -%}
+        {%- do found.update({name: value}) -%}
     {%- endfor -%}
     {{ return(found) }}
 {%- endmacro %}

@@ -6,7 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
@@ -86,14 +86,7 @@ def test_an_eager_collection_must_begin_with_its_history(project: Project) -> No
     project.configure(**{name: {"+enabled": False}})
 
 
-@settings(
-    max_examples=3,
-    derandomize=True,
-    database=None,
-    deadline=None,
-    phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
+@strategies.few
 @given(data=st.data())
 def test_only_the_updates_of_the_first_batch_differ_from_those_of_history(
     project: Project, data: st.DataObject

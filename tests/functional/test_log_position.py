@@ -6,12 +6,11 @@ twice, shows up as a difference between the two.
 
 from __future__ import annotations
 
-import os
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import strategies
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-EXAMPLES = int(os.environ.get("TRUEUP_EXAMPLES", "3"))
 KEY, VALUE = [Column("k", "int")], [Column("v", "string")]
 numbers = count(1)
 
@@ -55,6 +53,14 @@ def run(project: Project, name: str, **variables: Any) -> None:
     project.run(
         *([f"models/{name}"] if is_new else [f"{name}_{each}" for each in roles]), **variables
     )
+
+
+def change_call(project: Project, name: str, old: str, new: str) -> None:
+    """Change the call of `trueup.commands`."""
+    path = f"models/{name}/{name}_commands.sql"
+    text = (project.folder / path).read_text()
+    assert old in text
+    project.write(path, text.replace(old, new))
 
 
 def put(ts: int, key: int, value: str) -> Command:
@@ -183,9 +189,7 @@ def replaced(project: Project, name: str) -> None:
 
 
 def with_other_code(project: Project, name: str) -> None:
-    path = f"models/{name}/{name}_commands.sql"
-    text = (project.folder / path).read_text()
-    project.write(path, text.replace('"log_error"', '"upper(log_error)"'))
+    change_call(project, name, '"log_error"', '"upper(log_error)"')
 
 
 def with_another_macro(project: Project, _name: str) -> None:
@@ -213,9 +217,7 @@ def test_a_run_reads_the_whole_log_if_it_cannot_trust_the_position(
     change, reason = UNTRUSTED[case]
     name = add(project)
     project.write("macros/the_order.sql", "{% macro the_order() %}log_order{% endmacro %}")
-    path = f"models/{name}/{name}_commands.sql"
-    text = (project.folder / path).read_text()
-    project.write(path, text.replace('["log_order"]', "[the_order()]"))
+    change_call(project, name, '["log_order"]', "[the_order()]")
     settle(project, name, put(1, 1, "a"))
     change(project, name)
     found = settle(project, name, put(3, 2, "b"))
@@ -287,10 +289,8 @@ def test_a_relation_that_is_not_the_name_of_a_table_is_read_as_a_whole(
     project.spark.sql(
         "create table if not exists log_position.once using iceberg as select 1 as one"
     )
-    path = f"models/{name}/{name}_commands.sql"
     log = f"log_position.{name}_log"
-    text = (project.folder / path).read_text()
-    project.write(path, text.replace(f'"{log}"', f'"{relation.format(log=log)}"'))
+    change_call(project, name, f'"{log}"', f'"{relation.format(log=log)}"')
     settle(project, name, put(1, 1, "a"))
 
     assert settle(project, name, put(2, 2, "b")).commands_read == 2
@@ -299,10 +299,7 @@ def test_a_relation_that_is_not_the_name_of_a_table_is_read_as_a_whole(
 
 def test_with_a_subquery_in_the_sql_of_the_commands_the_whole_log_is_read(project: Project) -> None:
     name = add(project)
-    path = f"models/{name}/{name}_commands.sql"
-    text = (project.folder / path).read_text()
-    subquery = "log_ts - (select min(log_ts) from log)"
-    project.write(path, text.replace('"log_ts"', f'"{subquery}"'))
+    change_call(project, name, '"log_ts"', '"log_ts - (select min(log_ts) from log)"')
     settle(project, name, put(5, 1, "a"))
 
     assert settle(project, name, put(6, 2, "b")).commands_read == 2
@@ -330,10 +327,8 @@ def test_with_late_fail_a_refused_command_can_be_deleted(project: Project) -> No
 
 def test_with_a_window_in_the_sql_of_the_commands_the_whole_log_is_read(project: Project) -> None:
     name = add(project)
-    path = f"models/{name}/{name}_commands.sql"
-    text = (project.folder / path).read_text()
-    window = "sequence_by=['row_number() over (partition by k order by log_order)']"
-    project.write(path, text.replace('sequence_by=["log_order"]', window))
+    window = "row_number() over (partition by k order by log_order)"
+    change_call(project, name, '["log_order"]', f'["{window}"]')
     settle(project, name, put(1, 1, "a"))
 
     assert settle(project, name, put(2, 1, "b")).commands_read == 2
@@ -445,12 +440,10 @@ def test_a_log_that_lost_its_last_arrivals_is_read_as_a_whole(project: Project) 
 def test_a_log_can_get_and_lose_the_argument_arrived(project: Project) -> None:
     name = add(project)
     settle(project, name, put(1, 1, "a"))
-    path = f"models/{name}/{name}_commands.sql"
-    text = (project.folder / path).read_text()
-    project.write(path, text.replace("sequence_by=", "arrived='log_ts', sequence_by="))
+    change_call(project, name, "sequence_by=", "arrived='log_ts', sequence_by=")
     changed = settle(project, name, put(2, 2, "b"))
     same = settle(project, name, put(3, 3, "c"))
-    project.write(path, text)
+    change_call(project, name, "arrived='log_ts', ", "")
     back = settle(project, name, put(4, 4, "d"))
 
     assert changed.whole_log_reason == back.whole_log_reason == "the code of the commands changed"
@@ -504,14 +497,7 @@ def compact(project: Project, name: str, _upper: int) -> None:
 CHANGES = [nothing, nothing, overwrite, retain, compact]
 
 
-@settings(
-    max_examples=EXAMPLES,
-    derandomize="TRUEUP_EXAMPLES" not in os.environ,
-    database=None,
-    deadline=None,
-    phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
+@strategies.few
 @given(data=st.data())
 def test_no_command_is_lost_or_counted_twice_between_two_positions(
     project: Project, data: st.DataObject

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import strategies
@@ -19,20 +18,8 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-EXAMPLES = int(os.environ.get("TRUEUP_EXAMPLES", "3"))
-"""Each example runs about a dozen dbt models. A long run sets a greater number."""
-
 VALUE = [Column(*column) for column in strategies.VALUE_COLUMNS]
 numbers = count(1)
-
-few = settings(
-    max_examples=EXAMPLES,
-    derandomize="TRUEUP_EXAMPLES" not in os.environ,
-    database=None,
-    deadline=None,
-    phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +35,7 @@ def add(project: Project, width: int) -> str:
     return name
 
 
-@few
+@strategies.few
 @given(data=st.data())
 def test_every_run_over_a_random_log_equals_the_oracle(
     project: Project, data: st.DataObject
@@ -76,7 +63,7 @@ def test_every_run_over_a_random_log_equals_the_oracle(
     check_laws(updates)
 
 
-@few
+@strategies.few
 @given(data=st.data())
 def test_splitting_shuffling_or_repeating_a_log_changes_nothing(
     project: Project, data: st.DataObject

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dbt.adapters.spark.session import Cursor
 
 from tests.acceptance import Column, multiset
-from tests.between import before
+from tests.between import before, sent
 from tests.oracle import Command
 
 if TYPE_CHECKING:
@@ -19,6 +17,8 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 KEY, VALUE = [Column("k", "int")], [Column("v", "string")]
+SCAN = "select buckets from wrong_buckets"
+"""The statement that scans the rows of the state to verify them."""
 RUN = ("orders_corrections", "orders_batch", "orders_changelog", "orders_state")
 
 
@@ -65,25 +65,8 @@ def state(project: Project) -> Any:
     return multiset(project.sql("select * from {}.orders_state"))
 
 
-@contextmanager
-def scans() -> Iterator[list[str]]:
-    """Collect the statements that scan the rows of the state to verify them."""
-    execute, found = Cursor.execute, list[str]()
-
-    def watching(cursor: Cursor, sql: str, *parameters: Any) -> None:
-        if "select buckets from wrong_buckets" in sql:
-            found.append(sql)
-        execute(cursor, sql, *parameters)
-
-    Cursor.execute = watching  # type: ignore[assignment]
-    try:
-        yield found
-    finally:
-        Cursor.execute = execute  # type: ignore[method-assign]
-
-
 def test_runs_do_not_scan_a_state_that_only_trueup_has_written(project: Project) -> None:
-    with scans() as found:
+    with sent(SCAN) as found:
         for _ in range(3):
             settle(project, latest_tick(project))
             project.run(*RUN)
@@ -95,7 +78,7 @@ def test_a_rewrite_of_the_files_leads_to_no_scan(project: Project) -> None:
     project.sql(
         f"call system.rewrite_data_files(table => '{table}', options => map('rewrite-all', 'true'))"
     )
-    with scans() as found:
+    with sent(SCAN) as found:
         project.run(*RUN)
     assert not found
 
@@ -104,7 +87,7 @@ def test_a_batch_that_a_killed_run_left_behind_leads_to_no_scan(project: Project
     ts = latest_tick(project)
     project.append("orders", [Command(ts, (ts,), (1,), ("killed",))])
     project.run(*RUN[:3])
-    with scans() as found:
+    with sent(SCAN) as found:
         project.run(*RUN)
     assert not found
     assert (1, "killed") in project.rows("orders")
@@ -124,7 +107,7 @@ def test_option_verify_says_how_often_the_content_is_scanned(
     counts: list[int] = []
     for _ in range(3):
         project.append("orders", [Command(latest_tick(project), (1,), (1,), (f"{len(counts)}",))])
-        with scans() as found:
+        with sent(SCAN) as found:
             project.run(*RUN)
         counts.append(len(found))
     # A scan after every second batch: of three batches that were not scanned, one is a second one.
@@ -180,7 +163,7 @@ def test_an_edit_of_the_state_is_found_by_its_snapshots(
     for _ in range(2):
         settle(project, latest_tick(project))
     project.run("orders_corrections")
-    with scans() as found:
+    with sent(SCAN) as found:
         project.run("orders_corrections")
     assert not found
     healthy = state(project)
