@@ -1,25 +1,31 @@
 {#-
-    Writes the corrections that the model's `select` finds. With `keeps_edits` they come after the edits
-    that a heal has found. Returns how many more rows are desired than persisted; none if that is not known.
+    Writes the corrections that the model's `select` finds among the keys of a `scope` (see
+    `_ensure_comparison_scope`). With `keeps_edits` they come after the edits that a heal has found. Returns
+    how many more rows are desired than persisted; none if that is not known.
 -#}
-{% macro _ensure_compared(collection, plan, columns, select, keeps_edits=none) -%}
+{% macro _ensure_compared(collection, plan, columns, select, scope, keeps_edits=none) -%}
     {%- set corrections = collection.corrections -%}
     {%- do run_query(trueup._declare_plan_sql(collection.name, plan)) -%}
     {%- do trueup._ensure_persisted_view(collection, columns) -%}
-    {%- do trueup._ensure_desired_view(collection, plan, columns) -%}
+    {%- if scope.extent == 'late' -%}
+        {%- do trueup._ensure_late_keys_view(collection, plan, columns) -%}
+    {%- endif -%}
+    {%- do trueup._ensure_desired_view(
+        dict(collection, commands=scope.commands), plan, columns, scope.extent
+    ) -%}
     {%- set mismatched = trueup._get_mismatched_buckets(
-        collection, plan, columns,
+        collection, plan, columns, scope.extent,
         found_before=0 if keeps_edits else trueup._get_found_before(corrections)
     ) -%}
     {%- do trueup._ensure_mismatched_views(
-        collection, columns,
+        collection, columns, scope.extent,
         trueup._ensure_buckets_to_compare(collection, plan, columns, mismatched.buckets)
     ) -%}
     {%- call statement('main') -%}
 {{ trueup._create_table_sql(
     corrections,
     trueup._after_edits_select(corrections, select, collection.unique_key) if keeps_edits else select,
-    replace=true, own_properties=trueup._comparison_properties(plan)
+    replace=true, own_properties=trueup._comparison_properties(plan, scope.extent)
 ) }}
     {%- endcall -%}
     {%- do trueup._ensure_no_kept_steps(collection.extras) -%}

@@ -11,13 +11,13 @@
 
     All buckets are compared at once in two cases:
 
-    - The certificate does not describe the desired rows: the log does not hold all keys, or open ticks were
-      written.
+    - The certificate does not describe the desired rows: only those of the late keys are folded, the log
+      does not hold all keys, or open ticks were written.
     - Most buckets are likely to have wrong rows: in the first run, after a change of the code, and if the
       last comparison found many wrong rows. `found_before` is the number of rows that it found.
 -#}
-{% macro _get_mismatched_buckets(collection, plan, columns, found_before) -%}
-    {%- set is_partial = collection.options.log == 'partial' -%}
+{% macro _get_mismatched_buckets(collection, plan, columns, extent, found_before) -%}
+    {%- set is_partial = collection.options.log == 'partial' or extent == 'late' -%}
     {%- if 'reason' in plan -%}
         {{ return({'buckets': [], 'surplus': 0}) }}
     {%- elif is_partial or plan.has_provisional or plan.last_seq == 0 -%}
@@ -109,13 +109,13 @@ select bucket from wrong
 
 
 {#- The views `desired_in_doubt` and `persisted_in_doubt` of the Spark session. -#}
-{% macro _ensure_mismatched_views(collection, columns, buckets) -%}
+{% macro _ensure_mismatched_views(collection, columns, extent, buckets) -%}
     {%- for side in ['desired', 'persisted'] -%}
+        {%- set rows = trueup._session_name(collection.name, side) -%}
         {%- do trueup._ensure_session_view(
             trueup._session_name(collection.name, side ~ '_in_doubt'),
-            trueup._buckets_select(
-                trueup._session_name(collection.name, side), collection.unique_key, columns, buckets
-            )
+            trueup._rows_of_late_keys_select(collection, rows) if extent == 'late'
+                else trueup._buckets_select(rows, collection.unique_key, columns, buckets)
         ) -%}
     {%- endfor -%}
 {%- endmacro %}

@@ -10,6 +10,9 @@
 {% macro _option_rules() -%}
     {{ return({
         'as_of': {'default': none, 'allowed': 'integer'},
+        'compare': {
+            'default': 'never', 'allowed': 'always, never, or a positive integer', 'of': 'commands'
+        },
         'eager': {'default': false, 'allowed': 'boolean', 'of': 'commands'},
         'errors': {'default': 'keep', 'allowed': ['keep', 'fail'], 'of': 'commands'},
         'first_batch': {

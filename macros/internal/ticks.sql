@@ -22,3 +22,9 @@ case
 {% macro _least_tick_expr() -%}
     {{ return('cast(-9223372036854775808 as bigint)') }}
 {%- endmacro %}
+
+
+{#- The first tick of the commands that belong to the collection, as an SQL expression. -#}
+{% macro _first_tick_expr(options) -%}
+    {{ return(trueup._least_tick_expr() if options.as_of is none else options.as_of) }}
+{%- endmacro %}

@@ -1,7 +1,7 @@
 {#-
     Compares the persisted rows with the desired rows, before the batch is staged. A collection by commands
     compares only with `late: correct`. With any other value late commands are part of the log, but not of
-    the collection, so there is nothing to compare with.
+    the collection, so there is nothing to compare with. It compares only the keys that can differ.
 -#}
 {% materialization trueup_corrections, adapter='spark' %}
     {#- 1. Read the options, and refuse bad settings. -#}
@@ -41,16 +41,21 @@
             else trueup._ensure_stored_columns(collection) -%}
         {%- set healed = trueup._ensure_healed(collection, plan, columns) -%}
         {#- 5. Compare the desired rows with the persisted rows, and write the corrections. -#}
-        {%- if options.late == 'correct' -%}
+        {%- set scope = {'extent': none} if options.late != 'correct'
+            else {'extent': 'all', 'commands': collection.source} if healed
+            else trueup._ensure_comparison_scope(collection, plan) -%}
+        {%- if scope.extent -%}
             {%- set plan = trueup._with_tick(plan, options) if collection.is_by_select else plan -%}
             {%- set surplus = trueup._ensure_compared(
-                collection, plan, columns, compiled_code, keeps_edits=healed
+                collection, plan, columns, compiled_code, scope, keeps_edits=healed
             ) -%}
-        {%- else -%}
-            {%- do trueup._report_idle('nothing to correct') -%}
+        {%- elif not healed -%}
+            {%- do trueup._report_idle(
+                'nothing to correct' ~ (': no command came late' if options.late == 'correct' else '')
+            ) -%}
         {%- endif -%}
         {#- 6. Count the corrections, check them, and report the result. Set grants and docs. -#}
-        {%- if healed or options.late == 'correct' -%}
+        {%- if healed or scope.extent -%}
             {%- set found = trueup._get_correction_counts(collection) -%}
             {%- if collection.is_by_select -%}
                 {%- do trueup._require_all_accounted_for(collection, surplus, found) -%}

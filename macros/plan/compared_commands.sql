@@ -1,7 +1,7 @@
 {#-
     The plan that settles only those late commands that the comparison has seen (`late: correct`), as
-    another dict. A command that arrived after the comparison is not counted yet. The next comparison finds
-    it and recognises it as late.
+    another dict. A command that arrived after the comparison is not counted yet, and the position in the log
+    stays before it. The next comparison finds it and recognises it as late.
 
     `comparison` is what `_get_comparison` returns. It may belong to an earlier batch; then it has not seen
     the commands that arrived since.
@@ -20,6 +20,7 @@
     {{ return(dict(
         plan,
         commands_settled=seen,
-        late_dropped=seen - before if seen >= before else none
+        late_dropped=seen - before if seen >= before else none,
+        position=fromjson(plan.last_position) if plan.last_position else none
     )) }}
 {%- endmacro %}

@@ -10,24 +10,22 @@
     `settled`  every command before it is settled or late; null if no such position is known
     `read`     how far the batch has read. `upper` is the tick after the last one of its commands. When the
                frontier reaches it, `read` becomes `settled`.
-    `code`     a hash of the query that makes the commands
+    `code`     a hash of the query that makes the commands; see `_code_of_commands`
 
     A position is trusted only if rows were appended since then, and nothing else. A `partial` log may also
     lose rows. Otherwise the run reads the whole log, and says why.
 -#}
 
 {#-
-    The part of the log that this run reads, as a dict:
+    The part of the log that this run reads. A dict:
 
     - `commands`: the relation with its commands
     - `commands_before`: the number of commands before this part; all are settled
     - `settled`, `read`: the positions of the last batch that are still true, or none
-    - `code`: a hash of the query of the commands, and of the type of `arrived`
+    - `code`: a hash of the query of the commands; see `_code_of_commands`
     - `snapshot`: the snapshot at which this part ends; none if the log has none
     - `arrived_type`: the type of the argument `arrived`; none if it is not given
     - `whole_log_reason`: why it is the whole log; none if it is not
-
-    Corrections compare with the whole log, so it is always read as a whole with `late: correct`.
 -#}
 {% macro _ensure_log_part(collection, progress) -%}
     {%- set part = {
@@ -36,12 +34,10 @@
     } -%}
     {%- if collection.is_by_select -%}
         {{ return(part) }}
-    {%- elif collection.options.late == 'correct' -%}
-        {{ return(dict(part, whole_log_reason='`late: correct` compares with the whole log')) }}
     {%- endif -%}
     {%- set statement = trueup._get_view_statement(collection.source) -%}
     {%- set query = trueup._query_of_view(statement) -%}
-    {%- set code = local_md5((query or statement) ~ (collection.arrived_type or '')) -%}
+    {%- set code = trueup._code_of_commands(collection, query or statement) -%}
     {%- set last = fromjson(progress.last_position) if progress.last_position else {} -%}
     {%- set read = dict(last.read, upper=last.upper) if last.get('read') else none -%}
     {%- set first = read if read and read.upper <= progress.lower else last.get('settled') -%}
@@ -56,6 +52,19 @@
         trueup._ensure_part_by_arrival(collection, part) if collection.arrived_type
         else trueup._ensure_part_by_snapshots(collection, part, query)
     ) }}
+{%- endmacro %}
+
+
+{#-
+    A hash of the query of the commands and of the type of `arrived`. With `late: correct` also of their
+    columns: other columns give other rows, also for settled commands.
+-#}
+{% macro _code_of_commands(collection, query) -%}
+    {%- set columns = [] -%}
+    {%- for column in collection.command_columns if collection.options.late == 'correct' -%}
+        {%- do columns.append(column.name ~ ' ' ~ column.type) -%}
+    {%- endfor -%}
+    {{ return(local_md5(query ~ (collection.arrived_type or '') ~ (columns | join(', ')))) }}
 {%- endmacro %}
 
 
@@ -104,9 +113,7 @@ where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type
             query, log ~ ' with (`start-snapshot-id` = \'' ~ part.settled.snapshot
             ~ '\', `end-snapshot-id` = \'' ~ snapshot ~ '\')'
         ) if part.settled.snapshot != snapshot else 'select * from (\n' ~ query ~ '\n) where false' -%}
-    {%- elif trueup._get_columns('select * from ' ~ log ~ ' version as of ' ~ snapshot)
-            != trueup._get_columns('select * from ' ~ log) -%}
-        {#- A snapshot keeps the columns of its time. The next append makes one with the new columns. -#}
+    {%- elif not trueup._get_has_its_columns(log, snapshot) -%}
         {{ return(trueup._whole_log(part, 'the columns of the log changed')) }}
     {%- else -%}
         {%- set select = trueup._log_part_select(query, log ~ ' version as of ' ~ snapshot) -%}
@@ -122,6 +129,41 @@ where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type
     {%- set view = trueup._session_name(collection.name, 'log_part') -%}
     {%- do trueup._ensure_session_view(view, select) -%}
     {{ return(view) }}
+{%- endmacro %}
+
+
+{#-
+    All commands up to the end of the part that the run reads, as a relation that one statement can read
+    together with that part; none if there is no such relation. A plain read of an Iceberg log is not one:
+    Spark resolves a table only once in a statement, so this read would get the part, too. A read of a version
+    is resolved by itself.
+-#}
+{% macro _ensure_log_history_view(collection, plan) -%}
+    {%- if collection.arrived_type -%}
+        {{ return(collection.source) }}
+    {%- endif -%}
+    {%- set query = trueup._query_of_view(trueup._get_view_statement(collection.source)) -%}
+    {%- set log, snapshot = trueup._log_of_view(query), plan.position.read.snapshot -%}
+    {%- if not trueup._get_has_its_columns(log, snapshot) -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set view = trueup._session_name(collection.name, 'log_history') -%}
+    {%- do trueup._ensure_session_view(
+        view, trueup._log_part_select(query, log ~ ' version as of ' ~ snapshot)
+    ) -%}
+    {{ return(view) }}
+{%- endmacro %}
+
+
+{#-
+    Whether a snapshot of a log has the columns that the log has now. It keeps those of its time. The next
+    append makes a snapshot with the new ones.
+-#}
+{% macro _get_has_its_columns(log, snapshot) -%}
+    {{ return(
+        trueup._get_columns('select * from ' ~ log ~ ' version as of ' ~ snapshot)
+        == trueup._get_columns('select * from ' ~ log)
+    ) }}
 {%- endmacro %}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from tests import strategies
 from tests.acceptance import Column, multiset
+from tests.between import sent
 from tests.functional.test_random_options import own_keys
 from tests.oracle import Collection, Command, check_laws, consolidate
 from tests.project import TABLES
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 EXAMPLES = int(os.environ.get("TRUEUP_EXAMPLES", "1"))
 """Each example runs about forty dbt models. A long run sets more examples."""
 FAMILIES = 40
+NOTHING_LATE = "nothing to correct: no command came late"
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
 
 
@@ -105,7 +108,7 @@ def test_late_commands_are_corrected_at_the_frontier_which_stays_open(project: P
         (6, "d", "d4", 1, "late_command"),
     ]
     run(project, "alone")
-    assert "alone_corrections: corrections: none" in project.messages
+    assert f"alone_corrections: {NOTHING_LATE}" in project.messages
     assert "alone_batch: up to date at 6" in project.messages
     # The tick of the corrections is still open, so its commands are not late.
     project.append("alone", [put(6, 1, "a", "a6")])
@@ -206,7 +209,7 @@ def test_changed_code_of_the_commands_writes_exactly_the_difference(project: Pro
     assert "coded_corrections: corrections: 1 code_change" in project.messages
     assert updates(project, "coded") == [(6, "b", "b2", -1, "code_change")]
     run(project, "coded")
-    assert "coded_corrections: corrections: none" in project.messages
+    assert f"coded_corrections: {NOTHING_LATE}" in project.messages
     assert len(project.progress("coded")) == 2
 
 
@@ -334,5 +337,68 @@ def test_random_late_logs_equal_the_oracle_after_every_run(project: Project, see
     assert {row["_cause"] for row in causes} == {None, "late_command", "error_fixed"}
     assert all(row["elsewhere"] == 0 for row in causes if row["_cause"])
     run(project, name)
-    assert f"{name}_corrections: corrections: none" in project.messages
+    assert f"{name}_corrections: {NOTHING_LATE}" in project.messages
     assert f"{name}_batch: up to date at {oracle.upper}" in project.messages
+
+
+DESIRED = r"create or replace temporary view `trueup__\w+__desired`"
+"""The statement that folds the desired rows. A run sends it only if it compares."""
+
+
+def test_if_no_command_is_late_nothing_is_compared(project: Project) -> None:
+    project.add_collection("calm", KEY, VALUE, {"late": "correct"})
+    project.append("calm", FIRST)
+    project.run("models/calm")
+    project.append("calm", [put(7, 1, "a", "a7")])
+    with sent(DESIRED) as found:
+        run(project, "calm")
+    assert not found
+    assert project.progress("calm")[-1]["_statistics"].commands_read == 1
+    assert ("a", "a7") in project.rows("calm")
+
+
+def test_only_the_keys_of_late_commands_are_folded_again(project: Project) -> None:
+    project.add_collection("few", KEY, VALUE, {"late": "correct"}, ["truncate_when"])
+    before_truncate = [put(1, 1, "x", "gone"), Command(2, (1,), None, None, is_truncate=True)]
+    project.append("few", [*before_truncate, put(3, 1, "a", "a3"), put(4, 1, "b", "b4")])
+    project.run("models/few")
+    # The truncate is older than the late command of a, and newer than that of d.
+    project.append("few", [put(4, 1, "a", "a4"), put(3, 0, "b", "b3"), put(1, 2, "d", "d1")])
+    with sent(DESIRED) as found:
+        run(project, "few")
+    assert "few_corrections: corrections: 1 late_command" in project.messages
+    assert multiset(project.rows("few")) == multiset([("a", "a4"), ("b", "b4")])
+    view = re.search("`trueup__few__[^`]*`", found[0])
+    desired = project.spark.sql(f"select k from {view and view[0]}")
+    assert {row["k"] for row in desired.collect()} <= {"a", "b", "d", None}
+
+
+@pytest.mark.parametrize("asks", ["compare", "var"])
+def test_all_keys_are_compared_when_the_option_or_the_var_says_so(
+    project: Project, asks: str
+) -> None:
+    # A log with `arrived` does not say that a settled command was deleted.
+    name = f"asked_{asks}"
+    options = {"late": "correct"} | ({"compare": 2} if asks == "compare" else {})
+    project.add_collection(name, KEY, VALUE, options)
+    edit(project, name, "sequence_by=", "arrived='log_ts', sequence_by=")
+    project.append(name, FIRST)
+    project.run(f"models/{name}")
+    project.sql(f"delete from {{}}.{name}_log where k = 'a'")
+    counts = list[int]()
+    for ts in (6, 7):
+        project.append(name, [put(ts, 1, "b", f"b{ts}")])
+        run(project, name, compare=asks == "var" and ts == 7)
+        counts.append(project.rows(name).count(("a", "a1")))
+    assert counts == [1, 0]
+
+
+def test_other_columns_of_the_commands_lead_to_a_comparison_of_all_keys(project: Project) -> None:
+    project.add_collection("wider", KEY, VALUE, {"late": "correct"})
+    project.append("wider", FIRST)
+    project.run("models/wider")
+    project.set_column("wider", Column("w", "string"))
+    project.append("wider", [Command(7, (1,), ("a",), ("a7", None))])
+    with sent(DESIRED) as found:
+        project.run("models/wider")
+    assert found

@@ -1,0 +1,80 @@
+{#-
+    Which keys a run with `late: correct` compares: a dict with `extent`: `all`, `late` (the keys of late
+    commands), or none; and `commands`: the relation with the history of these keys.
+
+    If a run reads only what is new in the log, nothing but late commands can make a desired row differ from
+    the persisted row: the code is the same, and no settled command was changed. So it compares the keys of
+    the late commands. It compares all keys if one of these is not true, if the option `compare` or the var
+    `trueup_compare` asks for it, and in three more cases:
+
+    - A late command touches keys that it does not name: a truncate, or unchanged values from another key.
+    - A comparison of all keys has found corrections, and no batch has written them yet.
+    - The columns of the log changed since its last commit.
+
+    A collection by a SELECT always compares all keys: it has no log that says what is new.
+-#}
+{% macro _ensure_comparison_scope(collection, plan) -%}
+    {%- set all_keys = {'extent': 'all', 'commands': collection.source} -%}
+    {%- set no_keys = {'extent': none, 'commands': none} -%}
+    {%- if collection.is_by_select or plan.whole_log_reason is not none or plan.late_dropped is none
+            or plan.definition != plan.settled_definition or trueup._var('trueup_compare') -%}
+        {{ return(all_keys) }}
+    {%- endif -%}
+    {%- set is_scheduled = collection.options.compare != 'never' -%}
+    {%- if not is_scheduled and plan.late_dropped == 0 -%}
+        {{ return(no_keys) }}
+    {%- endif -%}
+    {%- set last = trueup._get_comparison(collection.corrections) -%}
+    {%- if is_scheduled and trueup._is_comparison_due(collection.options.compare, plan.last_seq, last) -%}
+        {{ return(all_keys) }}
+    {%- elif plan.late_dropped == 0 -%}
+        {{ return(no_keys) }}
+    {%- endif -%}
+    {%- set waits = last.get('trueup.after_batch_id') == plan.last_batch_id
+        and last.get('trueup.compared_keys') == 'all' -%}
+    {%- if waits or plan.has_settled_truncates or trueup._has_carried_values(collection.extras) -%}
+        {{ return(all_keys) }}
+    {%- endif -%}
+    {%- set history = trueup._ensure_log_history_view(collection, plan) -%}
+    {{ return({'extent': 'late', 'commands': history} if history else all_keys) }}
+{%- endmacro %}
+
+
+{#- Whether the option `compare` asks for a comparison of all keys after the batch `last_seq`. -#}
+{% macro _is_comparison_due(compare, last_seq, comparison) -%}
+    {{ return(
+        compare == 'always'
+        or last_seq // compare > comparison.get('trueup.compared_seq', '-1') | int // compare
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    Makes the view `late_keys` of the Spark session: the identities of the commands below the lower in the
+    part of the log that the run reads. They are those of the late commands, and perhaps of some that were
+    settled in time. All truncates have one identity. It is one of them, because a truncate belongs to the
+    history of each key.
+-#}
+{% macro _ensure_late_keys_view(collection, plan, columns) -%}
+    {%- set commands = trueup._input_select(
+        dict(collection, commands=plan.commands), columns, trueup._first_tick_expr(collection.options),
+        trueup._session_name(collection.name, 'plan') ~ '.lower'
+    ) -%}
+    {%- set identity = trueup._column_list(collection.identity) -%}
+    {%- set select -%}
+select distinct {{ identity }} from {{ trueup._subquery(commands) }}
+union all
+select {{ 'null, ' * collection.unique_key | length }}'truncate'
+    {%- endset -%}
+    {%- do trueup._ensure_session_view(trueup._session_name(collection.name, 'late_keys'), select) -%}
+{%- endmacro %}
+
+
+{#- The rows of a relation that belong to the late keys. A key with the same hash belongs to them, too. -#}
+{% macro _rows_of_late_keys_select(collection, relation) -%}
+select /*+ broadcast(late_keys) */ all_rows.*
+from {{ relation }} as all_rows
+left semi join {{ trueup._session_name(collection.name, 'late_keys') }} as late_keys
+    on {{ trueup._key_hash_expr(collection.identity, 'all_rows') }}
+    = {{ trueup._key_hash_expr(collection.identity, 'late_keys') }}
+{%- endmacro %}
