@@ -28,14 +28,14 @@ found as (
     select
         count_if(_kind = 'progress') as progress_count,
         count_if(
-            _kind = 'update'
+            {{ trueup._is_content_expr() }}
             and _seq = {{ staged.seq }}
             and _lower = {{ staged.lower }}
             and _upper = {{ staged.upper }}
         ) as update_count,
         count(*) as row_count,
         coalesce(
-            bit_xor(case when _kind = 'update' then {{ trueup._update_mark_expr() }} end), 0
+            bit_xor(case when {{ trueup._is_content_expr() }} then {{ trueup._update_mark_expr() }} end), 0
         ) as updates_mark,
         -- An aggregate returns one row even if the changelog has no batch yet.
         (
@@ -52,10 +52,11 @@ select
     -- This is a column and not a condition: Spark would move a condition that raises below the join.
     case
         when
-            own_batch._kind = 'update'
+            {{ trueup._is_content_expr('own_batch') }}
             or own_batch._kind = 'progress'
             and found.progress_count = 1
-            and found.update_count = own_batch._statistics.updates_staged
+            and found.update_count
+            = own_batch._statistics.updates_staged + coalesce(own_batch._statistics.orders_staged, 0)
             and found.row_count = found.update_count + 1
             and found.updates_mark = own_batch._statistics.seal.updates
             and {{ trueup._certificate_hash_expr() }} = own_batch._statistics.seal.certificate

@@ -118,7 +118,7 @@ measured as (
         {{ trueup._slot_expr(keys) }} as slot,
         {{ trueup._max_row_bytes_expr(keys + values) }} + 32 as bytes
     from {{ changelog }}
-    where _kind = 'update'
+    where {{ trueup._is_content_expr() }}
 
 ),
 

@@ -64,7 +64,7 @@ history as (
         sum(_diff) as _diff,
         max(_seq) as _seq
     from {{ changelog }}
-    where _kind = 'update'
+    where {{ trueup._is_content_expr() }}
     group by {{ row }}, _ts
     having sum(_diff) <> 0
     {%- else -%}
@@ -88,8 +88,7 @@ select
             to_json(_key, map('ignoreNullFields', 'false')), ': ', _fault,
             '\nNothing is written. Batches are lost, doubled or edited: restore the changelog.'
         ))
-        when _value._error is null then 'row'
-        else 'error'
+        else {{ trueup._kind_expr('_value._error', '_key') }}
     end as _kind,
     _seq,
     cast(null as bigint) as _upper
@@ -127,7 +126,7 @@ encoded as (
         _seq,
         _ts
     from history
-    where _kind = 'update'
+    where {{ trueup._is_content_expr() }}
 
 )
 {%- endmacro %}
@@ -148,7 +147,7 @@ contents as (
         max(_seq) as _seq,
         max(_ts) as _ts
     from history
-    where _kind = 'update'
+    where {{ trueup._is_content_expr() }}
     group by
         struct({{ trueup._column_list(keys | map(attribute='name')) }}),
         struct({{ trueup._column_list(values | map(attribute='name')) }})

@@ -47,7 +47,7 @@ last_updates as (
         max_by({{ value }}, {{ position }}) as _value,
         max({{ position }}) as _last
     from tail
-    where _kind = 'update'
+    where {{ trueup._is_content_expr() }}
     group by {{ columns }}
 
 ),
@@ -72,7 +72,7 @@ select
     _value.*,
     _error_key,
     _last._ts,
-    case when _value._error is null then 'row' else 'error' end as _kind,
+    {{ trueup._kind_expr('_value._error') }} as _kind,
     _last._seq,
     cast(null as bigint) as _upper,
     _last._diff,
@@ -107,8 +107,9 @@ history as (
 
     select {{ columns }}, {{ value }} as _value, _ts, _diff, _seq
     from {{ changelog }} as changelog
-    left semi join tail on tail._kind = 'update' and {{ trueup._same_key_expr(identity, 'changelog', 'tail') }}
-    where _kind = 'update'
+    left semi join tail
+        on {{ trueup._is_content_expr('tail') }} and {{ trueup._same_key_expr(identity, 'changelog', 'tail') }}
+    where {{ trueup._is_content_expr() }}
 
 ),
 

@@ -11,7 +11,7 @@
     {%- set keys -%}
 select {{ trueup._quoted(unique_key[0]) }}
 from {{ changelog }}
-where _kind = 'update' and _seq > {{ trueup._session_name(collection.name, 'applied') }}
+where {{ trueup._is_content_expr() }} and _seq > {{ trueup._session_name(collection.name, 'applied') }}
     {%- endset -%}
     {{ return({
         'key_range': trueup._get_key_range(

@@ -88,7 +88,7 @@ digested as (
         _cause,
         {{ trueup._digest_expr(unique_key, columns) }} as _digest
     from {{ changelog }}
-    where _kind = 'update'
+    where {{ trueup._is_content_expr() }}
 
 ),
 

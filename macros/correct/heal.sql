@@ -19,7 +19,7 @@ past as (
     select {{ identity }}, {{ value }} as _value, _ts, _diff, _seq
     from {{ collection.changelog }}
     where
-        _kind = 'update'
+        {{ trueup._is_content_expr() }}
         and _seq <= {{ seq }}
         {%- if buckets is not none %}
         and {{ trueup._in_buckets_expr(unique_key, columns, buckets) }}

@@ -6,10 +6,9 @@
     either may be none. `columns` are the columns of the changelog.
 -#}
 {% macro _get_batch_range(collection, plan, columns, input, waiting) -%}
-    {%- set changes = plan.commands_ahead + plan.correction_count -%}
     {%- if not (
         trueup._are_keys_known(collection, plan)
-        and trueup._is_lookup_worthwhile(changes, plan.records_indexed)
+        and trueup._is_lookup_worthwhile(trueup._change_count(plan), plan.records_indexed)
     ) -%}
         {{ return(none) }}
     {%- endif -%}
@@ -17,6 +16,14 @@
         [input, waiting], collection.unique_key, collection.extras
     ) -%}
     {{ return(trueup._get_key_range(keys, collection.unique_key, columns)) }}
+{%- endmacro %}
+
+
+{#- The number of commands and corrections that a batch folds, or a greater one. -#}
+{% macro _change_count(plan) -%}
+    {{ return(
+        (plan.commands_read if plan.takes_late else plan.commands_ahead) + plan.correction_count
+    ) }}
 {%- endmacro %}
 
 

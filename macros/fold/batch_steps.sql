@@ -6,7 +6,9 @@
     {%- set planned = trueup._session_name(collection.name, 'plan') -%}
     {%- set values = trueup._value_names(columns, collection.unique_key) -%}
     {%- set input = none if collection.is_by_select else trueup._input_select(
-        collection, columns, planned ~ '.lower', planned ~ '.open_upper',
+        collection, columns,
+        trueup._first_tick_expr(collection.options) if plan.takes_late else planned ~ '.lower',
+        planned ~ '.open_upper',
         partitions=planned ~ '.partitions' if '_offset' in collection.extras,
         may_truncate=plan.has_truncates
     ) -%}
@@ -14,8 +16,10 @@
     {%- set waiting = trueup._pending_corrections_select(collection, columns)
         if takes_corrections else none -%}
     {%- set prior = {
-        'broadcasts': trueup._can_broadcast_keys(plan.commands_ahead + plan.correction_count),
+        'broadcasts': trueup._can_broadcast_keys(trueup._change_count(plan)),
         'key_range': trueup._get_batch_range(collection, plan, columns, input, waiting),
+        'lower': planned ~ '.lower',
+        'forget_below': trueup._forget_below(collection.options, plan),
     } -%}
     {%- set steps = trueup._steps_select(
         collection, trueup._subquery(input) if input else none, trueup._subquery(persisted), values,

@@ -8,11 +8,16 @@
 
     With `open_sides`, `_folded_open_ticks_ctes` has already made the updates of open ticks.
 
-    With `is_snapshot` only the last value of each key is written, as one addition, without the values before it.
+    With `is_snapshot` only the last value of each key is written, as one addition, without the values
+    before it.
+
+    With `keeps_orders` the updates of the order rows come last.
 
     Reads: `folded`, `open_sides`, the relation `provisional`. Ends with: `updates`.
 -#}
-{% macro _updates_ctes(identity, provisional=none, open_sides=false, is_snapshot=false) -%}
+{% macro _updates_ctes(
+    identity, provisional=none, open_sides=false, is_snapshot=false, keeps_orders=false
+) -%}
     {%- set columns = trueup._column_list(identity) -%}
 {% if is_snapshot -%}
 last_changes as (
@@ -116,6 +121,10 @@ updates as (
         cast(null as {{ trueup._statistics_type() }}) as _statistics,
         _digest
     from {{ 'net_sides' if provisional else 'sides' }}
+    {%- if keeps_orders %}
+    union all
+    {{ trueup._order_updates_select(identity) | indent }}
+    {%- endif %}
 
 )
 {%- endmacro %}

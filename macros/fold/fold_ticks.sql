@@ -6,12 +6,14 @@
     The sequence is total. Its last term is the content, so only duplicates are equal in it. All
     windows partition by the key first and sort alike, so Spark shuffles once and sorts once.
 
+    With `keeps_orders` there are also steps below 0, which are no values: `_order_updates_select` reads them.
+
     With `open_from`, `folded` leaves out the ticks from `open_from` on. `_folded_open_ticks_ctes`
     folds them.
 
     Reads: `steps`. Ends with: `folded`.
 -#}
-{% macro _folded_ticks_ctes(identity, sequence, open_from=none) -%}
+{% macro _folded_ticks_ctes(identity, sequence, open_from=none, keeps_orders=false) -%}
     {%- set columns = trueup._column_list(identity) -%}
 ranked as (
 
@@ -27,6 +29,9 @@ ranked as (
         coalesce(max(_ts) over (partition by {{ columns }}) >= {{ open_from }}, false) as _is_open_key
         {%- endif %}
     from steps
+    {%- if keeps_orders %}
+    where _step >= 0
+    {%- endif %}
     window peers as (
         partition by {{ columns }}, _step, _ts
         order by _order desc range between current row and current row

@@ -14,7 +14,8 @@
     `prior` says how the persisted values are read. With `broadcasts`, Spark broadcasts the keys of
     the batch to the state. With `key_range`, only the keys in that range are read. `is_remainder`
     means that the commands are the remainder of a log; then the persisted values are not older than
-    the commands.
+    the commands. With `late: newest`, `lower` is the lower of the batch, and `forget_below` the tick below
+    which deleted keys are forgotten.
 -#}
 {% macro _steps_select(
     collection, input, persisted, values, has_truncates, corrections=none, prior={}
@@ -40,6 +41,12 @@ with
 
 {{ trueup._prior_ctes(collection, persisted, marks, every_key=has_truncates, prior=prior) }}
     {%- endif %}
+{%- endif %}
+{%- if persisted and collection.options.late == 'newest' -%}
+,
+
+{{ trueup._newest_ctes(collection, source, persisted, values, marks, prior) }}
+    {%- set source = 'newest' -%}
 {%- endif %}
 {%- if has_truncates -%}
 ,
@@ -140,6 +147,10 @@ touched as (
     {%- if changes_keys %}
     union all
     select _old_key.*, null as _error_key from given where _old_key is not null
+    {%- endif %}
+    {%- if collection.options.late == 'newest' %}
+    union all
+    select {{ trueup._column_list(identity[:-1]) }}, {{ trueup._order_key_expr() }} as _error_key from given
     {%- endif %}
 
 ),

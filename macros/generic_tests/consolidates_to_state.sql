@@ -10,7 +10,7 @@ consolidated as (
 
     select {{ trueup._all_but_list(trueup._update_columns()) }}, _diff
     from {{ model }}
-    where _kind = 'update'
+    where {{ trueup._is_content_expr() }}
 
 ),
 

@@ -67,7 +67,7 @@ digested as (
     select {{ trueup._digest_expr(unique_key, columns) }} as _digest, _diff
     from {{ changelog }}
     where
-        _kind = 'update'
+        {{ trueup._is_content_expr() }}
         and {{ '_error_key is not null' if inline_errors else '_error is not null' }}
     {%- endif %}
 

@@ -21,7 +21,9 @@
         'fold': {'default': 'udaf', 'allowed': ['udaf', 'native'], 'of': 'commands'},
         'inline_errors': {'default': none, 'allowed': 'name', 'of': 'commands'},
         'input_upper': {'default': none, 'allowed': 'expression', 'of': 'commands'},
-        'late': {'default': 'drop', 'allowed': ['drop', 'correct', 'fail'], 'of': 'commands'},
+        'late': {
+            'default': 'drop', 'allowed': ['drop', 'correct', 'newest', 'fail'], 'of': 'commands'
+        },
         'log': {'default': 'complete', 'allowed': ['complete', 'partial'], 'of': 'commands'},
         'maintain': {'default': 'never', 'allowed': 'always, never, or a positive integer'},
         'max_commands_per_batch': {
@@ -41,6 +43,7 @@
             'default': 'hash', 'allowed': ['hash', 'fail', 'prefer_delete', 'prefer_upsert'],
             'of': 'commands'
         },
+        'tombstones': {'default': 'forever', 'allowed': 'ticks or a time', 'of': 'commands'},
         'verify': {
             'default': 'always', 'allowed': 'always, content, never, or a positive integer'
         },
@@ -90,6 +93,11 @@
             'first_batch', 'history, because `eager` is true', options.first_batch
         ) -%}
     {%- endif -%}
+    {%- if options.eager and options.late == 'newest' -%}
+        {%- do trueup._raise_option_error(
+            'late', 'drop, correct or fail, because `eager` is true', options.late
+        ) -%}
+    {%- endif -%}
     {%- if collection is not none and options.on_conflict is none -%}
         {%- do options.update({'on_conflict': 'skip' if is_select else 'fail'}) -%}
     {%- endif -%}
@@ -117,6 +125,10 @@
             {%- do trueup._raise_option_error(
                 name, 'a count of rows, such as 1000, or a share of them, such as 0.1', value
             ) -%}
+        {%- endif -%}
+    {%- elif allowed == 'ticks or a time' -%}
+        {%- if value != 'forever' -%}
+            {%- do trueup._tombstone_ticks(value) -%}
         {%- endif -%}
     {%- elif allowed == 'schedule' -%}
         {%- do trueup._schedule(value) -%}

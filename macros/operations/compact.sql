@@ -83,7 +83,7 @@ using (
 
     past as (
 
-        select * from {{ changelog }} where _kind = 'update' and _ts < {{ since }}
+        select * from {{ changelog }} where {{ trueup._is_content_expr() }} and _ts < {{ since }}
 
     ),
 
@@ -123,7 +123,7 @@ using (
             ))
         end as _diff
         {%- elif name == '_kind' -%}
-        'update' as _kind
+        if(coalesce({{ trueup._is_order_key_expr('snapshot') }}, false), 'order', 'update') as _kind
         {%- elif name == '_certificate' -%}
         cast(null as {{ trueup._certificate_type() }}) as _certificate
         {%- elif name == '_statistics' -%}
@@ -141,7 +141,7 @@ using (
     where _kind = 'progress' and _seq = {{ last_seq }}
 ) as compacted
     on compacted._match = case
-        when changelog._kind = 'update' and changelog._ts < {{ since }} then 'purge'
+        when {{ trueup._is_content_expr('changelog') }} and changelog._ts < {{ since }} then 'purge'
         when changelog._kind = 'progress' and changelog._seq = {{ last_seq }} then 'progress'
     end
 when matched and compacted._match = 'progress' then update set

@@ -57,14 +57,18 @@
 
 {#-
     A hash of the query of the commands and of the type of `arrived`. With `late: correct` also of their
-    columns: other columns give other rows, also for settled commands.
+    columns: other columns give other rows, also for settled commands. If somebody sets or drops `late:
+    newest`, the hash changes, and the next batch looks for the last command of each key in the whole log.
 -#}
 {% macro _code_of_commands(collection, query) -%}
     {%- set columns = [] -%}
     {%- for column in collection.command_columns if collection.options.late == 'correct' -%}
         {%- do columns.append(column.name ~ ' ' ~ column.type) -%}
     {%- endfor -%}
-    {{ return(local_md5(query ~ (collection.arrived_type or '') ~ (columns | join(', ')))) }}
+    {%- set is_newest = collection.options.late == 'newest' -%}
+    {{ return(local_md5(
+        query ~ (collection.arrived_type or '') ~ (columns | join(', ')) ~ ('newest' if is_newest else '')
+    )) }}
 {%- endmacro %}
 
 

@@ -15,11 +15,28 @@
     ) -%}
     {%- set plan = dict(
         progress, definition=trueup._definition(collection.name, collection.options),
-        tick=measured.lower, commands=commands, whole_log_reason=part.whole_log_reason, **measured
+        tick=measured.lower, commands=commands, whole_log_reason=part.whole_log_reason,
+        takes_late=collection.options.late == 'newest' and '_offset' not in collection.extras,
+        tombstones=trueup._get_tombstones(collection, progress), **measured
     ) -%}
     {%- set plan = dict(plan, position=trueup._next_log_position(part, plan)) -%}
     {%- do trueup._require_settleable(collection, plan) -%}
     {{ return(plan) }}
+{%- endmacro %}
+
+
+{#-
+    With `late: newest`, the number of keys with an order row but without a row or error: those whose last
+    command is a delete. Else none. If the last batch was made with another option, the state is counted.
+-#}
+{% macro _get_tombstones(collection, progress) -%}
+    {%- if collection.options.late != 'newest' -%}
+        {{ return(none) }}
+    {%- elif progress.tombstones is not none or progress.last_seq == 0 -%}
+        {{ return(progress.tombstones or 0) }}
+    {%- endif -%}
+    {%- set query = 'select count(*) from ' ~ collection.state ~ " where _kind = 'order'" -%}
+    {{ return(run_query(query).rows[0][0] - progress.records_indexed) }}
 {%- endmacro %}
 
 

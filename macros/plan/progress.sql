@@ -97,6 +97,7 @@ select
     _last._batch_id as last_batch_id,
     _last._statistics.commands_settled as settled_before,
     coalesce(_last._statistics.records_indexed, 0) as records_indexed,
+    _last._statistics.tombstones as tombstones,
     coalesce(_last._statistics.open_upper > _last._upper, false) as has_provisional,
     _last._statistics.definition as settled_definition,
     to_json(_last._statistics.position) as last_position,

@@ -74,6 +74,16 @@
             'Nothing is staged. Take them out of the log, or set the option `late`.'
         ) -%}
     {%- endif -%}
+    {%- set changes_keys = '_old_key' in collection.extras and '_unchanged' in collection.extras -%}
+    {%- if options.late == 'newest'
+            and (plan.has_truncates or plan.has_settled_truncates or changes_keys) -%}
+        {%- do trueup._raise_error(
+            'Option `late` of ' ~ model.name,
+            'drop, correct or fail where a command touches other keys than its own: it is a truncate, or it'
+            ~ ' changes a key (`old_key`) and leaves columns `unchanged`',
+            options.late, 'Nothing is staged. Set the option `late`.'
+        ) -%}
+    {%- endif -%}
     {%- if plan.has_provisional and not options.eager -%}
         {%- do trueup._raise_error(
             'Option `eager` of ' ~ model.name,

@@ -39,7 +39,8 @@ steps as (
 ),
 
 {{ trueup._folded_ticks_ctes(
-    identity=identity, sequence=trueup._sequence_terms(options), open_from=open_from
+    identity=identity, sequence=trueup._sequence_terms(options), open_from=open_from,
+    keeps_orders=options.late == 'newest'
 ) }},
 
 {% if open_from -%}
@@ -50,7 +51,8 @@ steps as (
     identity=identity,
     provisional=trueup._session_name(collection.name, 'provisional') if options.eager,
     open_sides=open_from is not none,
-    is_snapshot=is_snapshot
+    is_snapshot=is_snapshot,
+    keeps_orders=options.late == 'newest'
 ) }},
 
 {{ trueup._progress_ctes(collection) }},

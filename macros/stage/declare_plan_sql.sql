@@ -6,7 +6,7 @@
 declare or replace variable {{ trueup._session_name(name, 'plan') }} struct<
     seq: bigint, lower: bigint, upper: bigint, open_upper: bigint, tick: bigint, batch_id: string,
     commands_read: bigint, commands_settled: bigint,
-    late_dropped: bigint, records_indexed: bigint, minted_at: timestamp,
+    late_dropped: bigint, tombstones: bigint, records_indexed: bigint, minted_at: timestamp,
     partitions: {{ trueup._partitions_type() }}, since: bigint, definition: string,
     settled_definition: string, position: {{ trueup._log_position_type() }},
     whole_log_reason: string, last_batch_id: string, last_seal: bigint
@@ -20,6 +20,7 @@ declare or replace variable {{ trueup._session_name(name, 'plan') }} struct<
     'commands_read', cast({{ plan.commands_read }} as bigint),
     'commands_settled', cast({{ plan.commands_settled }} as bigint),
     'late_dropped', cast({{ trueup._number_or_null(plan.late_dropped) }} as bigint),
+    'tombstones', cast({{ trueup._number_or_null(plan.tombstones) }} as bigint),
     'records_indexed', cast({{ plan.records_indexed }} as bigint),
     'minted_at', current_timestamp(),
     'partitions', {{ plan.get('partitions') or 'null' }},

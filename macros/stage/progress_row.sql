@@ -7,6 +7,7 @@
 {% macro _progress_ctes(collection) -%}
     {%- set identity, options = collection.identity, collection.options -%}
     {%- set plan = trueup._session_name(collection.name, 'plan') -%}
+    {%- set is_newest = options.late == 'newest' -%}
 transitions as (
 
     select
@@ -30,8 +31,12 @@ transitions as (
 counts as (
 
     select
-        coalesce(sum(_command_count), 0) as messages_received,
+        coalesce(sum({{ 'if(_step = 2, _command_count, 0)' if is_newest
+            else '_command_count' }}), 0) as messages_received,
         count_if(_step = 1 and _is_change) as corrections,
+        {% if is_newest -%}
+        count_if(_step = 1) as late_taken,
+        {% endif -%}
         count_if(_is_tie) as ties,
         array_compact(array_distinct(array(min(_tie), max(_tie)))) as tie_samples,
         count(_previous_order) as order_pairs,
@@ -57,6 +62,18 @@ counts as (
 
 ),
 
+{% if is_newest -%}
+order_counts as (
+
+    select
+        count_if(_step = -3) as superseded,
+        count_if(_step in (-2, -1)) as orders_staged,
+        count_if(_step = -1) - count_if(_step = -2) as orders_added
+    from steps
+
+),
+
+{% endif -%}
 {% if options.eager -%}
 staged_updates as (
 
@@ -119,9 +136,10 @@ progress as (
             else 'progress'
         end as _kind,
         named_struct(
-            'messages_received', messages_received,
+            'messages_received', messages_received{{ ' + superseded' if is_newest }},
             'commands_read', {{ plan }}.commands_read,
-            'commands_settled', {{ plan }}.commands_settled + messages_received,
+            'commands_settled',
+            {{ plan }}.commands_settled + messages_received{{ ' + superseded' if is_newest }},
             'updates_staged',
             {{ 'updates_staged' if options.eager else
                 'retractions + inserts + updates + error_inserts + error_retractions' }},
@@ -132,6 +150,14 @@ progress as (
             'error_inserts', error_inserts,
             'error_retractions', error_retractions,
             'late_dropped', {{ plan }}.late_dropped,
+            'superseded', {% if is_newest -%}
+            superseded + greatest({{ plan }}.late_dropped - late_taken, 0)
+            {%- else %}cast(null as bigint){% endif %},
+            'tombstones', {% if is_newest -%}
+            {{ plan }}.tombstones + orders_added
+            - (inserts - deletes + error_inserts - error_retractions)
+            {%- else %}cast(null as bigint){% endif %},
+            'orders_staged', {{ 'orders_staged' if is_newest else 'cast(null as bigint)' }},
             'ties', ties,
             'tie_samples', tie_samples,
             'order_pairs', order_pairs,
@@ -157,6 +183,9 @@ progress as (
         ) as _statistics
     from counts
     cross join applied
+    {%- if is_newest %}
+    cross join order_counts
+    {%- endif %}
     {%- if options.eager %}
     cross join staged_updates
     cross join last_partitions

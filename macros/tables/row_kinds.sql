@@ -1,6 +1,15 @@
-{#- The kind of a row of the state: a row or an open error. -#}
-{% macro _kind_expr(error) -%}
-    {{ return('case when ' ~ error ~ " is null then 'row' else 'error' end") }}
+{#- The kind of a row of the state: a row, an open error, or an order row. `alias` has its `_error_key`. -#}
+{% macro _kind_expr(error, alias=none) -%}
+    {{ return(
+        'case when ' ~ error ~ " is null then 'row' when " ~ trueup._is_order_key_expr(alias)
+        ~ " then 'order' else 'error' end"
+    ) }}
+{%- endmacro %}
+
+
+{#- Whether a row of the changelog or of a batch is content, and not a progress row. -#}
+{% macro _is_content_expr(alias=none) -%}
+    {{ return((alias ~ '.' if alias else '') ~ "_kind in ('update', 'order')") }}
 {%- endmacro %}
 
 

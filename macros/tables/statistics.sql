@@ -21,7 +21,8 @@
     {%- for name in [
         'messages_received', 'commands_read', 'commands_settled', 'updates_staged', 'inserts',
         'updates', 'deletes',
-        'retractions', 'error_inserts', 'error_retractions', 'late_dropped', 'ties', 'tie_samples',
+        'retractions', 'error_inserts', 'error_retractions', 'late_dropped', 'superseded', 'tombstones',
+        'orders_staged', 'ties', 'tie_samples',
         'order_pairs', 'order_inversions', 'corrections', 'records_indexed', 'open_upper', 'since',
         'definition', 'partitions', 'position', 'whole_log_reason', 'read_only', 'minted_at',
         'committed_at', 'seal',

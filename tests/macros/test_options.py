@@ -19,6 +19,7 @@ BAD: dict[str, list[object]] = {
     "name": ["", "  ", 7, None, ["error"]],
     "list": ["files", {}, [""], ["a", "A"], None, 7],
     "count or share": ["10", -1, -0.1, 1.5, True, None, [1]],
+    "ticks or a time": ["never", "30", 0, -1, 1.5, True, None, ["1 day"]],
     "schedule": ["1 hour", {}, {"each": 1}, None],
     "always, never, or a positive integer": [
         "sometimes",
@@ -41,6 +42,7 @@ GOOD: dict[str, object] = {
     "name": "error",
     "list": ["files"],
     "count or share": 0.1,
+    "ticks or a time": "30 days",
     "schedule": {"every": "1 hour"},
     "always, never, or a positive integer": 7,
     "always, content, never, or a positive integer": "content",

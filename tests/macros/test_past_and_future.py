@@ -85,13 +85,16 @@ def test_an_eager_batch_reaches_the_end_of_the_log_unless_it_is_cut(
         ({"correction_count": 1}, False),
         ({"open_upper": 6}, False),
         ({"has_provisional": True}, False),
+        ({"late_dropped": 1}, True),
+        ({"takes_late": True}, True),
+        ({"takes_late": True, "late_dropped": 1}, False),
     ],
 )
 def test_a_run_is_idle_only_without_ticks_corrections_and_open_updates(
     changed: dict[str, object], *, is_idle: bool
 ) -> None:
     idle = {"lower": 5, "upper": 5, "open_upper": 5, "correction_count": 0}
-    plan = {**idle, "has_provisional": False, **changed}
+    plan = {**idle, "has_provisional": False, "takes_late": False, "late_dropped": 0, **changed}
 
     assert in_model("files_batch")._is_idle(plan) is is_idle
 
@@ -278,7 +281,7 @@ def test_a_compaction_changes_only_older_updates_and_the_last_progress_row() -> 
     columns = [*CONTENT, *in_model("files_state")._update_columns()]
     sql = one_line(in_model("files_state")._compact_sql(CHANGELOG, columns, 5, 7))
 
-    assert "when changelog._kind = 'update' and changelog._ts < 5 then 'purge'" in sql
+    assert "when changelog._kind in ('update', 'order') and changelog._ts < 5 then 'purge'" in sql
     assert "when changelog._kind = 'progress' and changelog._seq = 7 then 'progress'" in sql
     assert (
         "update set _statistics.since = cast(5 as bigint), _statistics.seal.committed = xxhash64("

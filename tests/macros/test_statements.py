@@ -242,7 +242,8 @@ def test_a_plan_has_the_fields_that_were_read_and_those_of_the_run() -> None:
             " or the SQL of its commands has a window or a subquery"
         ),
     }
-    assert plan == {**PLAN, **log, "lower": 5, "tick": 5, "is_state_lost": False}
+    newest = {"takes_late": False, "tombstones": None}
+    assert plan == {**PLAN, **log, **newest, "lower": 5, "tick": 5, "is_state_lost": False}
 
 
 def test_a_null_tick_is_refused() -> None:

@@ -1,0 +1,215 @@
+{#-
+    `late: newest`: of all commands of a key the newest one wins, in whatever run it comes. The place of a
+    command is its tick and its order. In a log without ticks (`reclock`) the tick only says when it was read,
+    so its place is the order alone.
+
+    The changelog and the state keep the place of the last command of each key, also of a deleted key: an
+    order row. Its kind is `order`, its `_error_key` is `_order_key_expr`, and its `_error` is the place as
+    text. So it is a row of an identity of its own. The certificate, the apply, the heal and the rebuild treat
+    it like any other row.
+-#}
+
+{#-
+    CTEs that take from `source` only the commands that are newer than the last command of their key. A late
+    command that is taken becomes step 1: it comes first in the batch, at its lower. Other steps:
+
+    -3  a command of a log without ticks that is superseded, without a value
+    -2  the order row that the key had; it is retracted
+    -1  the order row that the key gets
+
+    `prior` is that of `_steps_select`. With its `forget_below` the order rows of deleted keys that were
+    written below this tick are retracted (option `tombstones`).
+
+    A late command that is not taken has no step: the part of the log that the run reads may also have
+    commands that were settled in time, and these two cannot be told apart.
+
+    Reads: `given`, the relations `source` and `persisted`. Ends with: `newest`.
+-#}
+{% macro _newest_ctes(collection, source, persisted, values, marks, prior) -%}
+    {%- set lower = prior.get('lower', trueup._least_tick_expr()) -%}
+    {%- set forget_below = prior.get('forget_below') -%}
+    {%- set unique_key, sequence = collection.unique_key, trueup._sequence_terms(collection.options) -%}
+    {%- set key, columns = trueup._column_list(unique_key), trueup._column_list(collection.identity) -%}
+    {%- set has_ticks = '_offset' not in collection.extras -%}
+    {%- set is_late = '_step = 2 and _ts < ' ~ lower if has_ticks else 'false' -%}
+    {%- set place = trueup._place_columns(collection.order_type) -%}
+-- From here on an order row has the `_error_key` of its key.
+owned as (
+
+    select
+        {{ key }},
+        case when _is_order then {{ trueup._owner_error_key_expr() }} else _error_key end as _error_key,
+        {{ (trueup._step_columns(sequence) + marks) | join(',\n        ') }},
+        _is_order,
+        case
+            when _is_order then {{ trueup.row_from_bytes_expr('_value._error', place) }}
+            when _step = 2 then named_struct(
+                'tick', {{ '_ts' if has_ticks else 'cast(null as bigint)' }}, 'order', _order
+            )
+        end as _order_place
+    from (
+        select *, _step = 0 and coalesce({{ trueup._is_order_key_expr() }}, false) as _is_order
+        from {{ source }}
+    )
+
+),
+
+remembered as (
+
+    select
+        *,
+        max(case when _is_order then _order_place end) over (partition by {{ columns }}) as _last_place,
+        max(case when {{ is_late }} then _order_place end) over (partition by {{ columns }})
+            as _last_late_place
+    from owned
+
+),
+
+judged as (
+
+    select
+        *,
+        _step = 2
+        and coalesce(_order_place > _last_place, true)
+        and (not ({{ is_late }}) or _order_place = _last_late_place) as _is_taken
+    from remembered
+
+),
+
+numbered as (
+
+    select
+        *,
+        max(_is_taken) over (partition by {{ columns }}) as _is_key_taken,
+        row_number() over (partition by {{ columns }} order by _is_taken desc, _order_place desc)
+            as _order_rank
+    from judged
+
+),
+
+-- The newest command that is taken gives the new order row, besides its own step.
+copied as (
+
+    select *
+    from numbered
+    lateral view explode(
+        if(_is_taken and _order_rank = 1, array(false, true), array(false))
+    ) copies as _is_new_order
+
+),
+
+newest as (
+
+    select
+        {{ key }},
+        case
+            when _is_order or _is_new_order then {{ trueup._order_key_expr() }}
+            else _error_key
+        end as _error_key,
+        case
+            when _is_new_order then -1
+            when _is_order then -2
+            when _step = 2 and not _is_taken then -3
+            when {{ is_late }} then 1
+            else _step
+        end as _step,
+        case
+            when _step = 2 then greatest(_ts, {{ lower }})
+            when _is_order then {{ lower }}
+        end as _ts,
+        case when {{ is_late }} and not _is_new_order then 'late_command' end as _cause,
+        {% for name in sequence[:-1] + marks -%}
+        case when not _is_new_order and _step = 2 and _is_taken then {{ name }} end as {{ name }},
+        {% endfor -%}
+        case
+            when _is_new_order then named_struct(
+                {%- for name in values %}
+                {{ trueup._literal(name) }}, if(_is_new_order, null, _value.{{ trueup._quoted(name) }}),
+                {%- endfor %}
+                '_error', cast({{ trueup.row_bytes_expr(place, alias='_order_place') }} as string)
+            )
+            when _step < 2 or _is_taken then _value
+        end as _value
+    from copied
+    where
+        case
+            when _is_order then _is_key_taken
+            when _step = 2 then {{ '_is_taken' if has_ticks else 'true' }}
+            else true
+        end
+    {%- if forget_below %}
+
+    union all
+
+    {{ trueup._forgotten_select(collection, persisted, marks, lower, forget_below) | indent }}
+    {%- endif %}
+
+)
+{%- endmacro %}
+
+
+{#-
+    The order rows of deleted keys that were written below `forget_below` and have no command in the batch, as a
+    select of steps -2.
+-#}
+{% macro _forgotten_select(collection, persisted, marks, lower, forget_below) -%}
+    {%- set key, sequence = collection.unique_key, trueup._sequence_terms(collection.options) -%}
+select
+    {{ trueup._column_list(key, alias='tombstones') }},
+    tombstones._error_key,
+    -2 as _step,
+    {{ lower }} as _ts,
+    cast(null as string) as _cause,
+    {% for name in sequence[:-1] + marks -%}
+    null as {{ name }},
+    {% endfor -%}
+    tombstones._value
+from (
+    select *, {{ trueup._owner_error_key_expr() }} as _order_owner
+    from {{ persisted }}
+    where {{ trueup._is_order_key_expr() }} and _ts < {{ forget_below }}
+) as tombstones
+{%- for others in [persisted, 'given'] %}
+left anti join {{ others }} as others_{{ loop.index }}
+    on {{ trueup._same_key_expr(key, 'tombstones', 'others_' ~ loop.index) }}
+    and tombstones._order_owner <=> others_{{ loop.index }}._error_key
+{%- endfor %}
+{%- endmacro %}
+
+
+{#- The updates of the order rows among the `steps`, as a select in the form of the CTE `updates`. -#}
+{% macro _order_updates_select(identity) -%}
+select
+    {{ trueup._column_list(identity[:-1]) }},
+    _value,
+    _error_key,
+    _ts,
+    if(_step = -1, 1, -1) as _diff,
+    _cause,
+    'order' as _kind,
+    cast(null as {{ trueup._statistics_type() }}) as _statistics,
+    _digest
+from steps
+where _step in (-2, -1)
+{%- endmacro %}
+
+
+{#- The fields of the place of a command. -#}
+{% macro _place_columns(order_type) -%}
+    {{ return([{'name': 'tick', 'type': 'bigint'}, {'name': 'order', 'type': order_type}]) }}
+{%- endmacro %}
+
+
+{#-
+    The tick below which a batch forgets deleted keys, by the option `tombstones`; none if it forgets none. To
+    find them, the batch reads all order rows of the state. So only one of several batches does: a deleted key
+    is remembered for as many ticks as the option says, and up to a tenth of them longer.
+-#}
+{% macro _forget_below(options, plan) -%}
+    {%- if options.late != 'newest' or options.tombstones == 'forever' -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set ticks = trueup._tombstone_ticks(options.tombstones) -%}
+    {%- set interval = [1, ticks // 10] | max -%}
+    {{ return(plan.upper - ticks if plan.upper // interval > plan.lower // interval else none) }}
+{%- endmacro %}
