@@ -8,6 +8,8 @@ are printed; the first two rounds are not counted.
 
 - `log`: a log of LARGE commands against one of SMALL commands, with the same rows
 - `wal2json`: the same with messages of wal2json, which a run has to parse
+- `correct`: as `log`, with `late: correct` and no late command
+- `newest`: as `log`, with `late: newest`, where a tenth of each batch comes late
 - `verify`: a state of N rows with `verify: always` against one with `verify: never`
 
 Seconds are those of the models that write: corrections, batch, changelog, state.
@@ -33,6 +35,7 @@ from tests.project import TABLES, Project
 
 COMMANDS = 1_000
 KEYS = 100_000
+LINES = ("log", "wal2json", "correct", "newest", "verify")
 TICKS = 10
 """The ticks of the first batch. With few ticks a large log leaves a changelog of the same size."""
 WARM_ROUNDS = 2
@@ -53,6 +56,8 @@ class Side:
     keys: int
     options: dict[str, object]
     is_wal2json: bool = False
+    late: int = 0
+    """How many commands of a batch come late, by one tick."""
 
 
 def main() -> None:
@@ -62,11 +67,16 @@ def main() -> None:
     parser.add_argument("--messages", type=int, nargs=2, default=[50_000, 1_000_000])
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", nargs="*", choices=["log", "wal2json", "verify"])
+    parser.add_argument("--only", nargs="*", choices=LINES)
     given = parser.parse_args()
     lines = {
         "log": [Side(f"log_{n}", n, KEYS, {}) for n in given.logs],
         "wal2json": [Side(f"wal2json_{n}", n, KEYS, {}, is_wal2json=True) for n in given.messages],
+        "correct": [Side(f"correct_{n}", n, KEYS, {"late": "correct"}) for n in given.logs],
+        "newest": [
+            Side(f"newest_{n}", n, KEYS, {"late": "newest"}, late=COMMANDS // 10)
+            for n in given.logs
+        ],
         "verify": [
             Side(f"verify_{verify}", given.rows, given.rows, {"verify": verify})
             for verify in ("never", "always")
@@ -103,7 +113,8 @@ def measure(project: Project, sides: list[Side], rounds: int) -> list[list[float
     seconds: list[list[float]] = [[] for _ in sides]
     for number in range(rounds + WARM_ROUNDS):
         for side, each in zip(sides, seconds, strict=True):
-            insert(project, side, f"range({COMMANDS})", str(TICKS + number), step=97 + number)
+            late = f"{TICKS + number} - if(id < {side.late}, 1, 0)"
+            insert(project, side, f"range({COMMANDS})", late, step=97 + number)
             began = perf_counter()
             project.run(*models(side))
             if number >= WARM_ROUNDS:

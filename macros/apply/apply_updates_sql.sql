@@ -49,6 +49,36 @@ when not matched and net._diff = 1 then insert *
 {%- endmacro %}
 
 
+{#-
+    Feedback into a state that has applied no batch: it has no rows, so its new ones replace it, without a
+    join. If another run has applied a batch meanwhile, nothing is written.
+-#}
+{% macro _fill_state_sql(collection, net_updates) -%}
+{{ trueup._step_marker('apply') }}
+insert overwrite {{ collection.state }} by name
+select * except (_diff, _applied)
+from {{ trueup._subquery(net_updates) }}
+where
+    _diff = 1
+    and {{ trueup._same_columns_expr(
+        collection.changelog, collection.state, trueup._update_columns(), trueup._state_columns()
+    ) }}
+    and (
+        select case
+            when max(_seq) = 0 then true
+            else raise_error(concat(
+                'state moved: it had applied no batch, and has batch ', max(_seq), ' now; nothing is applied,'
+                ' run again'
+            ))
+        end
+        from {{ collection.state }}
+        where _kind = 'progress'
+    )
+-- Sorted like the result of a large MERGE, so that a run can skip parts of a file.
+sort by {{ trueup._quoted(collection.unique_key[0]) }}
+{%- endmacro %}
+
+
 {#- Declares the variable `applied` of the Spark session: the last batch that the state has applied. -#}
 {% macro _declare_applied_sql(collection, seq) -%}
 declare or replace variable {{ trueup._session_name(collection, 'applied') }} bigint

@@ -12,7 +12,10 @@
         {%- set net_updates = trueup._ensure_net_updates(collection, position) -%}
         {%- do trueup._get_isolated_properties(collection.state) -%}
         {%- do trueup._ensure_scan_follows(collection.state, position) -%}
-        {%- do run_query(trueup._apply_updates_sql(collection, net_updates)) -%}
+        {%- do run_query(
+            trueup._fill_state_sql(collection, net_updates) if position.applied_seq == 0
+            else trueup._apply_updates_sql(collection, net_updates)
+        ) -%}
     {%- endif -%}
 {%- endmacro %}
 

@@ -37,11 +37,16 @@
             {%- set net_updates = trueup._ensure_net_updates(collection, position, compiled_code) -%}
             {%- do trueup._get_isolated_properties(target_relation) -%}
             {%- do trueup._ensure_scan_follows(target_relation, position) -%}
-            {%- set tail = trueup._get_tail_keys(collection, position) -%}
-            {%- call statement('main') -%}
-                {{ trueup._apply_updates_sql(
+            {%- if position.applied_seq == 0 -%}
+                {%- set apply = trueup._fill_state_sql(collection, net_updates) -%}
+            {%- else -%}
+                {%- set tail = trueup._get_tail_keys(collection, position) -%}
+                {%- set apply = trueup._apply_updates_sql(
                     collection, net_updates, tail.key_range, tail.key_filter
-                ) }}
+                ) -%}
+            {%- endif -%}
+            {%- call statement('main') -%}
+                {{ apply }}
             {%- endcall -%}
             {%- do trueup._report_result('applied batch ' ~ position.last_seq) -%}
             {%- do trueup._ensure_maintained_when_due(target_relation, changelog, collection.options, position) -%}
