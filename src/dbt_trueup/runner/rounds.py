@@ -1,9 +1,9 @@
-"""A round of the watcher: what one `dbt run` did, read from dbt's results."""
+"""A round: what one `dbt run` did, read from dbt's results."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dbt_trueup.errors import UsageError
 
@@ -36,6 +36,13 @@ class Round:
     """Why models failed, each in one line."""
     has_more: bool = False
     """Whether `max_commands_per_batch` may have left commands to the next round."""
+
+
+class Runs(Protocol):
+    """Something that can be run again and again, such as `Project`."""
+
+    def run(self) -> Round:
+        """Run the models once. Raise UsageError if there is nothing to run."""
 
 
 def read_round(results: Sequence[Any], seconds: float) -> Round:
