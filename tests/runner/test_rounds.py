@@ -11,6 +11,7 @@ from dbt.cli.main import dbtRunnerResult
 
 from dbt_trueup.errors import UsageError
 from dbt_trueup.runner import growth, project, rounds, screen
+from dbt_trueup.runner.batches import Settled
 from dbt_trueup.runner.rounds import Round
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def test_a_round_shows_each_change_once_and_no_idle_model() -> None:
         "c_corrections: corrections: 1 external_edit",
         "c_batch: skipped: another run compared",
     )
-    assert done == Round(seconds=2.5, models=11, changes=changes)
+    assert (done.models, done.seconds, done.changes, done.failures) == (11, 2.5, changes, ())
 
 
 def test_a_round_reads_codes_and_not_words() -> None:
@@ -82,6 +83,55 @@ def test_more_commands_may_wait_only_after_an_appended_capped_batch() -> None:
     for code, options, has_more in cases:
         done = rounds.read_round([result("a_changelog", "batch 3", code, **options)], 1)
         assert done.has_more is has_more
+
+
+def test_the_figures_of_an_appended_batch_are_the_progress_of_its_collection() -> None:
+    def settle(note: str, code: str = "OK") -> Round:
+        capped: dict[str, Any] = {"max_commands_per_batch": 10}
+        batch = result("a_b_batch", f"batch 3 [12, 14){note}", "OK", **capped)
+        return rounds.read_round([batch, result("a_b_changelog", "done", code, **capped)], 1)
+
+    part = settle("; commands 11 to 20 of 50; a note")
+    assert (part.settled, part.has_more) == ((Settled("a_b", 10, 20, 50),), True)
+    whole = settle("; commands 41 to 50 of 50")
+    assert (whole.settled, whole.has_more) == ((Settled("a_b", 40, 50, 50),), False)
+    # A batch that only corrects, and a batch that is not appended, settle no commands.
+    assert (settle("").settled, settle("").has_more) == ((), False)
+    assert settle("; commands 41 to 50 of 50", "NOTICE").settled == ()
+
+
+@pytest.mark.parametrize(
+    ("batch", "changelog", "obstacle"),
+    [
+        (("batch 3", "OK"), ("batch 3: 5 updates", "OK"), None),
+        (("up to date at 12", "NOOP"), ("nothing to append", "NOOP"), None),
+        (("the log ends below the frontier", "NOTICE"), ("nothing to append", "NOOP"), None),
+        (("batch 3 was staged before", "NOTICE"), ("batch 3: 5 updates", "OK"), None),
+        (("batch 3", "OK"), ("read only", "NOTICE"), "a: read only"),
+        (("batch 3", "OK"), ("skipped: upper mismatch", "NOTICE"), "a: skipped: upper mismatch"),
+        (("batch 3", "OK"), ("nothing to append", "NOOP"), "a: nothing to append"),
+        (("skipped: another run", "NOTICE"), ("nothing", "NOOP"), "a: skipped: another run"),
+        (("batch 3", "OK"), None, "a: a batch is staged, but a_changelog is not selected"),
+        (None, ("nothing to append", "NOOP"), None),
+    ],
+)
+def test_an_obstacle_says_why_something_is_left(
+    batch: tuple[str, str] | None, changelog: tuple[str, str] | None, obstacle: str | None
+) -> None:
+    given = {"a_batch": batch, "a_changelog": changelog}
+    done = rounds.read_round([result(name, *one) for name, one in given.items() if one], 1)
+    assert done.obstacles == ((obstacle,) if obstacle else ())
+
+
+def test_a_round_writes_if_it_appends_or_applies_a_batch() -> None:
+    def has_written(name: str, code: str) -> bool:
+        return rounds.read_round([result(name, "", code)], 1).has_written
+
+    assert has_written("a_changelog", "OK")
+    assert has_written("a_state", "OK")
+    assert not has_written("a_state", "NOOP")
+    assert not has_written("a_batch", "OK")
+    assert not has_written("a_corrections", "OK")
 
 
 def test_an_empty_selection_is_an_error() -> None:

@@ -1,5 +1,6 @@
 """The program `trueup`.
 
+trueup run [--until-caught-up] [any option of `dbt run` ...]
 trueup watch [--every SECONDS] [--look SECONDS] [--once] [any option of `dbt run` ...]
 """
 
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import TYPE_CHECKING
 
+from dbt_trueup.catch_up.loop import run_until_caught_up
 from dbt_trueup.errors import UsageError
 from dbt_trueup.runner.once import run_once
 from dbt_trueup.runner.project import Project
@@ -21,6 +23,7 @@ from .parser import DBT_OPTIONS, parse_arguments
 from .signals import stop_on_signals
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Sequence
 
 
@@ -31,8 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The words of the command line; by default those of this process.
 
     Returns:
-        The exit code. 0: all models succeeded (with `--once`), or a signal stopped the watcher.
-        1: a model failed (with `--once`). 2: there was nothing to run.
+        The exit code. 0: all models succeeded, everything is settled (with `--until-caught-up`),
+        or a signal stopped `trueup watch`. 1: a model failed, or something is left to settle. 2:
+        there was nothing to run.
     """
     given, others = parse_arguments(arguments)
     options = [
@@ -44,16 +48,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     project, screen, stop = Project(options, others), Screen(), Event()
     # dbt and Spark run in a thread of their own: in the main thread a signal would interrupt them.
     with stop_on_signals(stop, screen), ThreadPoolExecutor(1) as pool:
-        work = (
-            pool.submit(run_once, project, screen)
-            if given.once
-            else pool.submit(repeat, project, given.every, given.look, stop, screen)
-        )
         try:
-            return work.result()
+            return pool.submit(run_command, given, project, stop, screen).result()
         except UsageError as error:
-            sys.stderr.write(f"trueup watch: {error}\n")
+            sys.stderr.write(f"trueup {given.command}: {error}\n")
             return 2
         finally:
             # A failed dbt command leaves threads behind, and Python complains about them at exit.
             gc.collect()
+
+
+def run_command(given: Namespace, project: Project, stop: Event, screen: Screen) -> int:
+    """Run the rounds that a command asks for. Return the exit code."""
+    if given.command == "watch" and not given.once:
+        return repeat(project, given.every, given.look, stop, screen)
+    if given.command == "run" and given.until_caught_up:
+        return run_until_caught_up(project, stop, screen)
+    return run_once(project, screen)

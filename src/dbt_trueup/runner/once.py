@@ -1,4 +1,4 @@
-"""One round, and nothing more: `trueup watch --once`."""
+"""One round, and nothing more: `trueup run`, and `trueup watch --once`."""
 
 from __future__ import annotations
 
