@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from dbt_trueup.watch import growth
+from dbt_trueup.runner import growth
+from dbt_trueup.runner.project import Project
+from dbt_trueup.runner.screen import Screen
 from dbt_trueup.watch.loop import repeat
-from dbt_trueup.watch.project import Project
-from dbt_trueup.watch.screen import Screen
 from demo import run
 
 if TYPE_CHECKING:

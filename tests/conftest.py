@@ -50,7 +50,16 @@ SMALL = {
 SLOWEST_FIRST = [
     *("desired", "eager", "races", "log_position", "fold", "damage", "widening", "large_state"),
     *("acceptance", "verification"),
-    *("late_correct", "rehydration", "random_logs", "ticks", "time_zones", "overlaps", "bad_input"),
+    *(
+        "late_correct",
+        "rehydration",
+        "random_logs",
+        "ticks",
+        "time_zones",
+        "bounded_batches",
+        "overlaps",
+        "bad_input",
+    ),
     *("edits", "defer", "protocol", "compact", "lost_races", "kills", "torture", "live"),
     *("schema_evolution", "convergence", "expectations", "flags_of_dbt", "corners", "hostile"),
     *("random_options", "reclock", "histories", "maintain", "envelopes", "rules", "run"),

@@ -15,6 +15,10 @@
         OK      the model wrote something
         NOOP    there was nothing to do
         NOTICE  nothing was written, and people should see why: a batch was skipped, for example
+
+    dbt's result has no field for figures. So the figures of `_commands_note` are in the message, and programs
+    read them there. Programs also look at how the message of a notice begins: with `skipped: ` another run was
+    first, and the next run tries again.
 -#}
 
 {#- Ends a materialization that has written nothing, and reports the reason. -#}
@@ -28,4 +32,21 @@
 {#- Writes what a run did into dbt's line for the model, in place of a bare OK. -#}
 {% macro _report_result(message, code='OK', rows_affected=none) -%}
     {%- do store_raw_result('main', message=message, code=code, rows_affected=rows_affected) -%}
+{%- endmacro %}
+
+
+{#-
+    The commands that a batch settles, as a part of the message, such as `commands 11 to 20 of 50`: of 50
+    commands that are settled or could be, 10 were settled before. None if the option `max_commands_per_batch`
+    is not set, because then every batch settles all that it may. Also none if there is no command to settle.
+-#}
+{% macro _commands_note(plan) -%}
+    {%- set before, ahead = plan.commands_settled, plan.get('commands_to_settle') -%}
+    {%- if not ahead -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {{ return(
+        'commands ' ~ (before + 1) ~ ' to ' ~ (before + [plan.commands_ahead, ahead] | min)
+        ~ ' of ' ~ (before + ahead)
+    ) }}
 {%- endmacro %}

@@ -98,8 +98,10 @@
                 'skipped: another run compared at the same moment', code='NOTICE'
             ) -%}
         {%- else -%}
+            {%- set commands_note = trueup._commands_note(plan) -%}
             {%- do trueup._report_result(
                 'batch ' ~ plan.seq ~ ' [' ~ plan.lower ~ ', ' ~ plan.upper ~ ')'
+                ~ ('; ' ~ commands_note if commands_note)
                 ~ ('; folded natively: the session has no Python aggregates' if cannot_fold else '')
                 ~ ('; ' ~ note if note)
             ) -%}

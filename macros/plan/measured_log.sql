@@ -86,6 +86,7 @@ select
     {% if options.max_commands_per_batch -%}
     coalesce(cut_upper, upper) as upper,
     coalesce(cut_count, commands_ahead) as commands_ahead,
+    commands_to_settle,
     {%- else -%}
     upper,
     commands_ahead,
@@ -167,7 +168,7 @@ log as (
 {#-
     CTEs that cut the batch at a tick. `cut_upper` takes as many ticks as hold at most `max_commands`
     commands, but at least one tick. `cut_count` is the number of their commands. Both are null if all
-    commands fit.
+    commands fit. `commands_to_settle` is the number of commands without the cut.
 
     Reads: `capped`, the relation `commands`. Ends with: `cut`.
 -#}
@@ -192,8 +193,9 @@ cut as (
                 max({{ column }}) filter (where command_count <= {{ max_commands }}),
                 min({{ column }})
             ){{ ' + 1' if name == 'cut_upper' }}
-        end as {{ name }}{{ ',' if not loop.last }}
+        end as {{ name }},
         {% endfor -%}
+        coalesce(max(command_count), 0) as commands_to_settle
     from ticks
 
 )

@@ -20,7 +20,7 @@ class LostRaceError(TrueupError):
 
 
 class UsageError(TrueupError):
-    """`trueup watch` has nothing to run: a wrong option, no project, or no selected model."""
+    """`trueup` has nothing to run: a wrong option, no project, or no selected model."""
 
 
 class ExpectationsError(TrueupError):

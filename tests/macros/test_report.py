@@ -1,4 +1,4 @@
-"""The results of models: a message for people, and a code that `trueup watch` reads."""
+"""The results of models: a message for people, and a code for programs."""
 
 from __future__ import annotations
 
@@ -58,3 +58,26 @@ def test_a_run_that_is_idle_because_the_log_ends_too_early_is_a_notice(
 
     assert trueup._idle_message(plan, note) == message
     assert trueup._idle_code(plan, note) == code
+
+
+@pytest.mark.parametrize(
+    ("ahead", "to_settle", "note"),
+    [
+        (10, 40, "commands 11 to 20 of 50"),
+        # Commands of open ticks are ahead, too, but cannot be settled yet.
+        (45, 40, "commands 11 to 50 of 50"),
+        (5, 0, None),
+    ],
+)
+def test_the_batch_of_a_capped_run_says_which_commands_it_settles(
+    ahead: int, to_settle: int, note: str | None
+) -> None:
+    plan = {"commands_settled": 10, "commands_ahead": ahead, "commands_to_settle": to_settle}
+
+    assert in_model("files_batch")._commands_note(plan) == note
+
+
+def test_a_batch_without_a_limit_says_nothing_of_its_commands() -> None:
+    plan = {"commands_settled": 10, "commands_ahead": 5}
+
+    assert in_model("files_batch")._commands_note(plan) is None

@@ -209,6 +209,7 @@ def test_a_bad_trueup_until_is_refused(until: object) -> None:
 
 def test_a_batch_is_cut_only_if_its_size_is_limited() -> None:
     assert "cut_upper" not in log()
+    assert "commands_to_settle" not in log()
     assert "coalesce(cut_upper, upper) as upper" in log({"max_commands_per_batch": 500})
 
 
@@ -218,6 +219,7 @@ def test_a_cut_keeps_the_ticks_that_fit_and_at_least_the_first() -> None:
     for column, end in (("_ts", " + 1 end as cut_upper"), ("command_count", " end as cut_count")):
         fits = f"max({column}) filter (where command_count <= 500), min({column}) )"
         assert f"case when max(command_count) > 500 then coalesce( {fits}{end}" in sql
+    assert "coalesce(max(command_count), 0) as commands_to_settle from ticks" in sql
 
 
 def get_plan(options: dict[str, object] | None = None, **row: object) -> dict[str, Any]:

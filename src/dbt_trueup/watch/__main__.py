@@ -4,6 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from .command_line import main
+from dbt_trueup.command_line.program import main
 
 sys.exit(main(["watch", *sys.argv[1:]]))

@@ -6,24 +6,21 @@ from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
 from dbt_trueup.errors import UsageError
-
-from .rounds import Round
+from dbt_trueup.runner.rounds import Round, Runs
+from dbt_trueup.runner.screen import print_round
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from threading import Event
 
-    from .screen import Screen
+    from dbt_trueup.runner.screen import Screen
 
 MOST_DOUBLINGS = 20
 """How often the pause after failures is doubled."""
 
 
-class Runs(Protocol):
+class Watchable(Runs, Protocol):
     """Something that `repeat` can run, such as `Project`."""
-
-    def run(self) -> Round:
-        """Run the models once. Raise UsageError if there is nothing to run."""
 
     def look(self) -> Mapping[str, object]:
         """Return the versions of everything that is read. They are equal while nothing is new.
@@ -32,16 +29,7 @@ class Runs(Protocol):
         """
 
 
-def run_once(runs: Runs, screen: Screen) -> int:
-    """Run a single round. Return the exit code that `dbt run` would have."""
-    done = runs.run()
-    print_round(done, "", screen)
-    if not done.changes and not done.failures:
-        screen.print_line(f"nothing to do: {done.models} models in {done.seconds:.1f} s")
-    return 1 if done.failures else 0
-
-
-def repeat(runs: Runs, every: float, look: float, stop: Event, screen: Screen) -> int:
+def repeat(runs: Watchable, every: float, look: float, stop: Event, screen: Screen) -> int:
     """Run rounds until `stop` is set.
 
     Args:
@@ -85,7 +73,7 @@ def repeat(runs: Runs, every: float, look: float, stop: Event, screen: Screen) -
     return 0
 
 
-def attempt(runs: Runs, *, is_first: bool) -> Round:
+def attempt(runs: Watchable, *, is_first: bool) -> Round:
     """Run a round. A usage error counts as a failure, except in the first round."""
     began = monotonic()
     try:
@@ -94,15 +82,6 @@ def attempt(runs: Runs, *, is_first: bool) -> Round:
         if is_first:
             raise
         return Round(seconds=monotonic() - began, failures=(str(error),))
-
-
-def print_round(done: Round, prefix: str, screen: Screen) -> None:
-    """Print one line for the changes of a round, and one for each model that failed."""
-    if done.changes:
-        changes = "; ".join(done.changes)
-        screen.print_line(f"{prefix}{done.models} models in {done.seconds:.1f} s; {changes}")
-    for failure in done.failures:
-        screen.print_line(f"{prefix}failed after {done.seconds:.1f} s; {failure}")
 
 
 def describe_tables(seen: Mapping[str, object], every: float, look: float) -> str:

@@ -1,23 +1,29 @@
-"""A round of the watcher: what one `dbt run` did, read from dbt's results."""
+"""A round: what one `dbt run` did, read from dbt's results."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dbt_trueup.errors import UsageError
+
+from .batches import (
+    BATCH,
+    CHANGELOG,
+    NOTICE,
+    STATE,
+    WROTE,
+    Settled,
+    code,
+    materialization,
+    read_batches,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WROTE, NOTICE = "OK", "NOTICE"
-"""Codes of a result, see macros/internal/report.sql. Only the models of trueup have codes."""
-
 FAILED = ("error", "fail", "partial success")
 """The statuses of dbt that make a run fail."""
-
-BATCH, CHANGELOG = "trueup_batch", "trueup_changelog"
-"""Materializations of trueup."""
 
 SHOWN_CHARACTERS = 400
 """How many characters of an error are shown. dbt's log file has all of them."""
@@ -36,6 +42,19 @@ class Round:
     """Why models failed, each in one line."""
     has_more: bool = False
     """Whether `max_commands_per_batch` may have left commands to the next round."""
+    has_written: bool = False
+    """Whether a batch was appended to a changelog or applied to a state."""
+    settled: tuple[Settled, ...] = ()
+    """The progress of each collection with limited batches that settled commands."""
+    obstacles: tuple[str, ...] = ()
+    """Why collections did not settle what is left, each as `collection: reason`."""
+
+
+class Runs(Protocol):
+    """Something that can be run again and again, such as `Project`."""
+
+    def run(self) -> Round:
+        """Run the models once. Raise UsageError if there is nothing to run."""
 
 
 def read_round(results: Sequence[Any], seconds: float) -> Round:
@@ -62,12 +81,16 @@ def read_round(results: Sequence[Any], seconds: float) -> Round:
     shown = {one.node.name: one.message for one in results if is_shown(one)}
     # The line of a changelog also covers its state.
     covered = {f"{name.removesuffix('_changelog')}_state" for name in shown}
+    batches = read_batches(results)
     return Round(
         seconds=seconds,
         models=len(results) - skipped_count,
         changes=tuple(f"{name}: {text}" for name, text in shown.items() if name not in covered),
         failures=tuple(failures),
-        has_more=any(has_appended(one) and is_capped(one) for one in results),
+        has_more=any(batch.has_more() for batch in batches),
+        has_written=any(has_written(one) for one in results),
+        settled=tuple(settled for batch in batches if (settled := batch.settled())),
+        obstacles=tuple(obstacle for batch in batches if (obstacle := batch.obstacle())),
     )
 
 
@@ -76,25 +99,13 @@ def is_shown(result: Any) -> bool:
 
     The batch that a model stages is not shown, because the changelog reports what became of it.
     """
-    code = result.adapter_response.get("code")
-    is_staged = materialization(result) == BATCH and code == WROTE
-    return result.status == "success" and code in (WROTE, NOTICE) and not is_staged
+    is_staged = materialization(result) == BATCH and code(result) == WROTE
+    return result.status == "success" and code(result) in (WROTE, NOTICE) and not is_staged
 
 
-def has_appended(result: Any) -> bool:
-    """Return whether a result is that of a changelog which appended a batch."""
-    return materialization(result) == CHANGELOG and result.adapter_response.get("code") == WROTE
-
-
-def is_capped(result: Any) -> bool:
-    """Return whether the option `max_commands_per_batch` limits the batches of a model."""
-    options = (result.node.config.meta or {}).get("trueup") or {}
-    return options.get("max_commands_per_batch") is not None
-
-
-def materialization(result: Any) -> str:
-    """Return the materialization of the model of a result."""
-    return str(result.node.config.materialized)
+def has_written(result: Any) -> bool:
+    """Return whether a result is that of a changelog or state that was written."""
+    return materialization(result) in (CHANGELOG, STATE) and code(result) == WROTE
 
 
 def to_one_line(text: object) -> str:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dbt_trueup.watch import growth, loop
-from dbt_trueup.watch.project import Project as WatchedProject
+from dbt_trueup.runner import growth
+from dbt_trueup.runner.project import Project as WatchedProject
+from dbt_trueup.watch import loop
 from tests.acceptance import Column
 from tests.oracle import Command
 

@@ -1,9 +1,13 @@
-"""Prints the lines of the watcher."""
+"""Prints the lines of the program."""
 
 from __future__ import annotations
 
 import sys
 from time import strftime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .rounds import Round
 
 
 class Screen:
@@ -26,3 +30,12 @@ class Screen:
             self.idle_line = f"{strftime('%H:%M:%S')}  idle"
             sys.stdout.write(self.idle_line)
             sys.stdout.flush()
+
+
+def print_round(done: Round, prefix: str, screen: Screen) -> None:
+    """Print one line for the changes of a round, and one for each model that failed."""
+    if done.changes:
+        changes = "; ".join(done.changes)
+        screen.print_line(f"{prefix}{done.models} models in {done.seconds:.1f} s; {changes}")
+    for failure in done.failures:
+        screen.print_line(f"{prefix}failed after {done.seconds:.1f} s; {failure}")

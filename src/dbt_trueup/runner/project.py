@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 QUIET = ("--quiet", "--no-use-colors", "--log-level", "none")
-"""dbt writes only to its log file. Its result has what the watcher needs to know."""
+"""dbt writes only to its log file. Its result has what a round needs to know."""
 
 
 class Project:
@@ -36,7 +36,7 @@ class Project:
         self._files: dict[str, int] = {}
 
     def run(self) -> Round:
-        """Run the selected models once. See `loop.Runs`."""
+        """Run the selected models once. See `rounds.Runs`."""
         began = monotonic()
         if self.manifest is None or self._files != self.files():
             self.parse()
@@ -68,7 +68,7 @@ class Project:
     def look(self) -> Mapping[str, object]:
         """Return the versions of the models' inputs and of the project's files.
 
-        See `loop.Runs`.
+        See `watch.loop.Watchable`.
         """
         if self.manifest is None:
             return {}

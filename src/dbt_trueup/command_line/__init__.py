@@ -1,0 +1,1 @@
+"""The command line `trueup`: its options, its signals and its exit codes."""

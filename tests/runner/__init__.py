@@ -1,0 +1,1 @@
+"""Tests of the rounds, and what tests of the loops share."""

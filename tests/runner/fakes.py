@@ -1,0 +1,100 @@
+"""Stands for dbt, the screen and the clock in tests of the loops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dbt_trueup.errors import UsageError
+from dbt_trueup.runner.batches import Settled
+from dbt_trueup.runner.rounds import Round
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from threading import Event
+
+IDLE = Round(seconds=1.0, models=7)
+CHANGED = Round(seconds=1.0, models=7, changes=("files_changelog: batch 2: 34 updates, upper 355",))
+FAILED = Round(seconds=1.0, models=3, failures=("files_batch: broken",))
+MORE = Round(
+    seconds=2.0,
+    models=7,
+    changes=("a_changelog: batch 1: 20 updates, upper 11",),
+    has_more=True,
+    has_written=True,
+    settled=(Settled("a", 0, 20, 50),),
+)
+LAST = Round(
+    seconds=2.0,
+    models=7,
+    changes=("a_changelog: batch 2: 30 updates, upper 26",),
+    has_written=True,
+    settled=(Settled("a", 20, 50, 50),),
+)
+
+
+def nothing(_: int) -> None:
+    """Do nothing."""
+
+
+class Fake:
+    """Rounds with given outcomes. The last round stops the loop."""
+
+    def __init__(
+        self, *outcomes: Round | UsageError, during: Callable[[int], None] = nothing
+    ) -> None:
+        """Take the outcomes, and a function that each round calls."""
+        self.outcomes = list(outcomes)
+        self.during = during
+        self.log = 0
+        self.rounds = 0
+        self.stop: Event | None = None
+
+    def run(self) -> Round:
+        """Give the next outcome."""
+        self.rounds += 1
+        self.during(self.rounds)
+        if self.rounds == len(self.outcomes) and self.stop:
+            self.stop.set()
+        outcome = self.outcomes[self.rounds - 1]
+        if isinstance(outcome, UsageError):
+            raise outcome
+        return outcome
+
+    def look(self) -> Mapping[str, object]:
+        """Return the length of the log."""
+        return {"lake.log": str(self.log)}
+
+
+class Printed(list[str]):
+    """A screen that keeps the printed lines, without their time."""
+
+    def print_line(self, text: str) -> None:
+        """Keep the line."""
+        self.append(text)
+
+    def show_idle(self) -> None:
+        """Print nothing."""
+
+
+class Stop:
+    """An event that counts pauses instead of making them."""
+
+    def __init__(self, after: Callable[[int], None] = nothing) -> None:
+        """Take a function that each pause calls."""
+        self.pauses: list[float] = []
+        self.is_stopped = False
+        self.after = after
+
+    def is_set(self) -> bool:
+        """Return whether the loop must end."""
+        return self.is_stopped
+
+    def set(self) -> None:
+        """End the loop."""
+        self.is_stopped = True
+
+    def wait(self, seconds: float) -> bool:
+        """Record a pause and return at once."""
+        self.pauses.append(seconds)
+        self.after(len(self.pauses))
+        return self.is_stopped

@@ -1,0 +1,211 @@
+"""Tests what a round reads from dbt and prints, without Spark."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from dbt.cli.main import dbtRunnerResult
+
+from dbt_trueup.errors import UsageError
+from dbt_trueup.runner import growth, project, rounds, screen
+from dbt_trueup.runner.batches import Settled
+from dbt_trueup.runner.rounds import Round
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def result(
+    name: str, message: str, code: str | None = None, status: str = "success", **options: Any
+) -> Any:
+    """Stand for dbt's result of a model. A result of trueup's materializations has a code."""
+    role = name.rpartition("_")[2]
+    config = SimpleNamespace(meta={"trueup": options}, materialized=f"trueup_{role}")
+    node = SimpleNamespace(name=name, config=config, unique_id=name, relation_name=name)
+    response = {"_message": message} | ({"code": code} if code else {})
+    return SimpleNamespace(node=node, status=status, message=message, adapter_response=response)
+
+
+def test_a_round_shows_each_change_once_and_no_idle_model() -> None:
+    done = rounds.read_round(
+        [
+            result("a_commands", "OK"),
+            result("a_corrections", "nothing to correct", "NOOP"),
+            result("a_batch", "batch 3 [12, 14)", "OK"),
+            result("a_changelog", "batch 3: 5 updates, upper 14", "OK"),
+            result("a_state", "applied batch 3", "OK"),
+            result("b_corrections", "corrections: none; the next refresh is at 200", "NOOP"),
+            result("b_batch", "up to date at 12", "NOOP"),
+            result("b_changelog", "nothing to append", "NOOP"),
+            result("b_state", "applied batch 7", "OK"),
+            result("c_corrections", "corrections: 1 external_edit", "OK"),
+            result("c_batch", "skipped: another run compared", "NOTICE"),
+        ],
+        2.5,
+    )
+    changes = (
+        "a_changelog: batch 3: 5 updates, upper 14",
+        "b_state: applied batch 7",
+        "c_corrections: corrections: 1 external_edit",
+        "c_batch: skipped: another run compared",
+    )
+    assert (done.models, done.seconds, done.changes, done.failures) == (11, 2.5, changes, ())
+
+
+def test_a_round_reads_codes_and_not_words() -> None:
+    done = rounds.read_round([result("a_state", "nothing to do", "OK")], 1)
+    assert done.changes == ("a_state: nothing to do",)
+    assert not rounds.read_round([result("a_state", "applied batch 3", "NOOP")], 1).changes
+
+
+def test_a_round_shows_each_failure_in_one_line() -> None:
+    error = "Compilation Error in model a_batch (a.sql)\n  it must be 1\n  \n  > in macro b (c.sql)"
+    done = rounds.read_round(
+        [result("a_batch", error, status="error"), result("a_changelog", "", status="skipped")],
+        2.5,
+    )
+    why = "a_batch: Compilation Error in model a_batch (a.sql) it must be 1 (1 models skipped)"
+    assert done == Round(seconds=2.5, models=1, failures=(why,))
+    assert len(rounds.to_one_line("x" * 9999)) == rounds.SHOWN_CHARACTERS + 3
+
+
+def test_more_commands_may_wait_only_after_an_appended_capped_batch() -> None:
+    cases: list[tuple[str, dict[str, Any], bool]] = [
+        ("OK", {"max_commands_per_batch": 2}, True),
+        ("OK", {"max_commands_per_batch": None}, False),
+        ("OK", {}, False),
+        ("NOTICE", {"max_commands_per_batch": 2}, False),
+        ("NOOP", {"max_commands_per_batch": 2}, False),
+    ]
+    for code, options, has_more in cases:
+        done = rounds.read_round([result("a_changelog", "batch 3", code, **options)], 1)
+        assert done.has_more is has_more
+
+
+def test_the_figures_of_an_appended_batch_are_the_progress_of_its_collection() -> None:
+    def settle(note: str, code: str = "OK") -> Round:
+        capped: dict[str, Any] = {"max_commands_per_batch": 10}
+        batch = result("a_b_batch", f"batch 3 [12, 14){note}", "OK", **capped)
+        return rounds.read_round([batch, result("a_b_changelog", "done", code, **capped)], 1)
+
+    part = settle("; commands 11 to 20 of 50; a note")
+    assert (part.settled, part.has_more) == ((Settled("a_b", 10, 20, 50),), True)
+    whole = settle("; commands 41 to 50 of 50")
+    assert (whole.settled, whole.has_more) == ((Settled("a_b", 40, 50, 50),), False)
+    # A batch that only corrects, and a batch that is not appended, settle no commands.
+    assert (settle("").settled, settle("").has_more) == ((), False)
+    assert settle("; commands 41 to 50 of 50", "NOTICE").settled == ()
+
+
+@pytest.mark.parametrize(
+    ("batch", "changelog", "obstacle"),
+    [
+        (("batch 3", "OK"), ("batch 3: 5 updates", "OK"), None),
+        (("up to date at 12", "NOOP"), ("nothing to append", "NOOP"), None),
+        (("the log ends below the frontier", "NOTICE"), ("nothing to append", "NOOP"), None),
+        (("batch 3 was staged before", "NOTICE"), ("batch 3: 5 updates", "OK"), None),
+        (("batch 3", "OK"), ("read only", "NOTICE"), "a: read only"),
+        (("batch 3", "OK"), ("skipped: upper mismatch", "NOTICE"), "a: skipped: upper mismatch"),
+        (("batch 3", "OK"), ("nothing to append", "NOOP"), "a: nothing to append"),
+        (("skipped: another run", "NOTICE"), ("nothing", "NOOP"), "a: skipped: another run"),
+        (("batch 3", "OK"), None, "a: a batch is staged, but a_changelog is not selected"),
+        (None, ("nothing to append", "NOOP"), None),
+    ],
+)
+def test_an_obstacle_says_why_something_is_left(
+    batch: tuple[str, str] | None, changelog: tuple[str, str] | None, obstacle: str | None
+) -> None:
+    given = {"a_batch": batch, "a_changelog": changelog}
+    done = rounds.read_round([result(name, *one) for name, one in given.items() if one], 1)
+    assert done.obstacles == ((obstacle,) if obstacle else ())
+
+
+def test_a_round_writes_if_it_appends_or_applies_a_batch() -> None:
+    def has_written(name: str, code: str) -> bool:
+        return rounds.read_round([result(name, "", code)], 1).has_written
+
+    assert has_written("a_changelog", "OK")
+    assert has_written("a_state", "OK")
+    assert not has_written("a_state", "NOOP")
+    assert not has_written("a_batch", "OK")
+    assert not has_written("a_corrections", "OK")
+
+
+def test_an_empty_selection_is_an_error() -> None:
+    with pytest.raises(UsageError, match="no model is selected"):
+        rounds.read_round([], 1)
+
+
+def test_the_project_is_parsed_once_and_after_each_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "models" / "a.sql"
+    model.parent.mkdir()
+    model.write_text("select 1")
+    os.utime(model, (1, 1))
+    path = SimpleNamespace(project_root=str(tmp_path), searched_path="models")
+    manifest = SimpleNamespace(files={"a": SimpleNamespace(path=path)}, nodes={})
+    called = []
+
+    class Runner:
+        def __init__(self, manifest: Any = None) -> None:
+            self.manifest = manifest
+
+        def invoke(self, words: list[str]) -> dbtRunnerResult:
+            called.append((words[0], words[-1], self.manifest))
+            ran = SimpleNamespace(results=[result("a", "OK")])
+            return dbtRunnerResult(success=True, result=manifest if words[0] == "parse" else ran)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(project, "dbtRunner", Runner)
+    watched = project.Project(["--target", "prod"], ["--select", "a"])
+    watched.run()
+    watched.run()
+    before = watched.files()
+    os.utime(model, (2, 2))
+    assert watched.files() != before
+    watched.run()
+    (model.parent / "new.sql").write_text("select 2")
+    os.utime(model.parent / "new.sql", (3, 3))
+    watched.run()
+    parse, run = ("parse", "prod", None), ("run", "a", manifest)
+    assert called == [parse, run, run, parse, run, parse, run]
+
+
+def test_the_idle_line_of_a_terminal_is_replaced(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(screen, "strftime", lambda _: "12:00:00")
+    printer = screen.Screen()
+    printer.show_idle()
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    printer.show_idle()
+    printer.show_idle()
+    printer.print_line("round 2")
+    blank = " " * len("12:00:00  idle")
+    assert capsys.readouterr().out == f"12:00:00  idle\r{blank}\r12:00:00  round 2\n"
+
+
+def test_the_inputs_are_the_logs_and_the_parents_outside_the_run() -> None:
+    def node(name: str, *parents: str, relation: bool = True) -> Any:
+        depends_on = SimpleNamespace(nodes=list(parents))
+        relation_name = f"`s`.`{name}`" if relation else None
+        return SimpleNamespace(name=name, relation_name=relation_name, depends_on=depends_on)
+
+    nodes = [
+        node("a_commands"),  # reads a table by its name, without `ref`
+        node("a_batch", "a_commands", "seed"),
+        node("b_desired", "a_batch", "ephemeral"),
+        node("seed"),
+        node("ephemeral", "below", "a_batch", "gone", relation=False),
+        node("below"),
+        node("unrelated"),
+    ]
+    manifest = SimpleNamespace(nodes={one.name: one for one in nodes}, sources={})
+    found = growth.inputs(manifest, ["a_commands", "a_batch", "b_desired"])
+    # `versions` leaves out a_batch, because the run writes it itself.
+    names = ("a_batch", "a_commands", "b_desired", "below", "seed")
+    assert found == [f"`s`.`{name}`" for name in names]

@@ -1,0 +1,79 @@
+"""Tests the loop of `trueup watch`, without Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dbt_trueup.errors import UsageError
+from dbt_trueup.runner.rounds import Round
+from dbt_trueup.watch import loop
+from tests.runner.fakes import CHANGED, FAILED, IDLE, Fake, Printed, Stop
+
+SOON = 0.001
+
+
+def repeat(fake: Fake, stop: Stop, every: float = 60) -> list[str]:
+    fake.stop = stop  # type: ignore[assignment]
+    printed: Any = Printed()
+    assert loop.repeat(fake, every, 1, stop, printed) == 0  # type: ignore[arg-type]
+    return list(printed)
+
+
+def test_the_next_round_waits_until_the_log_has_grown() -> None:
+    fake = Fake(IDLE, CHANGED)
+    stop = Stop(after=lambda pauses: setattr(fake, "log", 1) if pauses == 3 else None)
+    assert repeat(fake, stop) == [
+        "looks at lake.log every 1 s; runs every 60 s at the latest",
+        "round 2: 7 models in 1.0 s; files_changelog: batch 2: 34 updates, upper 355",
+        "stopped after 2 rounds, 1 of which changed something",
+    ]
+    assert stop.pauses == [1, 1, 1]
+
+
+def test_an_append_during_a_round_starts_another_round() -> None:
+    fake = Fake(IDLE, IDLE, during=lambda number: setattr(fake, "log", 1) if number == 1 else None)
+    stop = Stop()
+    repeat(fake, stop)
+    assert (fake.rounds, stop.pauses) == (2, [])
+
+
+def test_a_round_runs_after_each_interval_even_if_nothing_grows() -> None:
+    fake = Fake(IDLE, IDLE, IDLE)
+    repeat(fake, Stop(), every=SOON)
+    assert fake.rounds == 3
+
+
+def test_the_loop_does_not_pause_while_a_log_has_more_batches() -> None:
+    more = Round(seconds=1.0, changes=("a_changelog: batch 1: 2 updates, upper 3",), has_more=True)
+    stop = Stop()
+    fake = Fake(more, more, IDLE)
+    repeat(fake, stop)
+    assert (fake.rounds, stop.pauses) == (3, [])
+
+
+def test_the_loop_goes_on_after_a_thousand_failures() -> None:
+    fake = Fake(*[FAILED] * 1_100, IDLE)
+    repeat(fake, Stop(), every=SOON)
+    assert fake.rounds == 1_101
+
+
+def test_a_failure_is_printed_and_retried_with_growing_pauses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(loop, "monotonic", lambda: now[0])
+    fake = Fake(FAILED, FAILED, FAILED, UsageError("dbt did not run: no profile"), CHANGED)
+    stop = Stop(after=lambda _: now.__setitem__(0, now[0] + stop.pauses[-1]))
+    printed = repeat(fake, stop, every=5)
+    assert printed[0] == "round 1: failed after 1.0 s; files_batch: broken"
+    assert printed[4] == "round 4: failed after 0.0 s; dbt did not run: no profile"
+    assert printed[5].startswith("round 5: 7 models")
+    # The pauses are 2 s, 4 s, and then at most `every`.
+    assert sum(stop.pauses) == 2 + 4 + 5 + 5
+
+
+def test_a_usage_error_in_the_first_round_ends_the_loop() -> None:
+    with pytest.raises(UsageError, match="no such project"):
+        repeat(Fake(UsageError("no such project"), IDLE), Stop())
