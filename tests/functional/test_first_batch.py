@@ -12,6 +12,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from tests import strategies
 from tests.acceptance import Column, multiset
+from tests.between import before
 from tests.oracle import Collection, Command, Update, check_laws, consolidate
 
 if TYPE_CHECKING:
@@ -118,3 +119,18 @@ def last_additions(updates: list[Update]) -> list[Update]:
         update.identity: update for update in sorted(updates, key=lambda one: (one.ts, one.diff))
     }
     return [update for update in last.values() if update.diff == 1]
+
+
+def test_an_empty_state_is_not_filled_if_another_run_has_applied_a_batch(project: Project) -> None:
+    name = add(project)
+    project.append(name, LOG)
+
+    def apply() -> None:
+        project.sql(f"update {{}}.{name}_state set _seq = 1 where _kind = 'progress'")
+
+    with before(f"insert overwrite .*{name}_state", apply):
+        project.run(f"models/{name}", fails=True)
+    assert "state moved: it had applied no batch, and has batch 1 now" in str(project.messages)
+    project.sql(f"update {{}}.{name}_state set _seq = 0 where _kind = 'progress'")
+    project.run(f"models/{name}")
+    assert multiset(project.rows(name)) == multiset([(1, "b"), (3, "a")])
