@@ -51,7 +51,9 @@ when not matched and net._diff = 1 then insert *
 
 {#-
     Feedback into a state that has applied no batch: it has no rows, so its new ones replace it, without a
-    join. If another run has applied a batch meanwhile, nothing is written.
+    join. If another run has applied a batch before this statement begins, nothing is written. If it does so
+    later, the state goes back to the batches of this statement, with its progress row. The next run then
+    applies the others again.
 -#}
 {% macro _fill_state_sql(collection, net_updates) -%}
 {{ trueup._step_marker('apply') }}

@@ -27,7 +27,7 @@ progress_rows as (
     select
         'changelog' as _table,
         _seq,
-        _statistics.updates_staged as _updates,
+        _statistics.updates_staged + coalesce(_statistics.orders_staged, 0) as _updates,
         _statistics.records_indexed as _rows,
         _statistics.open_upper > _upper as _leaves_open
     from {{ changelog }}

@@ -25,7 +25,13 @@
 {% macro _tick_and_order(ts, sequence_by, reclock) -%}
     {%- if reclock is not none -%}
         {%- do trueup._require_reclock(reclock, ts) -%}
-        {%- if sequence_by is none -%}
+        {%- if sequence_by is none and trueup._options().late == 'newest' -%}
+            {%- do trueup._raise_error(
+                trueup._argument('commands', 'sequence_by'),
+                'given with `reclock` and `late: newest`, because offsets of two partitions cannot be compared',
+                'none'
+            ) -%}
+        {%- elif sequence_by is none -%}
             {%- set sequence_by = [trueup._quoted(reclock[1]), trueup._quoted(reclock[0])] -%}
         {%- endif -%}
     {%- endif -%}

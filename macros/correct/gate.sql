@@ -17,10 +17,10 @@
       last comparison found many wrong rows. `found_before` is the number of rows that it found.
 -#}
 {% macro _get_mismatched_buckets(collection, plan, columns, extent, found_before) -%}
-    {%- set is_partial = collection.options.log == 'partial' or extent == 'late' -%}
+    {%- set has_only_some_keys = collection.options.log == 'partial' or extent == 'late' -%}
     {%- if 'reason' in plan -%}
         {{ return({'buckets': [], 'surplus': 0}) }}
-    {%- elif is_partial or plan.has_provisional or plan.last_seq == 0 -%}
+    {%- elif has_only_some_keys or plan.has_provisional or plan.last_seq == 0 -%}
         {{ return({'buckets': none, 'surplus': none}) }}
     {%- elif plan.definition != plan.settled_definition
             or found_before >= trueup._bucket_count() -%}

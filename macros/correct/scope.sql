@@ -1,11 +1,13 @@
 {#-
-    Which keys a run with `late: correct` compares: a dict with `extent`: `all`, `late` (the keys of late
-    commands), or none; and `commands`: the relation with the history of these keys.
+    Which keys a run with `late: correct` compares. A dict:
 
-    If a run reads only what is new in the log, nothing but late commands can make a desired row differ from
-    the persisted row: the code is the same, and no settled command was changed. So it compares the keys of
-    the late commands. It compares all keys if one of these is not true, if the option `compare` or the var
-    `trueup_compare` asks for it, and in three more cases:
+    - `extent`: `all`, `late` (the keys of late commands), or none
+    - `commands`: the relation with all commands of these keys
+
+    If a run reads only what is new in the log, only late commands can make a desired row differ from the
+    persisted row: the code is the same, and no settled command was changed. So it compares the keys of the
+    late commands. It compares all keys if it reads the whole log, if the code changed, if the option `compare`
+    or the var `trueup_compare` asks for it, and in three more cases:
 
     - A late command touches keys that it does not name: a truncate, or unchanged values from another key.
     - A comparison of all keys has found corrections, and no batch has written them yet.
@@ -13,10 +15,12 @@
 
     A collection by a SELECT always compares all keys: it has no log that says what is new.
 -#}
-{% macro _ensure_comparison_scope(collection, plan) -%}
+{% macro _ensure_comparison_scope(collection, plan, healed) -%}
     {%- set all_keys = {'extent': 'all', 'commands': collection.source} -%}
     {%- set no_keys = {'extent': none, 'commands': none} -%}
-    {%- if collection.is_by_select or plan.whole_log_reason is not none or plan.late_dropped is none
+    {%- if collection.options.late != 'correct' -%}
+        {{ return(no_keys) }}
+    {%- elif healed or collection.is_by_select or plan.whole_log_reason is not none or plan.late_dropped is none
             or plan.definition != plan.settled_definition or trueup._var('trueup_compare') -%}
         {{ return(all_keys) }}
     {%- endif -%}
@@ -42,9 +46,10 @@
 
 {#- Whether the option `compare` asks for a comparison of all keys after the batch `last_seq`. -#}
 {% macro _is_comparison_due(compare, last_seq, comparison) -%}
+    {%- set compared_seq = comparison.get('trueup.compared_seq', '-1') | int -%}
+    {#- After a rebase the batches begin at 1 again. -#}
     {{ return(
-        compare == 'always'
-        or last_seq // compare > comparison.get('trueup.compared_seq', '-1') | int // compare
+        compare == 'always' or compared_seq > last_seq or last_seq // compare > compared_seq // compare
     ) }}
 {%- endmacro %}
 
@@ -52,7 +57,7 @@
 {#-
     Makes the view `late_keys` of the Spark session: the identities of the commands below the lower in the
     part of the log that the run reads. They are those of the late commands, and perhaps of some that were
-    settled in time. All truncates have one identity. It is one of them, because a truncate belongs to the
+    settled in time. All truncates have one identity. The view has it, too, because a truncate belongs to the
     history of each key.
 -#}
 {% macro _ensure_late_keys_view(collection, plan, columns) -%}

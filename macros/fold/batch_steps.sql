@@ -12,6 +12,9 @@
         partitions=planned ~ '.partitions' if '_offset' in collection.extras,
         may_truncate=plan.has_truncates
     ) -%}
+    {%- if plan.get('takes_last_commands') -%}
+        {{ return(trueup._last_commands_select(collection, input)) }}
+    {%- endif -%}
     {%- set persisted = trueup._persisted_select(collection, values, planned ~ '.lower') -%}
     {%- set waiting = trueup._pending_corrections_select(collection, columns)
         if takes_corrections else none -%}

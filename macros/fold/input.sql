@@ -36,11 +36,9 @@ bounded as (
         * except (_error_key),
         case
             when _op = 'truncate' then 'truncate'
-            {%- if collection.options.late == 'newest' %}
             when {{ trueup._is_order_key_expr() }} then raise_error(concat(
                 'an error key must not begin with `{{ trueup._order_key_prefix() }}`.\nGot: ', _error_key
             ))
-            {%- endif %}
             else _error_key
         end as _error_key,
         _op = 'upsert' and _error is null and _error_key is null as _is_row

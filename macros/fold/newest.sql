@@ -5,7 +5,7 @@
 
     The changelog and the state keep the place of the last command of each key, also of a deleted key: an
     order row. Its kind is `order`, its `_error_key` is `_order_key_expr`, and its `_error` is the place as
-    text. So it is a row of an identity of its own. The certificate, the apply, the heal and the rebuild treat
+    text, after a mark of the type of the order. So it is a row of an identity of its own. The certificate, the apply, the heal and the rebuild treat
     it like any other row.
 -#}
 
@@ -16,12 +16,13 @@
     -3  a command of a log without ticks that is superseded, without a value
     -2  the order row that the key had; it is retracted
     -1  the order row that the key gets
+    -4  the same for a key that has a row or an error but had no order row
 
     `prior` is that of `_steps_select`. With its `forget_below` the order rows of deleted keys that were
     written below this tick are retracted (option `tombstones`).
 
-    A late command that is not taken has no step: the part of the log that the run reads may also have
-    commands that were settled in time, and these two cannot be told apart.
+    A late command that is not taken has no step. The run may also read commands again that were settled in
+    time, and nothing tells these from late commands.
 
     Reads: `given`, the relations `source` and `persisted`. Ends with: `newest`.
 -#}
@@ -33,6 +34,7 @@
     {%- set has_ticks = '_offset' not in collection.extras -%}
     {%- set is_late = '_step = 2 and _ts < ' ~ lower if has_ticks else 'false' -%}
     {%- set place = trueup._place_columns(collection.order_type) -%}
+    {%- set mark = local_md5(collection.order_type)[:8] ~ ' ' -%}
 -- From here on an order row has the `_error_key` of its key.
 owned as (
 
@@ -42,7 +44,10 @@ owned as (
         {{ (trueup._step_columns(sequence) + marks) | join(',\n        ') }},
         _is_order,
         case
-            when _is_order then {{ trueup.row_from_bytes_expr('_value._error', place) }}
+            when _is_order and startswith(_value._error, {{ trueup._literal(mark) }})
+                then {{ trueup.row_from_bytes_expr(
+                    'substr(_value._error, ' ~ (mark | length + 1) ~ ')', place
+                ) }}
             when _step = 2 then named_struct(
                 'tick', {{ '_ts' if has_ticks else 'cast(null as bigint)' }}, 'order', _order
             )
@@ -58,21 +63,46 @@ remembered as (
 
     select
         *,
-        max(case when _is_order then _order_place end) over (partition by {{ columns }}) as _last_place,
+        max(case when _is_order then _order_place end) over (partition by {{ columns }}) as _known_place,
+        max(case when _is_order then _ts end) over (partition by {{ columns }}) as _order_ts,
+        max(case when _step = 0 and not _is_order then _ts end) over (partition by {{ columns }})
+            as _last_ts,
         max(case when {{ is_late }} then _order_place end) over (partition by {{ columns }})
             as _last_late_place
     from owned
 
 ),
 
+{% if has_ticks -%}
+-- Some batches have not kept the last command of a key: those with another option. They have changed its row
+-- since, or it has no order row. Then its last command has at least the tick of the last change.
+bounded_places as (
+
+    select
+        *,
+        case
+            when _last_ts > coalesce(_order_ts, _last_ts - 1)
+                then named_struct('tick', _last_ts, 'order', if(_step = 2, null, _order))
+            else _known_place
+        end as _last_place
+    from remembered
+
+),
+
+{% endif -%}
 judged as (
 
     select
         *,
+        {% if has_ticks -%}
         _step = 2
         and coalesce(_order_place > _last_place, true)
         and (not ({{ is_late }}) or _order_place = _last_late_place) as _is_taken
-    from remembered
+        {%- else -%}
+        -- An offset is read only once. So of two commands with an equal order the later one wins.
+        _step = 2 and coalesce(_order_place >= _known_place, true) as _is_taken
+        {%- endif %}
+    from {{ 'bounded_places' if has_ticks else 'remembered' }}
 
 ),
 
@@ -107,7 +137,7 @@ newest as (
             else _error_key
         end as _error_key,
         case
-            when _is_new_order then -1
+            when _is_new_order then if(_last_ts is not null and _order_ts is null, -4, -1)
             when _is_order then -2
             when _step = 2 and not _is_taken then -3
             when {{ is_late }} then 1
@@ -126,7 +156,10 @@ newest as (
                 {%- for name in values %}
                 {{ trueup._literal(name) }}, if(_is_new_order, null, _value.{{ trueup._quoted(name) }}),
                 {%- endfor %}
-                '_error', cast({{ trueup.row_bytes_expr(place, alias='_order_place') }} as string)
+                '_error', concat(
+                    {{ trueup._literal(mark) }},
+                    cast({{ trueup.row_bytes_expr(place, alias='_order_place') }} as string)
+                )
             )
             when _step < 2 or _is_taken then _value
         end as _value
@@ -184,13 +217,13 @@ select
     _value,
     _error_key,
     _ts,
-    if(_step = -1, 1, -1) as _diff,
+    if(_step = -2, -1, 1) as _diff,
     _cause,
     'order' as _kind,
     cast(null as {{ trueup._statistics_type() }}) as _statistics,
     _digest
 from steps
-where _step in (-2, -1)
+where _step < 0 and _step <> -3
 {%- endmacro %}
 
 
@@ -201,8 +234,8 @@ where _step in (-2, -1)
 
 
 {#-
-    The tick below which a batch forgets deleted keys, by the option `tombstones`; none if it forgets none. To
-    find them, the batch reads all order rows of the state. So only one of several batches does: a deleted key
+    The tick below which a batch forgets deleted keys (option `tombstones`); none if it forgets none. To find
+    them, the batch reads all order rows of the state. So only one of several batches does this: a deleted key
     is remembered for as many ticks as the option says, and up to a tenth of them longer.
 -#}
 {% macro _forget_below(options, plan) -%}

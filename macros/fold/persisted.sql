@@ -4,14 +4,18 @@
 
     The state also holds the provisional updates of eager batches. This select removes them: it
     undoes all later updates of the changelog, except corrections, which are final.
+
+    Order rows are among them only with `late: newest`. They may be there from an earlier time with this option.
 -#}
 {% macro _persisted_select(collection, values, lower) -%}
     {%- set columns = trueup._column_list(collection.identity) -%}
     {%- set value = 'struct(' ~ trueup._column_list(values + ['_error']) ~ ')' -%}
+    {%- set is_persisted = "_kind <> 'progress'" if collection.options.late == 'newest'
+        else "_kind in ('row', 'error')" -%}
     {%- if not collection.options.eager -%}
 select {{ columns }}, _ts, {{ value }} as _value
 from {{ collection.state }}
-where _kind <> 'progress'
+where {{ is_persisted }}
     {%- else -%}
 with
 
@@ -19,7 +23,7 @@ entries as (
 
     select {{ columns }}, _ts, {{ value }} as _value, 1 as _diff
     from {{ collection.state }}
-    where _kind <> 'progress'
+    where {{ is_persisted }}
     union all
     select {{ columns }}, _ts, {{ value }} as _value, -_diff
     from {{ collection.changelog }}

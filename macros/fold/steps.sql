@@ -166,7 +166,7 @@ prior as (
     select {%- if prior.get('broadcasts') and not every_key %} /*+ broadcast(touched) */{% endif %}
         {{ columns }},
         0 as _step,
-        cast(null as bigint) as _ts,
+        {{ '_ts' if collection.options.late == 'newest' else 'cast(null as bigint) as _ts' }},
         cast(null as string) as _cause,
         {% for name in sequence[:-1] -%}
         null as {{ name }},

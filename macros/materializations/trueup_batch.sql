@@ -65,7 +65,10 @@
         {%- set is_snapshot = plan.last_seq == 0 and options.first_batch == 'snapshot' -%}
         {%- if is_snapshot -%}
             {#- The snapshot has no history. So no tick before its last one can be read. -#}
-            {%- set plan = dict(plan, since=plan.upper - 1) -%}
+            {%- set plan = dict(
+                plan, since=plan.upper - 1,
+                takes_last_commands=trueup._can_take_last_commands(collection, plan)
+            ) -%}
         {%- endif -%}
         {%- do run_query(trueup._declare_plan_sql(collection.name, plan)) -%}
         {%- set select = compiled_code -%}
@@ -77,7 +80,9 @@
             {%- set collection = dict(collection, options=dict(options, fold='native')) -%}
             {%- set select = trueup._batch_select(collection) -%}
         {%- elif is_snapshot -%}
-            {%- set select = trueup._batch_select(collection, is_snapshot=true) -%}
+            {%- set select = trueup._batch_select(
+                collection, is_snapshot=true, takes_last=plan.takes_last_commands
+            ) -%}
         {%- endif -%}
         {%- do trueup._ensure_batch_views(collection, plan, takes_corrections) -%}
         {%- call statement('main') -%}
@@ -91,8 +96,8 @@
             {%- do trueup._report_result(
                 trueup._idle_message(plan, note), code=trueup._idle_code(plan, note)
             ) -%}
-        {%- elif collection.is_by_select and trueup._get_comparison(corrections) != comparison -%}
-            {#- The upper and the corrections may come from two different comparisons. -#}
+        {%- elif takes_corrections and trueup._get_comparison(corrections) != comparison -%}
+            {#- The plan and the corrections may come from two different comparisons. -#}
             {%- do run_query(trueup._unstage_sql(target_relation, invocation_id)) -%}
             {%- do trueup._report_result(
                 'skipped: another run compared at the same moment', code='NOTICE'

@@ -16,6 +16,8 @@
         {%- do trueup._require_whole_rebase(collection.name) -%}
     {%- endif -%}
 
+    {%- do trueup._var('trueup_compare') -%}
+
     {{ run_hooks(pre_hooks) }}
 
     {#- 2. If there is nothing to compare or verify, report that and go to step 7. -#}
@@ -41,9 +43,7 @@
             else trueup._ensure_stored_columns(collection) -%}
         {%- set healed = trueup._ensure_healed(collection, plan, columns) -%}
         {#- 5. Compare the desired rows with the persisted rows, and write the corrections. -#}
-        {%- set scope = {'extent': none} if options.late != 'correct'
-            else {'extent': 'all', 'commands': collection.source} if healed
-            else trueup._ensure_comparison_scope(collection, plan) -%}
+        {%- set scope = trueup._ensure_comparison_scope(collection, plan, healed) -%}
         {%- if scope.extent -%}
             {%- set plan = trueup._with_tick(plan, options) if collection.is_by_select else plan -%}
             {%- set surplus = trueup._ensure_compared(

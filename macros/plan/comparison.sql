@@ -16,6 +16,7 @@
         'trueup.commands_settled': plan.commands_settled,
         'trueup.compared_by': invocation_id,
         'trueup.compared_keys': extent,
+        'trueup.position': tojson(plan.position),
         'trueup.upper': plan.upper,
     }, **of_all)) }}
 {%- endmacro %}

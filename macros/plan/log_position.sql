@@ -57,18 +57,20 @@
 
 {#-
     A hash of the query of the commands and of the type of `arrived`. With `late: correct` also of their
-    columns: other columns give other rows, also for settled commands. If somebody sets or drops `late:
+    columns and of the options that say which commands count: others give other rows, also for settled ticks. If somebody sets or drops `late:
     newest`, the hash changes, and the next batch looks for the last command of each key in the whole log.
 -#}
 {% macro _code_of_commands(collection, query) -%}
-    {%- set columns = [] -%}
-    {%- for column in collection.command_columns if collection.options.late == 'correct' -%}
-        {%- do columns.append(column.name ~ ' ' ~ column.type) -%}
-    {%- endfor -%}
-    {%- set is_newest = collection.options.late == 'newest' -%}
-    {{ return(local_md5(
-        query ~ (collection.arrived_type or '') ~ (columns | join(', ')) ~ ('newest' if is_newest else '')
-    )) }}
+    {%- set options = collection.options -%}
+    {%- set is_newest = options.late == 'newest' -%}
+    {%- set terms = [query, collection.arrived_type, is_newest] -%}
+    {%- if options.late == 'correct' -%}
+        {%- do terms.extend([options.as_of, options.log]) -%}
+        {%- for column in collection.command_columns -%}
+            {%- do terms.append(column.name ~ ' ' ~ column.type) -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {{ return(local_md5(tojson(terms))) }}
 {%- endmacro %}
 
 
@@ -117,7 +119,7 @@ where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type
             query, log ~ ' with (`start-snapshot-id` = \'' ~ part.settled.snapshot
             ~ '\', `end-snapshot-id` = \'' ~ snapshot ~ '\')'
         ) if part.settled.snapshot != snapshot else 'select * from (\n' ~ query ~ '\n) where false' -%}
-    {%- elif not trueup._get_has_its_columns(log, snapshot) -%}
+    {%- elif not trueup._get_has_current_columns(log, snapshot) -%}
         {{ return(trueup._whole_log(part, 'the columns of the log changed')) }}
     {%- else -%}
         {%- set select = trueup._log_part_select(query, log ~ ' version as of ' ~ snapshot) -%}
@@ -137,10 +139,9 @@ where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type
 
 
 {#-
-    All commands up to the end of the part that the run reads, as a relation that one statement can read
-    together with that part; none if there is no such relation. A plain read of an Iceberg log is not one:
-    Spark resolves a table only once in a statement, so this read would get the part, too. A read of a version
-    is resolved by itself.
+    A relation with all commands up to the end of the part that the run reads; none if there is none. One
+    statement reads it together with that part. In an Iceberg log it must be a read of a version: Spark
+    resolves a table only once in a statement, so a plain read would return only the part, too.
 -#}
 {% macro _ensure_log_history_view(collection, plan) -%}
     {%- if collection.arrived_type -%}
@@ -148,7 +149,7 @@ where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type
     {%- endif -%}
     {%- set query = trueup._query_of_view(trueup._get_view_statement(collection.source)) -%}
     {%- set log, snapshot = trueup._log_of_view(query), plan.position.read.snapshot -%}
-    {%- if not trueup._get_has_its_columns(log, snapshot) -%}
+    {%- if not trueup._get_has_current_columns(log, snapshot) -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set view = trueup._session_name(collection.name, 'log_history') -%}
@@ -160,10 +161,10 @@ where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type
 
 
 {#-
-    Whether a snapshot of a log has the columns that the log has now. It keeps those of its time. The next
-    append makes a snapshot with the new ones.
+    Whether a snapshot of a log has the columns that the log has now. A snapshot keeps the columns of its time.
+    The next append makes a snapshot with the new columns.
 -#}
-{% macro _get_has_its_columns(log, snapshot) -%}
+{% macro _get_has_current_columns(log, snapshot) -%}
     {{ return(
         trueup._get_columns('select * from ' ~ log ~ ' version as of ' ~ snapshot)
         == trueup._get_columns('select * from ' ~ log)

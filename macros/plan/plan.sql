@@ -16,12 +16,25 @@
     {%- set plan = dict(
         progress, definition=trueup._definition(collection.name, collection.options),
         tick=measured.lower, commands=commands, whole_log_reason=part.whole_log_reason,
-        takes_late=collection.options.late == 'newest' and '_offset' not in collection.extras,
+        takes_late=trueup._must_take_late(collection, progress, part, measured.late_dropped),
         tombstones=trueup._get_tombstones(collection, progress), **measured
     ) -%}
     {%- set plan = dict(plan, position=trueup._next_log_position(part, plan)) -%}
     {%- do trueup._require_settleable(collection, plan) -%}
     {{ return(plan) }}
+{%- endmacro %}
+
+
+{#-
+    Whether a batch must look for late commands: with `late: newest`, unless it is known that there are none. It
+    is known if a position in the log is trusted, no command is late, and the last batch has looked, too.
+-#}
+{% macro _must_take_late(collection, progress, part, late_dropped) -%}
+    {{ return(
+        collection.options.late == 'newest' and '_offset' not in collection.extras
+        and progress.last_seq > 0
+        and (late_dropped != 0 or part.read is none or progress.tombstones is none)
+    ) }}
 {%- endmacro %}
 
 
@@ -35,8 +48,16 @@
     {%- elif progress.tombstones is not none or progress.last_seq == 0 -%}
         {{ return(progress.tombstones or 0) }}
     {%- endif -%}
-    {%- set query = 'select count(*) from ' ~ collection.state ~ " where _kind = 'order'" -%}
-    {{ return(run_query(query).rows[0][0] - progress.records_indexed) }}
+    {%- set query -%}
+select count(*)
+from {{ collection.state }} as orders
+left anti join {{ collection.state }} as held
+    on {{ trueup._same_key_expr(collection.unique_key, 'orders', 'held') }}
+    and held._kind in ('row', 'error')
+    and held._error_key <=> {{ trueup._owner_error_key_expr('orders') }}
+where orders._kind = 'order'
+    {%- endset -%}
+    {{ return(run_query(query).rows[0][0]) }}
 {%- endmacro %}
 
 

@@ -74,14 +74,14 @@
             'Nothing is staged. Take them out of the log, or set the option `late`.'
         ) -%}
     {%- endif -%}
-    {%- set changes_keys = '_old_key' in collection.extras and '_unchanged' in collection.extras -%}
+    {%- set is_partial = '_unchanged' in collection.extras -%}
     {%- if options.late == 'newest'
-            and (plan.has_truncates or plan.has_settled_truncates or changes_keys) -%}
+            and (plan.has_truncates or plan.has_settled_truncates or is_partial) -%}
         {%- do trueup._raise_error(
             'Option `late` of ' ~ model.name,
-            'drop, correct or fail where a command touches other keys than its own: it is a truncate, or it'
-            ~ ' changes a key (`old_key`) and leaves columns `unchanged`',
-            options.late, 'Nothing is staged. Set the option `late`.'
+            'drop, correct or fail where the newest command of a key does not say its value alone: a command'
+            ~ ' leaves columns unchanged (`unchanged`, `ignore_null_updates`), or is a truncate',
+            options.late, 'Nothing is staged. Set the option `late` to another value.'
         ) -%}
     {%- endif -%}
     {%- if plan.has_provisional and not options.eager -%}
@@ -99,7 +99,7 @@
 {% macro _require_no_correction_of_offsets(options) -%}
     {%- if options.late == 'correct' -%}
         {%- do trueup._raise_error(
-            'Option `late` of ' ~ model.name, 'drop or fail where the log has no ticks (`reclock`)',
+            'Option `late` of ' ~ model.name, 'drop, newest or fail where the log has no ticks (`reclock`)',
             options.late,
             'A command with an offset below what was settled was seen before: leave it out.'
         ) -%}

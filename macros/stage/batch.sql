@@ -17,9 +17,10 @@
 {#-
     The select of the staged batch. The model makes it for the options as they are set. If the
     session cannot do what the options ask for, the materialization makes it again. It also makes
-    it again for the first batch with `first_batch: snapshot` (`is_snapshot`).
+    it again for the first batch with `first_batch: snapshot` (`is_snapshot`), whose steps may be only the last
+    commands (`takes_last`).
 -#}
-{% macro _batch_select(collection, is_snapshot=false) -%}
+{% macro _batch_select(collection, is_snapshot=false, takes_last=false) -%}
     {%- set identity, options = collection.identity, collection.options -%}
     {%- set plan = trueup._session_name(collection.name, 'plan') -%}
     {%- set open_from = plan ~ '.upper' if trueup._is_folded_by_udaf(options) else none -%}
@@ -38,10 +39,14 @@ steps as (
 
 ),
 
+{% if takes_last -%}
+{{ trueup._folded_last_commands_ctes() }},
+{%- else -%}
 {{ trueup._folded_ticks_ctes(
     identity=identity, sequence=trueup._sequence_terms(options), open_from=open_from,
     keeps_orders=options.late == 'newest'
 ) }},
+{%- endif %}
 
 {% if open_from -%}
 {{ trueup._folded_open_ticks_ctes(identity=identity, upper=open_from) }},
@@ -51,7 +56,7 @@ steps as (
     identity=identity,
     provisional=trueup._session_name(collection.name, 'provisional') if options.eager,
     open_sides=open_from is not none,
-    is_snapshot=is_snapshot,
+    is_snapshot=is_snapshot and not takes_last,
     keeps_orders=options.late == 'newest'
 ) }},
 

@@ -67,7 +67,7 @@ order_counts as (
 
     select
         count_if(_step = -3) as superseded,
-        count_if(_step in (-2, -1)) as orders_staged,
+        count_if(_step in (-4, -2, -1)) as orders_staged,
         count_if(_step = -1) - count_if(_step = -2) as orders_added
     from steps
 
@@ -151,7 +151,8 @@ progress as (
             'error_retractions', error_retractions,
             'late_dropped', {{ plan }}.late_dropped,
             'superseded', {% if is_newest -%}
-            superseded + greatest({{ plan }}.late_dropped - late_taken, 0)
+            superseded + if({{ plan }}.late_dropped is null, null,
+                greatest({{ plan }}.late_dropped - late_taken, 0))
             {%- else %}cast(null as bigint){% endif %},
             'tombstones', {% if is_newest -%}
             {{ plan }}.tombstones + orders_added

@@ -8,7 +8,7 @@ delete from {{ batch }} where _batch_id = {{ trueup._literal(batch_id) }}
 {%- endmacro %}
 
 
-{#- The number of updates in the staged batch. -#}
+{#- The number of updates and order rows in the staged batch. -#}
 {% macro _get_staged_count(batch) -%}
     {{ return(run_query('select count(*) from ' ~ batch ~ ' where ' ~ trueup._is_content_expr()).rows[0][0]) }}
 {%- endmacro %}

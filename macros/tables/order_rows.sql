@@ -1,6 +1,6 @@
 {#-
-    Order rows (`late: newest`): the identity of the row that keeps the place of the last command of a key.
-    Its `_error_key` says whose row it is: of a good key, or of the key of an error.
+    The identity of an order row (`late: newest`): the row that keeps the place of the last command of a key.
+    Its `_error_key` says which identity it belongs to: a good key, or a key error.
 -#}
 
 {#- The `_error_key` of an order row begins with this text. No error key of a log may. -#}
@@ -24,8 +24,8 @@ concat({{ trueup._literal(trueup._order_key_prefix()) }}, coalesce(concat(' of '
 {%- endmacro %}
 
 
-{#- The `_error_key` of the identity that an order row belongs to. -#}
-{% macro _owner_error_key_expr() -%}
-    {%- set length = trueup._order_key_prefix() | length -%}
-nullif(substr(_error_key, {{ length + 5 }}), '')
+{#- The `_error_key` of the identity that an order row, or that of `alias`, belongs to. -#}
+{% macro _owner_error_key_expr(alias=none) -%}
+    {%- set length, name = trueup._order_key_prefix() | length, (alias ~ '.' if alias else '') ~ '_error_key' -%}
+case when length({{ name }}) > {{ length }} then substr({{ name }}, {{ length + 5 }}) end
 {%- endmacro %}

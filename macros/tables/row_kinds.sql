@@ -1,4 +1,7 @@
-{#- The kind of a row of the state: a row, an open error, or an order row. `alias` has its `_error_key`. -#}
+{#-
+    The kind of a row of the state: a row, an open error, or an order row. `alias` is the relation or the
+    struct that has its `_error_key`.
+-#}
 {% macro _kind_expr(error, alias=none) -%}
     {{ return(
         'case when ' ~ error ~ " is null then 'row' when " ~ trueup._is_order_key_expr(alias)
@@ -7,7 +10,7 @@
 {%- endmacro %}
 
 
-{#- Whether a row of the changelog or of a batch is content, and not a progress row. -#}
+{#- Whether a row of the changelog or of a batch is an update or an order row, and not a progress row. -#}
 {% macro _is_content_expr(alias=none) -%}
     {{ return((alias ~ '.' if alias else '') ~ "_kind in ('update', 'order')") }}
 {%- endmacro %}

@@ -11,7 +11,7 @@ import pytest
 
 from tests import strategies
 from tests.acceptance import Column, multiset
-from tests.between import sent
+from tests.between import before, sent
 from tests.functional.test_random_options import own_keys
 from tests.oracle import Collection, Command, check_laws, consolidate
 from tests.project import TABLES
@@ -297,7 +297,7 @@ def test_late_correct_is_refused_for_a_log_without_ticks(
     project.configure(c={"+unique_key": ["k"], "+meta": {"trueup": {"late": "correct"}}})
     project.run(fails=True)
     said = "\n".join(project.messages)
-    assert "must be drop or fail where the log has no ticks (`reclock`)" in said
+    assert "must be drop, newest or fail where the log has no ticks (`reclock`)" in said
 
 
 @pytest.mark.parametrize("seed", range(EXAMPLES))
@@ -402,3 +402,49 @@ def test_other_columns_of_the_commands_lead_to_a_comparison_of_all_keys(project:
     with sent(DESIRED) as found:
         project.run("models/wider")
     assert found
+
+
+@pytest.mark.parametrize("case", ["overwritten", "hidden", "code"])
+def test_what_changes_between_comparison_and_batch_is_found_by_the_next_run(
+    project: Project, case: str
+) -> None:
+    name = f"after_{case}"
+    project.add_collection(name, KEY, VALUE, {"late": "correct"})
+    project.append(name, FIRST)
+    project.run(f"models/{name}")
+    project.run(f"{name}_corrections")
+    models = [f"{name}_{role}" for role in TABLES if role != "corrections"]
+    row, is_right = ("a", "a9"), True
+    if case == "overwritten":
+        project.sql(f"update {{}}.{name}_log set v = 'a9' where k = 'a'")
+    elif case == "hidden":
+        # One command is deleted and one comes late: the number of commands is the same.
+        project.sql(f"delete from {{}}.{name}_log where k = 'c'")
+        project.append(name, [put(2, 1, "a", "a9")])
+    else:
+        edit(project, name, '"log_delete"', "\"log_delete or v = 'c5'\"")
+        models, row, is_right = [f"{name}_commands", *models], ("c", "c5"), False
+    project.append(name, [put(7, 1, "b", "b7")])
+    project.run(*models)
+    assert (row in project.rows(name)) is not is_right
+    run(project, name)
+    assert (row in project.rows(name)) is is_right
+
+
+def test_a_batch_is_skipped_if_another_run_compared_after_it_was_planned(project: Project) -> None:
+    name = "compared_twice"
+    project.add_collection(name, KEY, VALUE, {"late": "correct"})
+    project.append(name, FIRST)
+    project.run(f"models/{name}")
+    project.append(name, [put(3, 1, "a", "a3"), put(7, 1, "b", "b7")])
+
+    def compare() -> None:
+        table = f"{project.name}.{name}_corrections"
+        project.spark.sql(f"alter table {table} set tblproperties ('trueup.compared_by' = 'other')")
+
+    with before(f"create or replace table .*{name}_batch", compare):
+        run(project, name)
+    assert f"{name}_batch: skipped: another run compared at the same moment" in project.messages
+    assert len(project.progress(name)) == 1
+    run(project, name)
+    assert ("a", "a3") in project.rows(name)

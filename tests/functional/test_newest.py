@@ -1,4 +1,4 @@
-"""With `late: newest`, the newest command of each key wins, in whatever run it comes."""
+"""With `late: newest`, the newest command of each key wins, no matter which run reads it."""
 
 from __future__ import annotations
 
@@ -184,16 +184,48 @@ def test_a_collection_can_begin_to_keep_orders_later(project: Project) -> None:
     assert multiset(project.rows(name)) == multiset(rows)
 
 
-@pytest.mark.parametrize("case", ["eager", "truncate", "error_key"])
+def test_without_its_last_command_a_key_is_bounded_by_the_tick_of_its_last_change(
+    project: Project,
+) -> None:
+    name = "forgotten"
+    project.add_collection(name, KEY, VALUE, {"log": "partial"})
+    settle(project, name, put(5, 1, "a", "a5"), put(9, 1, "b", "b9"))
+    project.sql(f"delete from {{}}.{name}_log where k = 'a'")
+    newest_options = {"trueup": {"log": "partial", "late": "newest"}}
+    project.configure(**{name: {"+unique_key": ["k"], "+meta": newest_options}})
+    settle(project, name, put(3, 1, "a", "a3"))
+    found = settle(project, name, put(7, 1, "a", "a7"), put(8, 1, "b", "b8"))
+    assert multiset(project.rows(name)) == multiset([("a", "a7"), ("b", "b9")])
+    assert found.tombstones == 0
+
+
+def test_the_option_can_be_taken_away_again(project: Project) -> None:
+    name = add(project, "taken_away")
+    settle(project, name, put(5, 1, "a", "a5"), delete(5, 1, "b"))
+    for late in ("correct", "newest", "drop"):
+        options = {"+unique_key": ["k"], "+meta": {"trueup": {"late": late, "verify": "content"}}}
+        project.configure(**{name: options})
+        found = settle(project, name, put(6 + len(late), 1, "c", late))
+        assert multiset(project.rows(name)) == multiset([("a", "a5"), ("c", late)])
+        assert found.records_indexed == 2
+    assert updates(project, name, after=1)[0] == (13, "c", "correct", 1, None)
+    check_laws(project.updates(name))
+
+
+@pytest.mark.parametrize("case", ["eager", "truncate", "unchanged", "error_key"])
 def test_what_cannot_be_decided_by_key_is_refused(project: Project, case: str) -> None:
     name = f"refused_{case}"
     if case == "eager":
         add(project, name, eager=True)
         said = "must be drop, correct or fail, because `eager` is true"
+    elif case == "unchanged":
+        add(project, name, "unchanged")
+        project.append(name, [put(1, 1, "a", "a1")])
+        said = "a command leaves columns unchanged"
     elif case == "truncate":
         add(project, name, "truncate_when")
         project.append(name, [Command(1, (1,), None, None, is_truncate=True)])
-        said = "where a command touches other keys than its own"
+        said = "or is a truncate"
     else:
         add(project, name)
         project.append(

@@ -157,7 +157,7 @@ def test_late_correct_is_refused_for_a_log_without_ticks() -> None:
     trueup = in_model("files_batch", options={"late": "correct"})
     must, got, _ = refused(trueup._require_no_correction_of_offsets, trueup._options())
 
-    assert must.endswith("must be drop or fail where the log has no ticks (`reclock`).")
+    assert must.endswith("must be drop, newest or fail where the log has no ticks (`reclock`).")
     assert got == "Got: correct"
     trueup._require_no_correction_of_offsets(in_model("files_batch")._options())
 

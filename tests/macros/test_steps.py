@@ -74,7 +74,7 @@ def test_only_an_upsert_without_an_error_has_values() -> None:
 def test_a_truncate_gets_its_own_error_key_and_a_flag() -> None:
     sql = select_input()
 
-    assert "case when _op = 'truncate' then 'truncate' else _error_key end as _error_key" in sql
+    assert "case when _op = 'truncate' then 'truncate' when startswith" in sql
     assert "_op = 'truncate' as _is_truncate," in sql
 
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def run_until_caught_up(runs: Runs, stop: Event, screen: Screen) -> int:
     """Run rounds until everything is settled, and print the progress of each collection.
 
-    A round that writes nothing and leaves nothing ends the loop. A log that never rests would keep
-    it running, so the second round in a row that leaves nothing ends it, too. The second one is
-    needed: a model may read what another model wrote later in the round before.
+    A round that writes nothing and leaves nothing ends the loop. If the log grows all the time, no
+    such round comes, so two rounds in a row that leave nothing end it, too. One would not be
+    enough: in that round a model may run before another model writes the table that it reads.
 
     Args:
         runs: The models to run.

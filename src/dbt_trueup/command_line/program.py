@@ -35,8 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit code. 0: all models succeeded, everything is settled (with `--until-caught-up`),
-        or a signal stopped `trueup watch`. 1: a model failed, or something is left to settle. 2:
-        there was nothing to run.
+        or a signal stopped `trueup watch`. 1: a model failed, or (with `--until-caught-up`)
+        something is left to settle. 2: there was nothing to run.
     """
     given, others = parse_arguments(arguments)
     options = [

@@ -56,7 +56,7 @@ class Batch:
         return Settled(self.collection, first - 1, last, total)
 
     def has_more(self) -> bool:
-        """Return whether `max_commands_per_batch` may have left commands to the next round."""
+        """Return whether `max_commands_per_batch` may have left commands for the next round."""
         if not self.is_appended() or not is_capped(self.appended):
             return False
         if code(self.staged) != WROTE:
@@ -65,7 +65,7 @@ class Batch:
         return settled is not None and settled.after < settled.total
 
     def obstacle(self) -> str | None:
-        """Return why something is left although nothing was appended; None if that is not so."""
+        """Return why nothing was appended although something is left; None if nothing is left."""
         if self.is_appended():
             return None
         if code(self.appended) == NOTICE:

@@ -41,7 +41,7 @@ class Round:
     failures: tuple[str, ...] = ()
     """Why models failed, each in one line."""
     has_more: bool = False
-    """Whether `max_commands_per_batch` may have left commands to the next round."""
+    """Whether `max_commands_per_batch` may have left commands for the next round."""
     has_written: bool = False
     """Whether a batch was appended to a changelog or applied to a state."""
     settled: tuple[Settled, ...] = ()
