@@ -7,7 +7,7 @@ DBT = 1.11
 VENV = .venv$(subst -1.11,,-$(DBT))
 BIN = $(VENV)/bin
 
-.PHONY: help run test quick lint faults bench clean
+.PHONY: help run test quick lint faults delta bench clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -24,6 +24,10 @@ quick: $(VENV)/trueup ## the tests that need no Spark, in about a minute
 faults: $(VENV)/trueup ## the long form: a kill after every write, 100 races, 100 random logs
 	TRUEUP_KILL_STRIDE=1 TRUEUP_RACES=100 TRUEUP_EXAMPLES=100 \
 		$(BIN)/pytest tests/faults tests/functional/test_random_logs.py
+
+# Delta needs other JARs than Iceberg, so these tests have a process and a Spark session of their own.
+delta: $(VENV)/trueup ## the tests on Delta, in some minutes
+	TRUEUP_DELTA=1 $(BIN)/pytest tests/functional/test_delta.py
 
 bench: ROWS = 1000000
 bench: ROUNDS = 5

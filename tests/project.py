@@ -53,6 +53,8 @@ class Project:
         self.folder = folder
         self.name = name
         self.spark = spark
+        self.table_format = "iceberg"
+        """The format of the logs that the project creates."""
         self.messages: list[str] = []
         """The message or error of each model in the last run."""
         self.config: dict[str, Any] = {}
@@ -123,7 +125,7 @@ class Project:
             f"{quote(column.name)} {column.type}"
             for column in (*LOG_COLUMNS, *extra_columns, *key, *value)
         )
-        self.spark.sql(f"create table {self.name}.{name}_log ({columns}) using iceberg")
+        self.spark.sql(f"create table {self.name}.{name}_log ({columns}) using {self.table_format}")
         self.write(f"models/{name}/{name}.sql", f"{{{{ trueup.collection('{name}') }}}}")
         for role in ROLES[1:]:
             self.write(f"models/{name}/{name}_{role}.sql", f"{{{{ trueup.{role}('{name}') }}}}")

@@ -36,14 +36,18 @@ found as (
         count(*) as row_count,
         coalesce(
             bit_xor(case when {{ trueup._is_content_expr() }} then {{ trueup._update_mark_expr() }} end), 0
-        ) as updates_mark,
-        -- An aggregate returns one row even if the changelog has no batch yet.
-        (
-            select max(_statistics.seal.own)
-            from {{ changelog }}
-            where _kind = 'progress' and _seq = {{ staged.seq - 1 }}
-        ) as last_seal
+        ) as updates_mark
     from digested
+
+),
+
+-- An aggregate returns one row even if the changelog has no batch yet. A scalar subquery would do the same,
+-- but Delta cannot read the target of a MERGE in a subquery above another one.
+last_batch as (
+
+    select max(_statistics.seal.own) as last_seal
+    from {{ changelog }}
+    where _kind = 'progress' and _seq = {{ staged.seq - 1 }}
 
 )
 
@@ -60,7 +64,7 @@ select
             and found.row_count = found.update_count + 1
             and found.updates_mark = own_batch._statistics.seal.updates
             and {{ trueup._certificate_hash_expr() }} = own_batch._statistics.seal.certificate
-            and found.last_seal <=> own_batch._statistics.seal.previous
+            and last_batch.last_seal <=> own_batch._statistics.seal.previous
             and {{ trueup._is_own_seal_expr() }}
             then own_batch._kind
         else raise_error(
@@ -70,4 +74,5 @@ select
     end as _kind
 from own_batch
 cross join found
+cross join last_batch
 {%- endmacro %}

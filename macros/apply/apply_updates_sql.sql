@@ -4,7 +4,8 @@
     nothing is applied.
 
     No clause keeps a value of a matched row, so the MERGE reads no values of the state. With `key_range`
-    and `key_filter` it reads only the keys that these let through. The progress row always passes.
+    and `key_filter` it reads only the keys that these let through. The progress row always passes. Delta
+    evaluates the conditions of a matched clause for rows without a match, too: there the other side is null.
 -#}
 {% macro _apply_updates_sql(collection, net_updates, key_range=none, key_filter=none) -%}
     {%- set identity = collection.identity -%}
@@ -38,7 +39,7 @@ using (
     and {{ condition }}
     {%- endfor %}
 when matched and case
-        when net._kind <> 'progress' then false
+        when not (net._kind <=> 'progress') then false
         when state._seq = net._applied then true
         else {{ moved }}
     end then update set *

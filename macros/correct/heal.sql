@@ -53,7 +53,8 @@ truth as (
 {#-
     The MERGE that heals. One row of the source purges each wrong bucket: every row of the bucket matches
     it. The rows that the changelog gives for the bucket are inserted. The progress row has its own bucket:
-    if it is no longer at the batch `seq`, nothing is healed.
+    if it is no longer at the batch `seq`, nothing is healed. Delta evaluates the conditions of a matched
+    clause for rows without a match, too: there the other side is null.
 -#}
 {% macro _heal_sql(collection, columns, seq, buckets) -%}
     {%- set unique_key = collection.unique_key -%}
@@ -108,7 +109,7 @@ using (
         else {{ trueup._bucket_expr(unique_key, columns, alias='state') }}
     end
 when matched and case
-        when healed._purged <> {{ trueup._progress_bucket() }} then false
+        when not (healed._purged <=> {{ trueup._progress_bucket() }}) then false
         when state._seq = {{ seq }} then true
         else {{ moved }}
     end then update set _kind = state._kind

@@ -17,24 +17,22 @@
 
 {#-
     Whether only trueup has written to the state since the last scan, up to the batch `last_seq`. Each batch
-    is applied by one commit, which moves the progress row. So there must be as many commits as batches. A
-    commit that rewrites files (`replace`) changes no row. Where trueup itself breaks this rule, it forgets
-    the scan (`_ensure_scan_forgotten`).
+    is applied by one commit, which moves the progress row. So there must be as many commits that change rows as
+    batches. Where trueup itself breaks this rule, it forgets the scan (`_ensure_scan_forgotten`).
 
-    `properties` are those of the state, read after `last_seq`. So a batch that another run applies meanwhile
-    leads to a scan, and never hides an edit.
+    `properties` and `snapshot` are those of the state, read after `last_seq`. So a batch that another run
+    applies meanwhile leads to a scan, and never hides an edit.
 -#}
-{% macro _get_is_untouched(state, properties, last_seq) -%}
+{% macro _get_is_untouched(state, properties, snapshot, last_seq) -%}
     {%- set scanned = properties.get('trueup.scanned_snapshot') -%}
-    {%- set current = trueup._current_snapshot(properties) -%}
-    {%- if scanned in [none, 'none'] or current is none -%}
+    {%- if scanned in [none, 'none'] or snapshot is none -%}
         {{ return(false) }}
     {%- endif -%}
     {%- set operations = trueup._get_operations(
-        state, scanned, current, properties['trueup.scanned_at'] | int
+        state, properties, scanned, snapshot, properties['trueup.scanned_at'] | int
     ) -%}
     {%- set expected = last_seq - properties['trueup.scanned_seq'] | int -%}
     {{ return(
-        operations is not none and operations | reject('eq', 'replace') | list | length == expected
+        operations is not none and trueup._row_changes(operations) | length == expected
     ) }}
 {%- endmacro %}

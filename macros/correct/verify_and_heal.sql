@@ -13,15 +13,17 @@
     {%- endif -%}
     {#- Read the snapshot before the scan: a later commit is then not taken for a scanned one. -#}
     {%- set properties = trueup._get_properties(collection.state) -%}
+    {%- set snapshot = trueup._get_snapshot(collection.state, properties)
+        if verify != 'content' else none -%}
     {%- if not is_lost and not trueup._is_scan_due(verify, properties, plan.last_seq)
-            and trueup._get_is_untouched(collection.state, properties, plan.last_seq) -%}
+            and trueup._get_is_untouched(collection.state, properties, snapshot, plan.last_seq) -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set found = trueup._get_differences(collection, plan, columns) -%}
     {%- set is_restored = is_lost or found.is_progress_wrong -%}
     {%- if not (found.buckets or is_restored) -%}
         {%- if verify != 'content' -%}
-            {%- do trueup._ensure_scan_noted(collection.state, properties, plan.last_seq) -%}
+            {%- do trueup._ensure_scan_noted(collection.state, properties, snapshot, plan.last_seq) -%}
         {%- endif -%}
         {{ return(none) }}
     {%- endif -%}

@@ -1,8 +1,8 @@
 {#-
     How far a batch has read the log, so that the next one reads only what came after it. There are two kinds
-    of positions. In an Iceberg table each append makes a snapshot, and Spark can read what was appended
-    between two of them. Any other log needs the argument `arrived`, a value that never goes down as rows
-    arrive.
+    of positions. In an Iceberg or Delta table each append makes a snapshot, and Spark can read what was
+    appended between two of them. Any other log needs the argument `arrived`, a value that never goes down as
+    rows arrive.
 
     The progress row of a batch keeps two positions in `position`. Each has a `snapshot` of the log or a value
     of `arrived`, the number of `commands` before it, and `at`, when it was read:
@@ -100,29 +100,31 @@ where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type
 {%- endmacro %}
 
 
-{#- The part of a log that is an Iceberg table. A log of another kind is read as a whole. -#}
+{#- The part of a log that is a table with snapshots. A log of another kind is read as a whole. -#}
 {% macro _ensure_part_by_snapshots(collection, part, query) -%}
     {%- set log = trueup._log_of_view(query) -%}
-    {%- set snapshot = trueup._current_snapshot(trueup._get_properties(log)) if log else none -%}
+    {%- set properties = trueup._get_properties(log) if log else {} -%}
+    {%- set obstacle = trueup._appends_obstacle(properties) -%}
+    {%- set snapshot = trueup._get_snapshot(log, properties) if not obstacle else none -%}
     {%- if snapshot is none -%}
         {{ return(trueup._whole_log(
-            part, 'the log is not an Iceberg table with rows, or the SQL of its commands has a window'
-            ~ ' or a subquery'
+            part, obstacle or ('the log is not an Iceberg table with rows or a Delta table, or the SQL of its'
+            ~ ' commands has a window or a subquery')
         )) }}
     {%- endif -%}
     {%- set distrust = trueup._get_distrust_reason(
-        collection.options, log, part.settled or part.read, snapshot
+        collection.options, log, properties, part.settled or part.read, snapshot
     ) -%}
     {%- set part = trueup._whole_log(part, distrust) if distrust else part -%}
+    {%- set at_snapshot = trueup._rows_at(log, properties, snapshot) -%}
     {%- if part.settled -%}
         {%- set select = trueup._log_part_select(
-            query, log ~ ' with (`start-snapshot-id` = \'' ~ part.settled.snapshot
-            ~ '\', `end-snapshot-id` = \'' ~ snapshot ~ '\')'
+            query, trueup._appended_rows(log, properties, part.settled.snapshot, snapshot)
         ) if part.settled.snapshot != snapshot else 'select * from (\n' ~ query ~ '\n) where false' -%}
-    {%- elif not trueup._get_has_current_columns(log, snapshot) -%}
+    {%- elif not trueup._get_has_current_columns(log, at_snapshot) -%}
         {{ return(trueup._whole_log(part, 'the columns of the log changed')) }}
     {%- else -%}
-        {%- set select = trueup._log_part_select(query, log ~ ' version as of ' ~ snapshot) -%}
+        {%- set select = trueup._log_part_select(query, at_snapshot) -%}
     {%- endif -%}
     {{ return(dict(
         part, snapshot=snapshot, commands=trueup._ensure_log_part_view(collection, select)
@@ -148,38 +150,41 @@ where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type
         {{ return(collection.source) }}
     {%- endif -%}
     {%- set query = trueup._query_of_view(trueup._get_view_statement(collection.source)) -%}
-    {%- set log, snapshot = trueup._log_of_view(query), plan.position.read.snapshot -%}
-    {%- if not trueup._get_has_current_columns(log, snapshot) -%}
+    {%- set log = trueup._log_of_view(query) -%}
+    {%- set at_snapshot = trueup._rows_at(
+        log, trueup._get_properties(log), plan.position.read.snapshot
+    ) -%}
+    {%- if not trueup._get_has_current_columns(log, at_snapshot) -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set view = trueup._session_name(collection.name, 'log_history') -%}
-    {%- do trueup._ensure_session_view(
-        view, trueup._log_part_select(query, log ~ ' version as of ' ~ snapshot)
-    ) -%}
+    {%- do trueup._ensure_session_view(view, trueup._log_part_select(query, at_snapshot)) -%}
     {{ return(view) }}
 {%- endmacro %}
 
 
 {#-
-    Whether a snapshot of a log has the columns that the log has now. A snapshot keeps the columns of its time.
-    The next append makes a snapshot with the new columns.
+    Whether the rows of a log at a snapshot have the columns that the log has now. A snapshot keeps the columns
+    of its time. The next append makes a snapshot with the new columns.
 -#}
-{% macro _get_has_current_columns(log, snapshot) -%}
+{% macro _get_has_current_columns(log, at_snapshot) -%}
     {{ return(
-        trueup._get_columns('select * from ' ~ log ~ ' version as of ' ~ snapshot)
+        trueup._get_columns('select * from ' ~ at_snapshot)
         == trueup._get_columns('select * from ' ~ log)
     ) }}
 {%- endmacro %}
 
 
 {#- Why a run cannot trust the position `first` of the last batch, in a few words; none if it can. -#}
-{% macro _get_distrust_reason(options, log, first, snapshot) -%}
+{% macro _get_distrust_reason(options, log, properties, first, snapshot) -%}
     {%- if not first -%}
         {{ return(none) }}
     {%- elif not first.get('snapshot') -%}
         {{ return('argument `arrived` is gone') }}
     {%- endif -%}
-    {%- set operations = trueup._get_operations(log, first.snapshot, snapshot, first.at) -%}
+    {%- set operations = trueup._get_operations(
+        log, properties, first.snapshot, snapshot, first.at
+    ) -%}
     {%- if operations is none -%}
         {{ return('the log no longer has the snapshot ' ~ first.snapshot ~ ' in its history') }}
     {%- elif 'overwrite' in operations -%}
@@ -187,7 +192,9 @@ where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type
     {%- elif 'delete' in operations and not trueup._may_lose_rows(options) -%}
         {{ return('rows of the log were deleted') }}
     {%- endif -%}
-    {{ return(none) }}
+    {{ return(trueup._get_part_obstacle(
+        log, properties, first.snapshot, snapshot, first.at, operations
+    )) }}
 {%- endmacro %}
 
 

@@ -1,8 +1,7 @@
 {#- Notes on the last scan of a state, in its properties. `_get_is_untouched` reads them. -#}
 
-{#- Notes on the state that its current snapshot was scanned at the batch `last_seq`, and is right. -#}
-{% macro _ensure_scan_noted(state, properties, last_seq) -%}
-    {%- set snapshot = trueup._current_snapshot(properties) -%}
+{#- Notes on the state that its snapshot was scanned at the batch `last_seq`, and is right. -#}
+{% macro _ensure_scan_noted(state, properties, snapshot, last_seq) -%}
     {%- if snapshot is not none and snapshot != properties.get('trueup.scanned_snapshot') -%}
         {%- do run_query(trueup._set_properties_sql(state, {
             'trueup.scanned_snapshot': snapshot,

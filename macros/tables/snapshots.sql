@@ -1,9 +1,10 @@
 {#-
-    What an Iceberg table knows of its own history. Each commit makes a snapshot, and each snapshot names its
-    parent. This tells how a table was changed, without a scan of its rows.
+    What a table knows of its own history. Each commit makes a snapshot of the table. This tells how a table
+    was changed, without a scan of its rows. Two formats keep such a history: see snapshots_iceberg.sql and
+    snapshots_delta.sql. Only this file asks which of the two a table is.
 -#}
 
-{#- The properties of a table, as a dict. Iceberg adds some of its own, such as the current snapshot. -#}
+{#- The properties of a table, as a dict. A format adds some of its own, such as the current snapshot. -#}
 {% macro _get_properties(relation) -%}
     {%- set properties = {} -%}
     {%- for row in run_query('show tblproperties ' ~ relation).rows -%}
@@ -13,50 +14,81 @@
 {%- endmacro %}
 
 
+{#- Whether a table is a Delta table, by its properties. -#}
+{% macro _is_delta(properties) -%}
+    {{ return('delta.minReaderVersion' in properties) }}
+{%- endmacro %}
+
+
 {#-
-    The current snapshot of an Iceberg table by its properties, as a text. None for an empty table, a view,
-    and a table of another format.
+    The current snapshot of a table, as a text. None for a view, a table of another format, and an Iceberg
+    table without a commit. `properties` are those of the table.
 -#}
-{% macro _current_snapshot(properties) -%}
-    {%- set snapshot = properties.get('current-snapshot-id', 'none') -%}
+{% macro _get_snapshot(relation, properties) -%}
     {{ return(
-        snapshot if properties.get('format', '').startswith('iceberg/') and snapshot != 'none' else none
+        trueup._get_delta_version(relation) if trueup._is_delta(properties)
+        else trueup._iceberg_snapshot(properties)
     ) }}
 {%- endmacro %}
 
 
 {#-
-    The operations of the commits after the snapshot `first` up to the snapshot `last`, newest first: a list
-    of `append`, `overwrite`, `delete` and `replace`. None if `last` does not come from `first`, or if the
-    table has expired a snapshot between them. `since` is a time before these commits, in seconds since 1970.
+    The operations of the commits after the snapshot `first` up to the snapshot `last`, newest first. None if
+    `last` does not come from `first`, or if the table has forgotten a commit between them. `since` is a time
+    before these commits, in seconds since 1970. A list of these words:
+
+    `append`, `delete`   rows were added, or removed
+    `overwrite`          anything else that may change rows
+    `replace`            files were rewritten; the rows are the same
+    `vacuum`             Delta only: files were removed that were in use less than a week ago
+    `feed`               Delta only: the change feed was switched on or off
+    `other`              Delta only: properties, constraints, comments, new columns
 -#}
-{% macro _get_operations(relation, first, last, since) -%}
+{% macro _get_operations(relation, properties, first, last, since) -%}
     {%- if first == last -%}
         {{ return([]) }}
+    {%- elif trueup._is_delta(properties) -%}
+        {{ return(trueup._get_delta_operations(relation, first, last)) }}
     {%- endif -%}
-    {%- set commits = {} -%}
-    {%- for row in run_query(trueup._commits_select(relation, since)).rows -%}
-        {%- do commits.update({row[0]: {'parent': row[1], 'operation': row[2]}}) -%}
-    {%- endfor -%}
-    {%- set operations, path = [], [last] -%}
-    {%- for _ in commits if path[-1] in commits and path[-1] != first -%}
-        {%- set commit = commits[path[-1]] -%}
-        {%- do operations.append(commit.operation) -%}
-        {%- do path.append(commit.parent) -%}
-    {%- endfor -%}
-    {{ return(operations if path[-1] == first else none) }}
+    {{ return(trueup._get_iceberg_operations(relation, first, last, since)) }}
+{%- endmacro %}
+
+
+{#- Those of `operations` that may change rows. -#}
+{% macro _row_changes(operations) -%}
+    {{ return(operations | reject('in', ['replace', 'vacuum', 'feed', 'other']) | list) }}
+{%- endmacro %}
+
+
+{#- Why the rows that a commit appends cannot be read alone, whichever commit it is; none if they can. -#}
+{% macro _appends_obstacle(properties) -%}
+    {{ return(trueup._feed_obstacle(properties) if trueup._is_delta(properties) else none) }}
 {%- endmacro %}
 
 
 {#-
-    The select behind `_get_operations`: the commits after a time. The writers of a table may have different
-    clocks, so it goes back ten minutes more.
+    Why the rows that were appended after the snapshot `first` up to `last` cannot be read alone, in a few
+    words; none if they can. `operations` are those between the two.
 -#}
-{% macro _commits_select(relation, since) -%}
-select
-    cast(snapshot_id as string) as snapshot_id,
-    cast(parent_id as string) as parent_id,
-    operation
-from {{ relation }}.snapshots
-where committed_at >= timestamp_seconds({{ since - 600 }})
+{% macro _get_part_obstacle(relation, properties, first, last, since, operations) -%}
+    {{ return(
+        trueup._get_feed_gap(relation, first, last, since, operations)
+        if trueup._is_delta(properties) and first != last else none
+    ) }}
+{%- endmacro %}
+
+
+{#- The rows of a table at a snapshot, for a `from`. -#}
+{% macro _rows_at(relation, properties, snapshot) -%}
+    {%- set version = trueup._version_number(snapshot) if trueup._is_delta(properties) else snapshot -%}
+    {{ return(relation ~ ' version as of ' ~ version) }}
+{%- endmacro %}
+
+
+{#- The rows that were appended to a table after the snapshot `first` up to `last`, for a `from`. -#}
+{% macro _appended_rows(relation, properties, first, last) -%}
+    {{ return(
+        trueup._appended_delta_rows(relation, first, last) if trueup._is_delta(properties)
+        else trueup._appended_iceberg_rows(relation, first, last)
+    ) }}
 {%- endmacro %}

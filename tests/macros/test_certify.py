@@ -64,18 +64,19 @@ def test_a_state_is_untouched_if_it_has_one_commit_for_each_batch(
         rows=list(commits) if operations is not None else [("9", "8", "append")]
     )
     trueup = in_model("files_corrections", queries=lambda _: answer)
+    snapshot = ids[-1] if operations is not None else "9"
     properties = {
         "format": "iceberg/parquet",
-        "current-snapshot-id": ids[-1] if operations is not None else "9",
+        "current-snapshot-id": snapshot,
         "trueup.scanned_snapshot": "7",
         "trueup.scanned_seq": "3",
         "trueup.scanned_at": "0",
     }
 
-    is_untouched = trueup._get_is_untouched("lake.files_state", properties, 5)
+    is_untouched = trueup._get_is_untouched("lake.files_state", properties, snapshot, 5)
     assert is_untouched == (state == "untouched")
     del properties["trueup.scanned_snapshot"]
-    assert not trueup._get_is_untouched("lake.files_state", properties, 5)
+    assert not trueup._get_is_untouched("lake.files_state", properties, snapshot, 5)
 
 
 @pytest.mark.parametrize(

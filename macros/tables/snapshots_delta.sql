@@ -1,0 +1,142 @@
+{#-
+    The versions of a Delta table, counted from 0. A snapshot of the table is written `<version>@<id of the
+    table>`: a table that was dropped and made again starts with version 0 and another id.
+
+    The rows of an append are read from the change feed, a property that the owner of the table switches on:
+    `delta.enableChangeDataFeed`. It has the right rows also after a compaction, and it costs an append nothing.
+-#}
+
+{#-
+    The current version of a Delta table, with its id. The id is read first: if the table is made again in
+    between, an old id with a new version is recognised later.
+-#}
+{% macro _get_delta_version(relation) -%}
+    {%- set id = run_query('describe detail ' ~ relation).rows[0]['id'] -%}
+    {{ return(
+        run_query('describe history ' ~ relation ~ ' limit 1').rows[0]['version'] | int ~ '@' ~ id
+    ) }}
+{%- endmacro %}
+
+
+{#- The number of the version in a snapshot of a Delta table. -#}
+{% macro _version_number(snapshot) -%}
+    {{ return(snapshot.partition('@')[0] | int) }}
+{%- endmacro %}
+
+
+{#-
+    The answer of `_get_operations` for a Delta table. The history begins with the newest commit. Up to ten
+    commits may come between the statement that found `last` and this one.
+-#}
+{% macro _get_delta_operations(relation, first, last) -%}
+    {%- set begin, end = trueup._version_number(first), trueup._version_number(last) -%}
+    {%- if first.partition('@')[2] != last.partition('@')[2] or begin > end -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set commits = {} -%}
+    {%- for row in run_query('describe history ' ~ relation ~ ' limit ' ~ (end - begin + 11)).rows -%}
+        {%- do commits.update({row['version'] | int: row}) -%}
+    {%- endfor -%}
+    {%- set operations = [] -%}
+    {%- for version in range(end, begin, -1) if version in commits -%}
+        {%- do operations.append(trueup._delta_operation(commits[version])) -%}
+    {%- endfor -%}
+    {{ return(operations if begin in commits and operations | length == end - begin else none) }}
+{%- endmacro %}
+
+
+{#-
+    What a commit of a Delta table did, in the words of `_get_operations`. A commit is an append only if that
+    is sure: an operation that is not known here is an `overwrite`.
+-#}
+{% macro _delta_operation(commit) -%}
+    {%- set name = commit['operation'] -%}
+    {%- set parameters = trueup._dict_of(commit['operationParameters']) -%}
+    {%- set counts = trueup._dict_of(commit['operationMetrics']) -%}
+    {%- set is_append = {
+        'WRITE': parameters.get('mode') == 'Append',
+        'STREAMING UPDATE': parameters.get('outputMode') == 'Append',
+        'MERGE': counts.get('numTargetRowsUpdated') == '0' and counts.get('numTargetRowsDeleted') == '0'
+            and counts.get('numTargetFilesRemoved') == '0',
+    } -%}
+    {%- set others = {
+        'DELETE': 'delete',
+        'OPTIMIZE': 'replace', 'REORG': 'replace',
+        'VACUUM START': 'vacuum' if trueup._is_early_vacuum(parameters) else 'other',
+        'VACUUM END': 'other',
+        'SET TBLPROPERTIES': 'feed' if trueup._has_feed(parameters) else 'other',
+        'UNSET TBLPROPERTIES': 'feed' if trueup._has_feed(parameters) else 'other',
+        'ADD COLUMNS': 'other', 'CHANGE COLUMN': 'other', 'CLUSTER BY': 'other',
+        'ADD CONSTRAINT': 'other', 'DROP CONSTRAINT': 'other',
+    } -%}
+    {{ return('append' if is_append.get(name) else others.get(name, 'overwrite')) }}
+{%- endmacro %}
+
+
+{#- A map of a query's result as a dict. The session gives it as a text of JSON. -#}
+{% macro _dict_of(map) -%}
+    {{ return((fromjson(map) if map is string else map) or {}) }}
+{%- endmacro %}
+
+
+{#- Whether a commit of a vacuum removed files that were in use less than a week ago, the default of Delta. -#}
+{% macro _is_early_vacuum(parameters) -%}
+    {%- set kept = parameters.get(
+        'specifiedRetentionMillis', parameters.get('defaultRetentionMillis', 0)
+    ) -%}
+    {{ return(kept | int < 7 * 24 * 3600 * 1000) }}
+{%- endmacro %}
+
+
+{#- Whether a change of properties switches the change feed. -#}
+{% macro _has_feed(parameters) -%}
+    {{ return('delta.enablechangedatafeed' in parameters.get('properties', '') | lower) }}
+{%- endmacro %}
+
+
+{#- The answer of `_appends_obstacle` for a Delta table. -#}
+{% macro _feed_obstacle(properties) -%}
+    {{ return(
+        none if properties.get('delta.enableChangeDataFeed', 'false') | lower == 'true'
+        else 'the log is a Delta table whose change feed is off (`delta.enableChangeDataFeed`)'
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    The answer of `_get_part_obstacle` for a Delta table. The feed reads the files of each append, also if a
+    later commit has replaced them. A vacuum removes such files, a week after they were replaced or earlier.
+    Not every vacuum is in the history. Nor can the feed read across a change of columns, except a new one.
+-#}
+{% macro _get_feed_gap(relation, first, last, since, operations) -%}
+    {%- set are_files_replaced = 'replace' in operations or 'delete' in operations -%}
+    {%- set is_a_week_ago = run_started_at.timestamp() - since > 7 * 24 * 3600 -%}
+    {%- if 'feed' in operations -%}
+        {{ return('the change feed of the log was switched on or off') }}
+    {%- elif are_files_replaced and ('vacuum' in operations or is_a_week_ago) -%}
+        {{ return('a vacuum may have removed files of the log') }}
+    {%- endif -%}
+    {%- set columns = trueup._get_columns(
+        'select * from ' ~ relation ~ ' version as of ' ~ trueup._version_number(last)
+    ) -%}
+    {%- for column in trueup._get_columns(
+        'select * from ' ~ relation ~ ' version as of ' ~ trueup._version_number(first)
+    ) if column not in columns -%}
+        {{ return('the columns of the log changed') }}
+    {%- endfor -%}
+    {{ return(none) }}
+{%- endmacro %}
+
+
+{#- The answer of `_appended_rows` for a Delta table. -#}
+{% macro _appended_delta_rows(relation, first, last) -%}
+(
+    select * except (_change_type, _commit_version, _commit_timestamp)
+    from table_changes(
+        {{ trueup._literal(relation) }},
+        {{ trueup._version_number(first) + 1 }},
+        {{ trueup._version_number(last) }}
+    )
+    where _change_type = 'insert'
+)
+{%- endmacro %}

@@ -1,0 +1,47 @@
+{#- The snapshots of an Iceberg table. Each names its parent. -#}
+
+{#- The current snapshot, by the properties of the table. None for an empty table, and for any other format. -#}
+{% macro _iceberg_snapshot(properties) -%}
+    {%- set snapshot = properties.get('current-snapshot-id', 'none') -%}
+    {{ return(
+        snapshot if properties.get('format', '').startswith('iceberg/') and snapshot != 'none' else none
+    ) }}
+{%- endmacro %}
+
+
+{#- The answer of `_get_operations` for an Iceberg table. -#}
+{% macro _get_iceberg_operations(relation, first, last, since) -%}
+    {%- set commits = {} -%}
+    {%- for row in run_query(trueup._commits_select(relation, since)).rows -%}
+        {%- do commits.update({row[0]: {'parent': row[1], 'operation': row[2]}}) -%}
+    {%- endfor -%}
+    {%- set operations, path = [], [last] -%}
+    {%- for _ in commits if path[-1] in commits and path[-1] != first -%}
+        {%- set commit = commits[path[-1]] -%}
+        {%- do operations.append(commit.operation) -%}
+        {%- do path.append(commit.parent) -%}
+    {%- endfor -%}
+    {{ return(operations if path[-1] == first else none) }}
+{%- endmacro %}
+
+
+{#-
+    The select behind `_get_iceberg_operations`: the commits after a time. The writers of a table may have
+    different clocks, so it goes back ten minutes more.
+-#}
+{% macro _commits_select(relation, since) -%}
+select
+    cast(snapshot_id as string) as snapshot_id,
+    cast(parent_id as string) as parent_id,
+    operation
+from {{ relation }}.snapshots
+where committed_at >= timestamp_seconds({{ since - 600 }})
+{%- endmacro %}
+
+
+{#- The answer of `_appended_rows` for an Iceberg table. -#}
+{% macro _appended_iceberg_rows(relation, first, last) -%}
+    {{ return(
+        relation ~ ' with (`start-snapshot-id` = \'' ~ first ~ '\', `end-snapshot-id` = \'' ~ last ~ '\')'
+    ) }}
+{%- endmacro %}

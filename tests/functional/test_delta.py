@@ -1,0 +1,210 @@
+"""On Delta, a run reads a log by its versions, and verifies a state by its versions.
+
+Run these tests with `make delta`. Delta needs other JARs and another catalog than Iceberg, and a
+JVM keeps those that it has started with. So these tests need a process of their own. They take
+some minutes, because a run on Delta takes much longer than one on Iceberg. The two tests build on
+one collection, so that it is made only once. tests/macros/test_delta_versions.py tests what each
+commit of a Delta table means, without Spark.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.acceptance import Column, multiset
+from tests.between import sent
+from tests.conftest import ROOT, SMALL
+from tests.oracle import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.project import Project
+
+KEY, VALUE = [Column("k", "int")], [Column("v", "string")]
+SCAN = "select buckets from wrong_buckets"
+"""The statement that scans the rows of the state to verify them."""
+RUN = ("orders_corrections", "orders_batch", "orders_changelog", "orders_state")
+
+pytestmark = pytest.mark.skipif("TRUEUP_DELTA" not in os.environ, reason="run `make delta`")
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the warehouse and the profile of this process."""
+    folder = tmp_path_factory.mktemp("trueup")
+    example = yaml.safe_load((ROOT / "profiles.yml.example").read_text())
+    output = example["trueup"]["outputs"]["local"]
+    output |= {"schema": "trueup"}
+    output["server_side_parameters"] = SMALL | {
+        "spark.driver.memory": "4g",
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.trueup.jvm_log": str(folder / "spark.log"),
+        "spark.jars.packages": "io.delta:delta-spark_4.1_2.13:4.4.0",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # The defaults are for large tables: 50 tasks for each read of a log, 10,000 for a vacuum.
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
+    }
+    (folder / "profiles.yml").write_text(yaml.safe_dump(example))
+    os.environ["DBT_PROFILES_DIR"] = str(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    """The collection `orders` with its first batch. The change feed of its log is off."""
+    project = new_project("delta_tables")
+    project.table_format = "delta"
+    project.configure(**{"+file_format": "delta"})
+    project.add_collection("orders", KEY, VALUE, {"verify": "always"})
+    project.append("orders", [put(1, 1, "a"), put(1, 2, "b")])
+    project.run()
+    return project
+
+
+def put(ts: int, key: int, value: str) -> Command:
+    return Command(ts, (ts,), (key,), (value,))
+
+
+def settle(project: Project, *commands: Command) -> Any:
+    """Append commands to the log, run, and return the statistics of the last batch."""
+    project.append("orders", commands)
+    project.run(*RUN)
+    return project.progress("orders")[-1]["_statistics"]
+
+
+def stage(project: Project) -> Any:
+    """Stage a batch that is not appended, and return its statistics."""
+    project.run("orders_batch")
+    return project.sql("select _statistics from {}.orders_batch where _kind = 'progress'")[0][0]
+
+
+def set_feed(project: Project, value: str) -> None:
+    project.sql(
+        f"alter table {{}}.orders_log set tblproperties ('delta.enableChangeDataFeed' = '{value}')"
+    )
+
+
+def make_again(project: Project) -> None:
+    project.sql(
+        "create table {}.orders_copy using delta as select * except (extra) from {}.orders_log"
+    )
+    project.sql("drop table {}.orders_log")
+    project.sql("alter table {}.orders_copy rename to {}.orders_log")
+    set_feed(project, "true")
+
+
+def test_a_run_reads_only_the_commands_of_the_versions_after_the_last_batch(
+    project: Project,
+) -> None:
+    first = project.progress("orders")[-1]["_statistics"]
+    assert "whose change feed is off" in first.whole_log_reason
+    set_feed(project, "true")
+    second = settle(project, put(2, 3, "c"))
+    assert second.whole_log_reason == "no position in the log is settled yet"
+    third = settle(project, put(3, 1, "d"), put(1, 4, "late"))
+
+    assert [each.commands_read for each in (first, second, third)] == [2, 3, 2]
+    assert (third.whole_log_reason, third.late_dropped) == (None, 1)
+    assert multiset(project.rows("orders")) == multiset([(1, "d"), (2, "b"), (3, "c")])
+
+    # These staged batches are not appended. Each reads the log from the same version.
+    project.append("orders", [put(4, 5, "e")])
+    project.sql("optimize {}.orders_log")
+    project.sql("alter table {}.orders_log add column extra int")
+    project.sql(
+        "merge into {}.orders_log as log using (select 6 as k) as new on log.k = new.k"
+        " when not matched then insert (log_ts, log_order, k, v) values (5, 5, 6, 'f')"
+    )
+    found = stage(project)
+    assert (found.whole_log_reason, found.commands_read) == (None, 2)
+    for change, reason in (
+        (lambda: set_feed(project, "false"), "whose change feed is off"),
+        (lambda: set_feed(project, "true"), "the change feed of the log was switched on or off"),
+        (lambda: project.sql("delete from {}.orders_log where k = 5"), "were deleted"),
+        (lambda: project.sql("update {}.orders_log set v = v where k = 6"), "were overwritten"),
+        (lambda: make_again(project), "no longer has the snapshot"),
+    ):
+        change()
+        found = stage(project)
+        assert reason in found.whole_log_reason
+        assert found.commands_read == project.sql("select count(*) from {}.orders_log")[0][0]
+
+    # The next batch is read as a whole, and the one after it by its versions.
+    assert settle(project).whole_log_reason is not None
+    last = settle(project, put(6, 7, "g"))
+    assert (last.whole_log_reason, last.commands_read) == (None, 1)
+    assert (6, "f") in project.rows("orders")
+
+
+def state(project: Project) -> Any:
+    return multiset(project.sql("select * from {}.orders_state"))
+
+
+def update(project: Project) -> None:
+    project.sql("update {}.orders_state set v = 'edited' where k = 1")
+
+
+def delete(project: Project) -> None:
+    project.sql("delete from {}.orders_state where k = 2")
+
+
+def insert(project: Project) -> None:
+    project.sql(
+        "insert into {}.orders_state by name"
+        " select * except (k), 99 as k from {}.orders_state where k = 1"
+    )
+
+
+def merge(project: Project) -> None:
+    project.sql(
+        "merge into {}.orders_state as state using (select 2 as k) as edit on state.k = edit.k"
+        " when matched then update set v = 'merged'"
+    )
+
+
+def restore(project: Project) -> None:
+    """Go back to the version before the last two batches."""
+    batches = [
+        row.version
+        for row in project.sql("describe history {}.orders_state")
+        if row.operation == "MERGE" and "tail was read" in str(row.operationParameters)
+    ]
+    project.sql(f"restore table {{}}.orders_state to version as of {batches[1] - 1}")
+
+
+def replace(project: Project) -> None:
+    project.sql(
+        "create or replace table {}.orders_state using delta as"
+        " select k, if(k = 1, 'replaced', v) as v, * except (k, v) from {}.orders_state"
+    )
+
+
+def test_an_edit_of_the_state_is_found_by_its_versions_without_a_scan_of_an_unedited_state(
+    project: Project,
+) -> None:
+    settle(project, put(10, 1, "x"), put(10, 2, "y"))
+    for edit in (restore, update, delete, insert, merge, replace):
+        project.run("orders_corrections")  # it scans the healed state
+        healthy = state(project)
+        project.sql("optimize {}.orders_state")
+        with sent(SCAN) as found:
+            project.run("orders_corrections")
+        assert not found
+
+        edit(project)
+        assert state(project) != healthy
+        project.run("orders_corrections")
+
+        assert "healed" in project.messages[0] or "rebuilt" in project.messages[0]
+        assert state(project) == healthy

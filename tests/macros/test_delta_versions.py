@@ -1,0 +1,171 @@
+"""What the commits of a Delta table mean. Only a commit that is surely an append counts as one."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.macros.package import in_model
+
+WEEK = 7 * 24 * 3600
+NOW = dt.datetime(2026, 1, 31, tzinfo=dt.timezone.utc).timestamp()
+"""When the run of `in_model` started."""
+FEED = {"delta.minReaderVersion": "1", "delta.enableChangeDataFeed": "true"}
+COLUMNS = [("k", "int"), ("v", "string")]
+
+
+def commit(version: int, operation: str, metrics: Any = None, **parameters: str) -> dict[str, Any]:
+    """A row of `describe history`. The session gives a map as JSON."""
+    return {
+        "version": version,
+        "operation": operation,
+        "operationParameters": json.dumps(parameters),
+        "operationMetrics": json.dumps(metrics),
+    }
+
+
+def merge(updated: int = 0, deleted: int = 0, files: int = 0) -> dict[str, Any]:
+    names = ("numTargetRowsUpdated", "numTargetRowsDeleted", "numTargetFilesRemoved")
+    counts = dict(zip(names, map(str, (updated, deleted, files)), strict=True))
+    return commit(1, "MERGE", counts | {"numTargetRowsInserted": "1"})
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (commit(1, "WRITE", mode="Append"), "append"),
+        (commit(1, "WRITE", mode="Overwrite"), "overwrite"),
+        (commit(1, "STREAMING UPDATE", outputMode="Append"), "append"),
+        (commit(1, "STREAMING UPDATE", outputMode="Complete"), "overwrite"),
+        (merge(), "append"),
+        (merge(updated=1), "overwrite"),
+        (merge(deleted=1), "overwrite"),
+        (merge(files=1), "overwrite"),
+        (commit(1, "MERGE"), "overwrite"),
+        (commit(1, "DELETE"), "delete"),
+        (commit(1, "UPDATE"), "overwrite"),
+        (commit(1, "TRUNCATE"), "overwrite"),
+        (commit(1, "RESTORE"), "overwrite"),
+        (commit(1, "CREATE OR REPLACE TABLE AS SELECT"), "overwrite"),
+        (commit(1, "RENAME COLUMN"), "overwrite"),
+        (commit(1, "an operation of the future", mode="Append"), "overwrite"),
+        (commit(1, "OPTIMIZE"), "replace"),
+        (commit(1, "REORG"), "replace"),
+        (commit(1, "VACUUM START", defaultRetentionMillis=str(WEEK * 1000)), "other"),
+        (
+            commit(
+                1,
+                "VACUUM START",
+                defaultRetentionMillis=str(WEEK * 1000),
+                specifiedRetentionMillis="0",
+            ),
+            "vacuum",
+        ),
+        (commit(1, "VACUUM START"), "vacuum"),
+        (commit(1, "VACUUM END"), "other"),
+        (commit(1, "SET TBLPROPERTIES", properties='{"trueup.scanned_seq":"1"}'), "other"),
+        (
+            commit(1, "SET TBLPROPERTIES", properties='{"delta.enableChangeDataFeed":"true"}'),
+            "feed",
+        ),
+        (commit(1, "UNSET TBLPROPERTIES", properties='["delta.enableChangeDataFeed"]'), "feed"),
+        (commit(1, "ADD COLUMNS"), "other"),
+    ],
+)
+def test_a_commit_of_a_delta_table_is_an_append_only_if_that_is_sure(
+    row: dict[str, Any], expected: str
+) -> None:
+    trueup = in_model("files_batch")
+    assert trueup._delta_operation(row) == expected
+    for name in ("operationParameters", "operationMetrics"):
+        row[name] = json.loads(row[name])
+    assert trueup._delta_operation(row) == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        ("4@t", "6@t", ["delete", "append"]),
+        ("6@t", "6@t", []),
+        ("4@t", "7@t", ["append", "delete", "append"]),
+        ("4@other", "6@t", None),
+        ("6@t", "4@t", None),
+        ("3@t", "6@t", None),
+        ("4@t", "8@t", None),
+        ("8273645182736451827", "6@t", None),
+    ],
+)
+def test_the_operations_between_two_versions_of_one_table(
+    first: str, last: str, expected: list[str] | None
+) -> None:
+    """The history begins with a commit that came after `last`, and it has forgotten version 3."""
+    names = {7: "WRITE", 6: "DELETE", 5: "WRITE", 4: "CREATE TABLE"}
+    rows = [commit(version, name, mode="Append") for version, name in names.items()]
+    trueup = in_model("files_batch", queries=lambda _: SimpleNamespace(rows=rows))
+
+    found = trueup._get_operations("lake.log", FEED, first, last, 0)
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("operations", "age", "before", "reason"),
+    [
+        (["append"], 60, COLUMNS, None),
+        (["append", "replace", "other"], 60, COLUMNS, None),
+        (["append", "feed"], 60, COLUMNS, "switched on or off"),
+        (["vacuum", "replace", "append"], 60, COLUMNS, "a vacuum may have removed files"),
+        (["vacuum", "delete", "append"], 60, COLUMNS, "a vacuum may have removed files"),
+        (["append", "replace"], WEEK + 60, COLUMNS, "a vacuum may have removed files"),
+        (["vacuum", "append"], WEEK + 60, COLUMNS, None),
+        (["append"], 60, [COLUMNS[0]], None),
+        (["append"], 60, [*COLUMNS, ("gone", "int")], "the columns of the log changed"),
+        (["append"], 60, [("k", "smallint"), COLUMNS[1]], "the columns of the log changed"),
+    ],
+)
+def test_the_change_feed_is_read_only_if_it_has_all_rows(
+    operations: list[str], age: int, before: list[tuple[str, str]], reason: str | None
+) -> None:
+    def answer(query: str) -> list[tuple[str, str]]:
+        return before if "version as of 4" in query else COLUMNS
+
+    trueup = in_model("files_batch", queries=answer)
+    since = NOW - age
+    found = trueup._get_part_obstacle("lake.log", FEED, "4@t", "6@t", since, operations)
+
+    assert found is None if reason is None else reason in found
+
+
+def test_a_delta_log_without_its_change_feed_is_read_as_a_whole() -> None:
+    trueup = in_model("files_batch")
+
+    assert trueup._appends_obstacle(FEED) is None
+    assert "change feed is off" in trueup._appends_obstacle({"delta.minReaderVersion": "1"})
+    assert "change feed is off" in trueup._appends_obstacle(
+        FEED | {"delta.enableChangeDataFeed": "false"}
+    )
+    assert trueup._appends_obstacle({"format": "iceberg/parquet"}) is None
+
+
+def test_the_id_of_a_delta_table_is_read_before_its_version() -> None:
+    asked = []
+
+    def answer(query: str) -> SimpleNamespace:
+        asked.append(query)
+        return SimpleNamespace(rows=[{"id": "0a-1b", "version": 12}])
+
+    trueup = in_model("files_batch", queries=answer)
+    assert trueup._get_snapshot("lake.log", FEED) == "12@0a-1b"
+    assert asked == ["describe detail lake.log", "describe history lake.log limit 1"]
+
+
+def test_the_rows_of_appends_come_from_the_change_feed() -> None:
+    trueup = in_model("files_batch")
+
+    assert trueup._rows_at("lake.log", FEED, "6@t") == "lake.log version as of 6"
+    rows = trueup._appended_rows("lake.`a log`", FEED, "4@t", "6@t")
+    assert "from table_changes( 'lake.`a log`', 5, 6 )" in " ".join(rows.split())
+    assert "where _change_type = 'insert'" in rows
