@@ -49,7 +49,7 @@ SMALL = {
 
 SLOWEST_FIRST = [
     *("desired", "eager", "races", "log_position", "fold", "damage", "widening", "large_state"),
-    *("acceptance", "verification"),
+    *("acceptance", "verification", "newest"),
     *(
         "late_correct",
         "rehydration",
