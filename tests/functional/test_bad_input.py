@@ -107,7 +107,7 @@ def test_an_input_upper_of_type_double_is_refused(project: Project) -> None:
 
 def test_an_unknown_option_is_refused_with_the_list_of_options(project: Project) -> None:
     project.configure(c={"+unique_key": ["k"], "+meta": {"trueup": {"lat": "drop"}}})
-    refused(project, "must be one of as_of, eager, errors,", "Got: lat")
+    refused(project, "must be one of as_of, compare, eager,", "Got: lat")
 
 
 def test_an_unknown_value_of_an_option_is_refused(project: Project) -> None:

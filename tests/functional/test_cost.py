@@ -129,7 +129,7 @@ def test_a_run_with_a_batch_has_the_known_cost(project: Project) -> None:
     assert cost.statements == {"corrections": 7, "batch": 14, "changelog": 4, "state": 5}
     # To check the seal, the append reads the staged batch and the last progress row twice.
     assert cost.jobs == 16
-    assert cost.files == 38
+    assert cost.files == 34
     assert cost.reads == {
         # It reads the state for values and progress, and the log for keys and commands.
         "batch": {"state": 2, "log": 2, "changelog": 1},
@@ -165,5 +165,5 @@ def test_a_run_with_nothing_to_do_has_the_known_cost(project: Project) -> None:
     # If the log has no new snapshot, the batch does not ask for them.
     assert cost.statements == {"corrections": 7, "batch": 6, "changelog": 1, "state": 2}
     assert cost.jobs == 6
-    assert cost.files == 34
+    assert cost.files == 31
     assert cost.reads == {}
