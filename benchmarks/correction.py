@@ -130,7 +130,7 @@ from (
     plan: dict[str, object] = dict.fromkeys(numbers, 1)
     plan.update(records_indexed=0, partitions=None, since=None, last_batch_id="b", last_seal=None)
     plan.update(definition="a", settled_definition="a", commands_settled=1, commands_read=1)
-    plan.update(position=None, whole_log_reason=None)
+    plan.update(position=None, whole_log_reason=None, state_verified_by=None)
     spark.sql(str(TRUEUP._declare_plan_sql(NAME, plan)))
     for wrong in WRONG:
         changed = f"* except (v1), if(k % {size // wrong} = 0, -1, v1) as v1"

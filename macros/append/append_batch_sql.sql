@@ -4,11 +4,14 @@
 
     An insert-only MERGE is not enough: Iceberg plans it as a plain append, without a check for conflicts.
     The matched clause makes it a row-level write. A row-level write fails if a progress row was committed
-    after the changelog was read. Only progress rows can match: data rows never do.
+    after the changelog was read. Only progress rows can match: data rows never do. The condition on
+    `seq`, the number of the batch, lets the MERGE open only the files of the last batch and of this one. The
+    last batch must be among them: a compaction, or the fill of a widened column, writes its progress row again,
+    and then the append must fail.
 
     `commit_conflicts.py` words the error of a conflict. It recognises the statement by its marker.
 -#}
-{% macro _append_batch_sql(changelog, batch, on_conflict='fail') -%}
+{% macro _append_batch_sql(changelog, batch, seq, on_conflict='fail') -%}
 {{ trueup._step_marker('append', on_conflict) }}
 merge into {{ changelog }} as changelog
 using (
@@ -17,6 +20,7 @@ using (
     on changelog._kind = 'progress'
     and batch._kind = 'progress'
     and changelog._seq = batch._seq
+    and changelog._seq >= {{ seq - 1 }}
 when matched then update set
     _batch_id = raise_error({{ trueup._upper_mismatch_expr(
         seq='batch._seq', lower='batch._lower', upper='changelog._upper'

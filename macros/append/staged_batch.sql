@@ -4,17 +4,27 @@
     - `seq`, `lower`, `upper`, `batch_id` and `updates_staged` of the staged batch; none if nothing is
       staged
     - `is_appended`: whether the changelog has this batch
+    - `last_seq`: the last batch of the changelog; none if it has none
     - `is_from_now`: whether the batch was staged after this run began
     - `records_indexed`: the rows and errors before the batch
     - `mismatch`: the message if the batch does not continue the changelog, else none
 -#}
-{% macro _get_staged_batch(changelog, batch) -%}
-    {{ return(run_query(trueup._staged_batch_select(changelog, batch)).rows[0].dict()) }}
+{% macro _get_staged_batch(collection) -%}
+    {%- set changelog, batch = collection.changelog, collection.batch -%}
+    {%- set recent_seq = trueup._finding(collection, 'recent_seq') or trueup._get_recent_seq(changelog) -%}
+    {%- set staged = run_query(trueup._staged_batch_select(changelog, batch, recent_seq)).rows[0].dict() -%}
+    {%- if staged.seq is not none and trueup._must_read_all_batches(recent_seq, [staged.seq, staged.last_seq]) -%}
+        {%- set staged = run_query(trueup._staged_batch_select(changelog, batch)).rows[0].dict() -%}
+    {%- endif -%}
+    {{ return(staged) }}
 {%- endmacro %}
 
 
-{#- The select behind `_get_staged_batch`: one row. -#}
-{% macro _staged_batch_select(changelog, batch) -%}
+{#-
+    The select behind `_get_staged_batch`: one row. It reads the progress rows of the changelog from the batch
+    `recent_seq` on.
+-#}
+{% macro _staged_batch_select(changelog, batch, recent_seq=1) -%}
 with
 
 progress_rows as (
@@ -41,7 +51,7 @@ progress_rows as (
         null as minted_at,
         _statistics.records_indexed as records_indexed
     from {{ changelog }}
-    where _kind = 'progress'
+    where _kind = 'progress' and {{ trueup._is_recent_expr(recent_seq) }}
 
 ),
 
@@ -70,6 +80,7 @@ select
     coalesce(array_contains(_batch_ids, staged._batch_id), false) as is_appended,
     coalesce(staged.minted_at >= timestamp_millis({{ trueup._milliseconds(run_started_at) }}), false)
         as is_from_now,
+    appended._seq as last_seq,
     coalesce(appended.records_indexed, 0) as records_indexed,
     case
         when staged._seq <> coalesce(appended._seq, 0) + 1 or staged._lower <> appended._upper then
@@ -82,12 +93,15 @@ from added_up
 {%- endmacro %}
 
 
-{#- Whether the changelog has a batch. -#}
-{% macro _get_is_appended(changelog, batch_id) -%}
+{#- Whether the changelog has the staged batch. -#}
+{% macro _get_is_appended(changelog, staged) -%}
     {%- set query -%}
 select count(*)
 from {{ changelog }}
-where _kind = 'progress' and _batch_id = {{ trueup._literal(batch_id) }}
+where
+    _kind = 'progress'
+    and _seq = {{ staged.seq }}
+    and _batch_id = {{ trueup._literal(staged.batch_id) }}
     {%- endset -%}
     {{ return(run_query(query).rows[0][0] > 0) }}
 {%- endmacro %}

@@ -6,14 +6,22 @@
     - `records_indexed`: the number of rows and errors after the last batch
     - `takes_back`: whether the tail retracts provisional updates: a batch from `applied_seq` to before
       `last_seq` left ticks open, and the batch after it retracted what was written for them
+
+    `recent_seq` is what `_get_recent_seq` would return, if it is known.
 -#}
-{% macro _get_position(changelog, state) -%}
-    {{ return(run_query(trueup._position_select(changelog, state)).rows[0].dict()) }}
+{% macro _get_position(changelog, state, recent_seq=none) -%}
+    {%- set recent_seq = recent_seq or trueup._get_recent_seq(changelog) -%}
+    {%- set position = run_query(trueup._position_select(changelog, state, recent_seq)).rows[0].dict() -%}
+    {%- if trueup._must_read_all_batches(recent_seq, [position.applied_seq, position.last_seq]) -%}
+        {%- set position = run_query(trueup._position_select(changelog, state)).rows[0].dict() -%}
+    {%- endif -%}
+    {{ return(position) }}
 {%- endmacro %}
 
 
-{#- The select behind `_get_position`: one row. -#}
-{% macro _position_select(changelog, state) -%}
+{#- The select behind `_get_position`: one row. It reads the progress rows from the batch `recent_seq` on. -#}
+{% macro _position_select(changelog, state, recent_seq=1) -%}
+    {%- set is_recent = trueup._is_recent_expr(recent_seq) -%}
 with
 
 progress_rows as (
@@ -22,7 +30,7 @@ progress_rows as (
     -- between.
     select 'state' as _table, _seq, null as _updates, null as _rows, false as _leaves_open
     from {{ state }}
-    where _kind = 'progress'
+    where _kind = 'progress' and {{ is_recent }}
     union all
     select
         'changelog' as _table,
@@ -31,7 +39,7 @@ progress_rows as (
         _statistics.records_indexed as _rows,
         _statistics.open_upper > _upper as _leaves_open
     from {{ changelog }}
-    where _kind = 'progress'
+    where _kind = 'progress' and {{ is_recent }}
 
 ),
 

@@ -13,6 +13,34 @@ from (
 {%- endmacro %}
 
 
+{#-
+    Raises if the progress row of any batch of the changelog is missing, doubled or edited. A run looks at
+    those of the recent batches anyway. This reads them all, so it belongs to a scan of the state.
+-#}
+{% macro _require_sealed_batches(changelog) -%}
+    {%- set query -%}
+with
+
+sealed as (
+
+    select sort_array(collect_list(struct(
+        _seq,
+        _statistics.seal.own as _own,
+        _statistics.seal.previous as _previous,
+        {{ trueup._is_sealed_expr() }} as _is_sealed
+    ))) as _seals
+    from {{ changelog }}
+    where _kind = 'progress'
+
+)
+
+select {{ trueup._first_unsealed_expr() }} as unsealed_seq
+from sealed
+    {%- endset -%}
+    {%- do trueup._require_undamaged(changelog, run_query(query).rows[0].dict().unsealed_seq) -%}
+{%- endmacro %}
+
+
 {#- Raises unless `seq` is none. `seq` is the first damaged batch of a changelog. -#}
 {% macro _require_undamaged(changelog, seq) -%}
     {%- if seq is not none -%}

@@ -104,17 +104,22 @@ case
 {#-
     The first batch whose progress row is missing, doubled or edited; null if there is none.
 
-    It reads `_seals`, the seals of all progress rows of a changelog: a list of structs of `_seq`,
-    `_own`, `_previous` and `_is_sealed`. The list must be sorted already. A lambda that sorts it
-    would sort again for each element.
+    It reads `_seals`, the seals of the progress rows of a changelog from the batch `first_seq` on: a list of
+    structs of `_seq`, `_own`, `_previous` and `_is_sealed`. The list must be sorted already. A lambda that
+    sorts it would sort again for each element.
 -#}
-{% macro _first_unsealed_expr() -%}
+{% macro _first_unsealed_expr(first_seq=1) -%}
 array_min(transform(
         filter(
             transform(_seals, (_seal, _i) -> struct(
                 _seal,
-                _i + 1 as _place,
+                _i + {{ first_seq }} as _place,
+                {% if first_seq > 1 -%}
+                -- The batch before the first one is not in the list.
+                if(_i = 0, _seal._previous, _seals[_i - 1]._own) as _own_before
+                {%- else -%}
                 if(_i = 0, null, _seals[_i - 1]._own) as _own_before
+                {%- endif %}
             )),
             _each -> not (
                 _each._seal._is_sealed

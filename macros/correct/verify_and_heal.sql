@@ -17,11 +17,14 @@
         if verify != 'content' else none -%}
     {%- if not is_lost and not trueup._is_scan_due(verify, properties, plan.last_seq)
             and trueup._get_is_untouched(collection.state, properties, snapshot, plan.last_seq) -%}
+        {%- do trueup._keep_finding(collection, 'state_verified_by', 'snapshots') -%}
         {{ return(none) }}
     {%- endif -%}
+    {%- do trueup._require_sealed_batches(collection.changelog) -%}
     {%- set found = trueup._get_differences(collection, plan, columns) -%}
     {%- set is_restored = is_lost or found.is_progress_wrong -%}
     {%- if not (found.buckets or is_restored) -%}
+        {%- do trueup._keep_finding(collection, 'state_verified_by', 'scan') -%}
         {%- if verify != 'content' -%}
             {%- do trueup._ensure_scan_noted(collection.state, properties, snapshot, plan.last_seq) -%}
         {%- endif -%}
@@ -47,6 +50,7 @@
         ),
         replace=true, own_properties=trueup._no_comparison()
     )) -%}
+    {%- do trueup._keep_finding(collection, 'state_verified_by', 'heal') -%}
     {%- if is_restored -%}
         {%- do run_query(
             trueup._step_marker('rebuild') ~ '\ninsert overwrite ' ~ collection.state ~ ' by name\n'

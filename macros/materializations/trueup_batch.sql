@@ -56,6 +56,8 @@
         -#}
         {%- if leftover is not none and (plan.is_leftover_read_only or is_rebase) -%}
             {%- do run_query(trueup._unstage_sql(target_relation, leftover)) -%}
+        {%- elif leftover is none -%}
+            {%- do trueup._keep_finding(collection, 'idle_at', plan.last_seq) -%}
         {%- endif -%}
         {%- do trueup._report_idle(
             trueup._idle_message(plan, note), code=trueup._idle_code(plan, note)
@@ -103,6 +105,7 @@
                 'skipped: another run compared at the same moment', code='NOTICE'
             ) -%}
         {%- else -%}
+            {%- do trueup._keep_finding(collection, 'recent_seq', [plan.last_seq, 1] | max) -%}
             {%- set commands_note = trueup._commands_note(plan) -%}
             {%- do trueup._report_result(
                 'batch ' ~ plan.seq ~ ' [' ~ plan.lower ~ ', ' ~ plan.upper ~ ')'

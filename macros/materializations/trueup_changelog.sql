@@ -14,11 +14,15 @@
 
     {{ run_hooks(pre_hooks) }}
 
-    {#- 2. Read the staged batch, and compare it with the end of the changelog. -#}
+    {#-
+        2. Read the staged batch, and compare it with the end of the changelog. If this run has found nothing to
+        stage, there is none.
+    -#}
     {%- for relation in [batch, target_relation] -%}
         {%- do trueup._require_made(collection.name, relation, by='batch') -%}
     {%- endfor -%}
-    {%- set staged = trueup._get_staged_batch(target_relation, batch) -%}
+    {%- set staged = trueup._get_staged_batch(collection)
+        if trueup._finding(collection, 'idle_at') is none else {'seq': none} -%}
     {#- 3. If there is nothing to append, or the batch must not be appended, report that and go to step 7. -#}
     {%- if staged.seq is none or staged.is_appended -%}
         {%- do trueup._report_idle('nothing to append') -%}
@@ -49,10 +53,12 @@
                 The merge skips a lost race. `_report_lost_race` reports it below, after it has removed the
                 lost batch.
             -#}
-            {{ trueup._append_batch_sql(target_relation, checked_batch, on_conflict='skip') }}
+            {{ trueup._append_batch_sql(
+                target_relation, checked_batch, staged.seq, on_conflict='skip'
+            ) }}
         {%- endcall -%}
         {#- 6. Report the result: the batch is appended, or another run was first. -#}
-        {%- if not trueup._get_is_appended(target_relation, staged.batch_id) -%}
+        {%- if not trueup._get_is_appended(target_relation, staged) -%}
             {%- do trueup._report_lost_race(batch, staged, options) -%}
         {%- else -%}
             {%- do trueup._report_result(

@@ -42,6 +42,11 @@
         {%- set columns = trueup._ensure_followed_columns(collection) if options.late == 'correct'
             else trueup._ensure_stored_columns(collection) -%}
         {%- set healed = trueup._ensure_healed(collection, plan, columns) -%}
+        {%- if options.late != 'correct' -%}
+            {%- do trueup._keep_finding(
+                collection, 'progress', dict(plan, applied_seq=plan.last_seq, is_state_lost=false)
+            ) -%}
+        {%- endif -%}
         {#- 5. Compare the desired rows with the persisted rows, and write the corrections. -#}
         {%- set scope = trueup._ensure_comparison_scope(collection, plan, healed) -%}
         {%- if scope.extent -%}

@@ -13,9 +13,12 @@
 
     {#- 2. Check that the changelog exists and has the same key. -#}
     {%- do trueup._require_made(collection.name, changelog, by='batch') -%}
-    {%- do trueup._require_same_key(
-        changelog, trueup._get_isolated_properties(changelog), unique_key
-    ) -%}
+    {%- set idle_at = none if should_full_refresh() else trueup._finding(collection, 'idle_at') -%}
+    {%- if idle_at is none -%}
+        {%- do trueup._require_same_key(
+            changelog, trueup._get_isolated_properties(changelog), unique_key
+        ) -%}
+    {%- endif -%}
     {%- if should_full_refresh() -%}
         {#- 3. With `--full-refresh`: rebuild the state from the whole changelog. Then go to step 6. -#}
         {%- set columns = trueup._ensure_widened(changelog) -%}
@@ -28,8 +31,14 @@
     {%- else -%}
         {#- 4. Make the state if it is missing. If it has applied every batch, go to step 6. -#}
         {%- do trueup._ensure_state(collection) -%}
-        {%- set position = trueup._get_position(changelog, target_relation) -%}
-        {%- do trueup._require_changelog_ahead(collection.name, position) -%}
+        {%- if idle_at is none -%}
+            {%- set position = trueup._get_position(
+                changelog, target_relation, trueup._finding(collection, 'recent_seq')
+            ) -%}
+            {%- do trueup._require_changelog_ahead(collection.name, position) -%}
+        {%- else -%}
+            {%- set position = {'last_seq': idle_at, 'applied_seq': idle_at} -%}
+        {%- endif -%}
         {%- if position.applied_seq == position.last_seq -%}
             {%- do trueup._report_idle('up to date at batch ' ~ position.applied_seq) -%}
         {%- else -%}

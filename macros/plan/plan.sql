@@ -17,7 +17,8 @@
         progress, definition=trueup._definition(collection.name, collection.options),
         tick=measured.lower, commands=commands, whole_log_reason=part.whole_log_reason,
         takes_late=trueup._must_take_late(collection, progress, part, measured.late_dropped),
-        tombstones=trueup._get_tombstones(collection, progress), **measured
+        tombstones=trueup._get_tombstones(collection, progress),
+        state_verified_by=trueup._finding(collection, 'state_verified_by'), **measured
     ) -%}
     {%- set plan = dict(plan, position=trueup._next_log_position(part, plan)) -%}
     {%- do trueup._require_settleable(collection, plan) -%}
@@ -64,9 +65,15 @@ where orders._kind = 'order'
 {#-
     Brings the tables of a collection up to date, and returns where they stand: the part of the plan that
     does not come from the log. Missing tables are made, also those that a rebase has dropped. The state
-    catches up with the changelog. With `heals` a lost state is left for the heal.
+    catches up with the changelog. With `heals` a lost state is left for the heal. The corrections of this run
+    may have done this already. Then their result is returned, unless the changelog has a new batch since.
 -#}
 {% macro _ensure_progress(collection, corrections=none, is_rebase=false, heals=false) -%}
+    {%- set found = trueup._finding(collection, 'progress') -%}
+    {%- if found and not (is_rebase or corrections)
+            and trueup._get_batch_count(collection.changelog).last_seq == found.last_seq -%}
+        {{ return(found) }}
+    {%- endif -%}
     {%- if is_rebase -%}
         {%- do trueup._ensure_forgotten(collection) -%}
     {%- endif -%}

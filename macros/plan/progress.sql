@@ -3,17 +3,27 @@
     not come from the log (docs/objects.md).
 -#}
 {% macro _get_progress(collection, corrections) -%}
-    {{ return(run_query(
-        trueup._progress_select(collection, corrections)
-    ).rows[0].dict()) }}
+    {%- set recent_seq = trueup._get_recent_seq(collection.changelog) -%}
+    {%- set select = trueup._progress_select(collection, corrections, recent_seq) -%}
+    {%- set progress = run_query(select).rows[0].dict() -%}
+    {%- if trueup._must_read_all_batches(
+            recent_seq,
+            [progress.applied_seq, progress.last_seq]
+            + ([] if progress.staged_seq is none else [progress.staged_seq])
+        ) -%}
+        {%- set select = trueup._progress_select(collection, corrections) -%}
+        {%- set progress = run_query(select).rows[0].dict() -%}
+    {%- endif -%}
+    {{ return(progress) }}
 {%- endmacro %}
 
 
 {#-
     The select behind `_get_progress`: one row. It aggregates all tables in one query. That is one Spark
-    job; a query for each table would be many.
+    job; a query for each table would be many. It reads the progress rows from the batch `recent_seq` on.
 -#}
-{% macro _progress_select(collection, corrections) -%}
+{% macro _progress_select(collection, corrections, recent_seq=1) -%}
+    {%- set is_recent = trueup._is_recent_expr(recent_seq) -%}
 with
 
 progress_rows as (
@@ -28,7 +38,7 @@ progress_rows as (
         null as _statistics,
         null as _is_sealed
     from {{ collection.state }}
-    where _kind = 'progress'
+    where _kind = 'progress' and {{ is_recent }}
     union all
     select
         'changelog' as _table,
@@ -38,7 +48,7 @@ progress_rows as (
         _statistics,
         {{ trueup._is_sealed_expr() }} as _is_sealed
     from {{ collection.changelog }}
-    where _kind = 'progress'
+    where _kind = 'progress' and {{ is_recent }}
     union all
     select 'batch' as _table, _seq, _upper, _batch_id, _statistics, null as _is_sealed
     from {{ collection.batch }}
@@ -74,6 +84,7 @@ added_up as (
             _is_sealed
         ) end)) as _seals,
         collect_set(case when _table = 'changelog' then _batch_id end) as _batch_ids,
+        max(_seq) filter (where _table = 'batch') as staged_seq,
         max(_batch_id) filter (where _table = 'batch') as staged_batch_id,
         max(_statistics.read_only) filter (where _table = 'batch') as is_staged_to_look_at,
         count_if(_table = 'corrections') as correction_count,
@@ -93,6 +104,7 @@ select
     last_seq,
     last_seq + 1 as seq,
     applied_seq,
+    staged_seq,
     coalesce(_last._upper, {{ collection.options.as_of or 0 }}) as lower,
     _last._batch_id as last_batch_id,
     _last._statistics.commands_settled as settled_before,
@@ -102,7 +114,7 @@ select
     _last._statistics.definition as settled_definition,
     to_json(_last._statistics.position) as last_position,
     _last._statistics.seal.own as last_seal,
-    {{ trueup._first_unsealed_expr() }} as unsealed_seq,
+    {{ trueup._first_unsealed_expr(recent_seq) }} as unsealed_seq,
     since,
     case when not array_contains(_batch_ids, staged_batch_id) then staged_batch_id end
         as leftover_batch_id,

@@ -9,7 +9,7 @@ declare or replace variable {{ trueup._session_name(name, 'plan') }} struct<
     late_dropped: bigint, tombstones: bigint, records_indexed: bigint, minted_at: timestamp,
     partitions: {{ trueup._partitions_type() }}, since: bigint, definition: string,
     settled_definition: string, position: {{ trueup._log_position_type() }},
-    whole_log_reason: string, last_batch_id: string, last_seal: bigint
+    whole_log_reason: string, state_verified_by: string, last_batch_id: string, last_seal: bigint
 > default named_struct(
     'seq', cast({{ plan.seq }} as bigint),
     'lower', cast({{ plan.lower }} as bigint),
@@ -29,6 +29,7 @@ declare or replace variable {{ trueup._session_name(name, 'plan') }} struct<
     'settled_definition', {{ trueup._literal_or_null(plan.settled_definition) }},
     'position', {{ trueup._log_position_expr(plan.position) }},
     'whole_log_reason', {{ trueup._literal_or_null(plan.whole_log_reason) }},
+    'state_verified_by', {{ trueup._literal_or_null(plan.state_verified_by) }},
     'last_batch_id', {{ trueup._literal_or_null(plan.last_batch_id) }},
     'last_seal', cast({{ trueup._number_or_null(plan.last_seal) }} as bigint)
 )

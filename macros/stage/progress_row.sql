@@ -97,7 +97,9 @@ last_partitions as (
 {% endif -%}
 applied as (
 
-    select max(_seq) as _seq from {{ collection.state }} where _kind = 'progress'
+    select max(_seq) as _seq
+    from {{ collection.state }}
+    where _kind = 'progress' and _seq >= {{ plan }}.seq - 1
 
 ),
 
@@ -115,8 +117,7 @@ progress as (
         case
             when not applied._seq <=> {{ plan }}.seq - 1 then raise_error(concat(
                 'state moved: batch ', {{ plan }}.seq, ' was minted on a state at batch ',
-                {{ plan }}.seq - 1, ', which is now at ',
-                coalesce(cast(applied._seq as string), 'none'),
+                {{ plan }}.seq - 1, coalesce(concat(', which is now at ', applied._seq), ', which is gone'),
                 '; nothing is staged, run again'
             ))
             {%- if options.ties == 'fail' %}
@@ -178,6 +179,7 @@ progress as (
             {%- endif %},
             'position', {{ plan }}.position,
             'whole_log_reason', {{ plan }}.whole_log_reason,
+            'state_verified_by', {{ plan }}.state_verified_by,
             'read_only', {{ trueup._var('trueup_read_only') | lower }},
             'minted_at', {{ plan }}.minted_at,
             'committed_at', cast(null as timestamp)

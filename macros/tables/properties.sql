@@ -14,6 +14,7 @@
             'write.merge.isolation-level': 'serializable',
             'write.metadata.delete-after-commit.enabled': 'true',
             'write.metadata.previous-versions-max': '20',
+            'commit.manifest.min-count-to-merge': '10',
             'write.parquet.row-group-size-bytes': '16777216',
         },
         'delta': {

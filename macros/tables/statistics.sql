@@ -14,8 +14,8 @@
         'tie_samples': 'array<string>', 'definition': 'string',
         'partitions': trueup._partitions_type(), 'read_only': 'boolean',
         'position': trueup._log_position_type(),
-        'whole_log_reason': 'string', 'minted_at': 'timestamp', 'committed_at': 'timestamp',
-        'seal': trueup._seal_type(),
+        'whole_log_reason': 'string', 'state_verified_by': 'string',
+        'minted_at': 'timestamp', 'committed_at': 'timestamp', 'seal': trueup._seal_type(),
     } -%}
     {%- set fields = [] -%}
     {%- for name in [
@@ -24,8 +24,8 @@
         'retractions', 'error_inserts', 'error_retractions', 'late_dropped', 'superseded', 'tombstones',
         'orders_staged', 'ties', 'tie_samples',
         'order_pairs', 'order_inversions', 'corrections', 'records_indexed', 'open_upper', 'since',
-        'definition', 'partitions', 'position', 'whole_log_reason', 'read_only', 'minted_at',
-        'committed_at', 'seal',
+        'definition', 'partitions', 'position', 'whole_log_reason', 'state_verified_by', 'read_only',
+        'minted_at', 'committed_at', 'seal',
     ] -%}
         {%- do fields.append({'name': name, 'type': types.get(name, 'bigint')}) -%}
     {%- endfor -%}

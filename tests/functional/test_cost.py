@@ -126,10 +126,11 @@ def test_a_run_with_a_batch_has_the_known_cost(project: Project) -> None:
     # makes a view of the new commands. The frontier needs two queries: as one, Spark would plan the
     # first part twice.
     # Two more statements run no job: how Spark treats CTEs, and how the state is isolated.
-    assert cost.statements == {"corrections": 7, "batch": 14, "changelog": 4, "state": 5}
+    # The corrections and the batch each ask for the number of the last batch.
+    assert cost.statements == {"corrections": 8, "batch": 14, "changelog": 4, "state": 5}
     # To check the seal, the append reads the staged batch and the last progress row twice.
-    assert cost.jobs == 16
-    assert cost.files == 34
+    assert cost.jobs == 17
+    assert cost.files == 24
     assert cost.reads == {
         # It reads the state for values and progress, and the log for keys and commands.
         "batch": {"state": 2, "log": 2, "changelog": 1},
@@ -162,8 +163,22 @@ def test_a_run_with_nothing_to_do_has_the_known_cost(project: Project) -> None:
     with counted(project.spark) as cost:
         project.run(*RUN)
 
-    # If the log has no new snapshot, the batch does not ask for them.
-    assert cost.statements == {"corrections": 7, "batch": 6, "changelog": 1, "state": 2}
-    assert cost.jobs == 6
-    assert cost.files == 31
+    # If the log has no new snapshot, the batch does not ask for them. It finds nothing to do, so
+    # the changelog and the state ask for nothing.
+    assert cost.statements == {"corrections": 8, "batch": 6}
+    assert cost.jobs == 5
+    assert cost.files == 5
     assert cost.reads == {}
+
+
+def test_the_cost_of_a_run_does_not_grow_with_the_number_of_batches(project: Project) -> None:
+    """Each batch adds a file with its progress row. A run opens those of the last two batches."""
+    with counted(project.spark) as few:
+        project.run(*RUN)
+    for ts in range(10, 15):
+        project.append("orders", commands(ts))
+        project.run(*RUN)
+    with counted(project.spark) as many:
+        project.run(*RUN)
+
+    assert (many.statements, many.jobs, many.files) == (few.statements, few.jobs, few.files)

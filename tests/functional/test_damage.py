@@ -322,6 +322,7 @@ def test_a_state_is_healed_before_the_next_batch_reads_it(project: Project) -> N
     for name in COLLECTIONS:
         assert multiset(rows(project, name)) == multiset(oracle.rows)
         check_laws(project.updates(name))
+        assert project.progress(name)[-1]["_statistics"]["state_verified_by"] == "heal"
 
 
 def test_a_progress_row_of_a_missing_batch_stops_the_run(project: Project) -> None:

@@ -61,6 +61,12 @@ def healthy(project: Project) -> Iterator[Any]:
     assert multiset(project.rows("orders")) == multiset([tuple(row) for row in sums])
 
 
+def verified_by(project: Project) -> str | None:
+    """Give how the run of the last batch verified the state, as its statistics say."""
+    found: str | None = project.progress("orders")[-1]["_statistics"]["state_verified_by"]
+    return found
+
+
 def state(project: Project) -> Any:
     return multiset(project.sql("select * from {}.orders_state"))
 
@@ -71,6 +77,7 @@ def test_runs_do_not_scan_a_state_that_only_trueup_has_written(project: Project)
             settle(project, latest_tick(project))
             project.run(*RUN)
     assert not found
+    assert verified_by(project) == "snapshots"
 
 
 def test_a_rewrite_of_the_files_leads_to_no_scan(project: Project) -> None:
@@ -112,6 +119,13 @@ def test_option_verify_says_how_often_the_content_is_scanned(
         counts.append(len(found))
     # A scan after every second batch: of three batches that were not scanned, one is a second one.
     assert sum(counts) == expected
+    may_say: dict[str | int, list[str | None]] = {
+        "content": ["scan"],
+        2: ["scan", "snapshots"],
+        "always": ["snapshots"],
+        "never": [None],
+    }
+    assert verified_by(project) in may_say[verify]
 
 
 def update(project: Project) -> None:

@@ -373,6 +373,9 @@ class _Answer:
         if sql.startswith("show tblproperties"):
             rows = [_Row({"key": name, "value": value}) for name, value in PROPERTIES.items()]
             return SimpleNamespace(rows=rows)
+        if " as batch_count" in sql and self.row is not None:
+            # So few batches that all progress rows are recent.
+            return SimpleNamespace(rows=[_Row({"last_seq": 1, "batch_count": 1})])
         return _query(sql) if self.row is None else SimpleNamespace(rows=[_Row(self.row)])
 
 

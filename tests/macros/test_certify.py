@@ -103,7 +103,7 @@ def test_a_state_is_lost_if_missing_without_progress_or_two_batches_behind(
 
 @pytest.mark.parametrize("found", ["lost", "kept"])
 def test_a_batch_that_arrives_during_verification_stops_the_heal(found: str) -> None:
-    answers = {"buckets": "[7]", "last_seq": 6}
+    answers = {"buckets": "[7]", "last_seq": 6, "applied_seq": 6, "unsealed_seq": None}
     trueup = in_model("files_corrections", options={"verify": "always"}, row=answers)
     answering = Package(trueup.context | {"fromjson": json.loads})
     plan = {"last_seq": 5, "lower": 9, "is_state_lost": found == "lost"}

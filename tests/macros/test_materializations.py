@@ -15,6 +15,7 @@ WHOLE = ("files_commands", "files_batch", "files_changelog", "files_state")
 COMMAND = "dbt run --full-refresh -s files_commands+ --vars '{trueup_rebase: true}'."
 STAGED = {
     "seq": 3,
+    "last_seq": 2,
     "upper": 9,
     "batch_id": "1b5f",
     "updates_staged": 4,

@@ -37,7 +37,7 @@ def test_the_page_lists_the_fields_of_a_collection() -> None:
 
 
 def test_the_page_lists_exactly_the_fields_of_a_plan() -> None:
-    listed = fields("The tables of the collection say", "no further heading")
+    listed = fields("The tables of the collection say", "## Findings")
     read = {
         field
         for file in (ROOT / "macros").rglob("*.sql")

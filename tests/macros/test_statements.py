@@ -23,6 +23,7 @@ DECLARES = "macros/stage/declare_plan_sql.sql"
 PLAN = {
     "last_seq": 3,
     "applied_seq": 3,
+    "staged_seq": None,
     "unsealed_seq": None,
     "lower": 0,
     "last_batch_id": "b3",
@@ -244,7 +245,7 @@ def test_a_plan_has_the_fields_that_were_read_and_those_of_the_run() -> None:
             " or the SQL of its commands has a window or a subquery"
         ),
     }
-    newest = {"takes_late": False, "tombstones": None}
+    newest = {"takes_late": False, "tombstones": None, "state_verified_by": None}
     assert plan == {**PLAN, **log, **newest, "lower": 5, "tick": 5, "is_state_lost": False}
 
 
@@ -297,7 +298,7 @@ def test_the_batch_id_is_the_invocation_id() -> None:
 
 
 def test_an_append_fails_if_the_batch_number_is_taken() -> None:
-    sql = in_model("files_changelog")._append_batch_sql("lake.files_changelog", "select 1")
+    sql = in_model("files_changelog")._append_batch_sql("lake.files_changelog", "select 1", 7)
 
     assert "on changelog._kind = 'progress'" in sql
     assert re.search(r"when matched then update set\s+_batch_id = raise_error\(", sql)

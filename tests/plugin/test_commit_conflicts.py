@@ -18,7 +18,7 @@ TABLES = {"changelog": "s.files_changelog", "state": "s.files_state"}
 
 
 def test_other_errors_and_foreign_statements_are_not_lost_races() -> None:
-    append = str(in_model("files_changelog")._append_batch_sql("s.files_changelog", "select 1"))
+    append = str(in_model("files_changelog")._append_batch_sql("s.files_changelog", "select 1", 7))
     assert describe_lost_race(append, "[DIVIDE_BY_ZERO]") is None
     # These are not statements of trueup, although they have its aliases and columns.
     assert describe_lost_race("merge into s.mine as changelog using _batch_id", CONFLICT) is None
@@ -34,7 +34,7 @@ def test_the_mark_of_a_statement_chooses_the_message_of_its_lost_race() -> None:
     found = {
         str(statement).split("*/")[0] + "*/": describe_lost_race(str(statement), CONFLICT)
         for statement in (
-            trueup._append_batch_sql("s.files_changelog", "select 1", "skip"),
+            trueup._append_batch_sql("s.files_changelog", "select 1", 7, "skip"),
             trueup._apply_updates_sql(a_collection(trueup, **TABLES), "select 1"),
             trueup._heal_sql(a_collection(trueup, **TABLES), columns, 1, [7]),
             trueup._compact_sql("s.files_changelog", ["path"], 3, 2),
@@ -91,7 +91,7 @@ def test_a_mark_needs_a_known_step() -> None:
 def test_only_a_lost_append_with_the_skip_mark_is_skipped() -> None:
     trueup = in_model("files_changelog")
     skip, fail = (
-        str(trueup._append_batch_sql("s.files_changelog", "select *, _error_key", policy))
+        str(trueup._append_batch_sql("s.files_changelog", "select *, _error_key", 7, policy))
         for policy in ("skip", "fail")
     )
     mismatch = "[USER_RAISED_EXCEPTION] upper mismatch: batch 3 expected lower 340, the ..."

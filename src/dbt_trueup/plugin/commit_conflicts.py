@@ -16,6 +16,8 @@ REWRITTEN = "ValidationException: Cannot commit, missing data files"
 
 CONFLICTS = (
     "ValidationException: Found conflicting files",
+    "ValidationException: Found new conflicting delete files",
+    "ValidationException: Found conflicting deleted files",
     REWRITTEN,
     "org.apache.iceberg.exceptions.CommitFailedException",
     # The table was replaced, or dropped and created again, since the statement read it.

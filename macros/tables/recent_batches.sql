@@ -1,0 +1,53 @@
+{#-
+    Which progress rows a run reads: those of the recent batches. So a run reads as much after ten thousand
+    batches as after ten. Iceberg answers from its metadata how many batches there are. It also knows which
+    batches each file has, so most files are never opened.
+-#}
+
+{#-
+    The last batch of the changelog and the number of its progress rows, as a dict of `last_seq` and
+    `batch_count`. Without a batch `last_seq` is none.
+-#}
+{% macro _get_batch_count(changelog) -%}
+    {%- set query -%}
+select max(_seq) as last_seq, count(*) as batch_count
+from {{ changelog }}
+where _kind = 'progress'
+    {%- endset -%}
+    {{ return(run_query(query).rows[0].dict()) }}
+{%- endmacro %}
+
+
+{#-
+    The first of the recent batches, at least 1: the last but one. That is as far as the state of a sound
+    collection can be behind. If the changelog has lost or doubled a progress row, it is 1: the reader of all
+    progress rows then names the batch.
+-#}
+{% macro _get_recent_seq(changelog) -%}
+    {%- set found = trueup._get_batch_count(changelog) -%}
+    {{ return(
+        found.last_seq - 1 if found.last_seq == found.batch_count and found.batch_count > 2 else 1
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    A condition on `_seq` that lets only the recent batches through. A state that has applied no batch has a
+    progress row with `_seq` 0.
+-#}
+{% macro _is_recent_expr(recent_seq) -%}
+    {{ return('_seq >= ' ~ recent_seq if recent_seq > 1 else 'true') }}
+{%- endmacro %}
+
+
+{#-
+    True if the progress rows of the recent batches do not say where a table stands. `seqs` are the last
+    batches of the tables that these rows name, none for a table without such a row.
+-#}
+{% macro _must_read_all_batches(recent_seq, seqs) -%}
+    {%- set unknown = [] -%}
+    {%- for seq in seqs if seq is none or seq < recent_seq -%}
+        {%- do unknown.append(seq) -%}
+    {%- endfor -%}
+    {{ return(recent_seq > 1 and unknown | length > 0) }}
+{%- endmacro %}
