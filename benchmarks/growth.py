@@ -7,7 +7,7 @@ Each line compares two collections that take the same batches in turn. The media
 are printed; the first two rounds are not counted.
 
 - `log`: a log of LARGE commands against one of SMALL commands, with the same rows
-- `wal2json`: the same with messages of wal2json, which a run has to parse
+- `wal2json`, `debezium`: the same with messages in JSON, which a run has to parse
 - `correct`: as `log`, with `late: correct` and no late command
 - `newest`: as `log`, with `late: newest`, where a tenth of each batch comes late
 - `verify`: a state of N rows with `verify: always` against one with `verify: never`
@@ -35,15 +35,22 @@ from tests.project import TABLES, Project
 
 COMMANDS = 1_000
 KEYS = 100_000
-LINES = ("log", "wal2json", "correct", "newest", "verify")
+LINES = ("log", "wal2json", "debezium", "correct", "newest", "verify")
 TICKS = 10
 """The ticks of the first batch. With few ticks a large log leaves a changelog of the same size."""
 WARM_ROUNDS = 2
-MESSAGE = """concat(
-    '{{"action":"U","schema":"public","table":"orders","columns":',
-    '[{{"name":"k","type":"bigint","value":', {k},
-    '}},{{"name":"v","type":"text","value":"v', {v}, '"}}],"identity":[]}}'
-)"""
+MESSAGES = {
+    "wal2json": """concat(
+        '{{"action":"U","schema":"public","table":"orders","columns":',
+        '[{{"name":"k","type":"bigint","value":', {k},
+        '}},{{"name":"v","type":"text","value":"v', {v}, '"}}],"identity":[]}}'
+    )""",
+    "debezium": """concat(
+        '{{"before":null,"after":{{"k":', {k}, ',"v":"v', {v}, '"}},"source":{{"table":"orders"}},',
+        '"op":"u","ts_ms":1}}'
+    )""",
+}
+"""The message of an upsert in each envelope, as an SQL expression."""
 SCHEMA = {"k": "bigint", "v": "string"}
 
 
@@ -55,7 +62,7 @@ class Side:
     commands: int
     keys: int
     options: dict[str, object]
-    is_wal2json: bool = False
+    envelope: str | None = None
     late: int = 0
     """How many commands of a batch come late, by one tick."""
 
@@ -71,7 +78,12 @@ def main() -> None:
     given = parser.parse_args()
     lines = {
         "log": [Side(f"log_{n}", n, KEYS, {}) for n in given.logs],
-        "wal2json": [Side(f"wal2json_{n}", n, KEYS, {}, is_wal2json=True) for n in given.messages],
+        **{
+            envelope: [
+                Side(f"{envelope}_{n}", n, KEYS, {}, envelope=envelope) for n in given.messages
+            ]
+            for envelope in MESSAGES
+        },
         "correct": [Side(f"correct_{n}", n, KEYS, {"late": "correct"}) for n in given.logs],
         "newest": [
             Side(f"newest_{n}", n, KEYS, {"late": "newest"}, late=COMMANDS // 10)
@@ -129,16 +141,22 @@ def models(side: Side) -> list[str]:
 
 def add(project: Project, side: Side) -> None:
     """Write the models of a collection, and create its empty log."""
-    columns = "data string" if side.is_wal2json else "k bigint, v string"
+    columns = "value string" if side.envelope else "k bigint, v string"
     log = f"growth.{side.name}_log"
     project.spark.sql(f"create table {log} (ts bigint, place bigint, {columns}) using iceberg")
     given: dict[str, object] = {"relation": log, "ts": "ts", "sequence_by": ["place"]}
-    if side.is_wal2json:
-        given |= {"schema": SCHEMA, "table": "public.orders"}
-    call = ", ".join(f"{argument}={json.dumps(item)}" for argument, item in given.items())
-    macro = "wal2json" if side.is_wal2json else "commands"
-    if not side.is_wal2json:
-        call += ", columns=['v']"
+    if side.envelope:
+        given["schema"] = SCHEMA
+    if side.envelope == "wal2json":
+        given |= {"table": "public.orders", "value": "value"}
+    elif side.envelope == "debezium":
+        given["key"] = None
+    else:
+        given["columns"] = ["v"]
+    call = ", ".join(
+        f"{argument}={json.dumps(item) if item else 'none'}" for argument, item in given.items()
+    )
+    macro = side.envelope or "commands"
     project.write(
         f"models/{side.name}/{side.name}_commands.sql", f"{{{{ trueup.{macro}({call}) }}}}"
     )
@@ -152,7 +170,11 @@ def add(project: Project, side: Side) -> None:
 def insert(project: Project, side: Side, rows: str, ts: str, step: int = 1) -> None:
     """Append commands to the log of a collection. Each `step`-th key gets one."""
     key, value = f"pmod(id * {step}, {side.keys})", f"id + {step}"
-    data = MESSAGE.format(k=key, v=value) if side.is_wal2json else f"{key}, concat('v', {value})"
+    data = (
+        MESSAGES[side.envelope].format(k=key, v=value)
+        if side.envelope
+        else f"{key}, concat('v', {value})"
+    )
     project.spark.sql(f"insert into growth.{side.name}_log select {ts}, id, {data} from {rows}")
 
 
