@@ -31,14 +31,10 @@
     {%- else -%}
         {#- 4. Make the state if it is missing. If it has applied every batch, go to step 6. -#}
         {%- do trueup._ensure_state(collection) -%}
-        {%- if idle_at is none -%}
-            {%- set position = trueup._get_position(
-                changelog, target_relation, trueup._finding(collection, 'recent_seq')
-            ) -%}
-            {%- do trueup._require_changelog_ahead(collection.name, position) -%}
-        {%- else -%}
-            {%- set position = {'last_seq': idle_at, 'applied_seq': idle_at} -%}
-        {%- endif -%}
+        {%- set position = trueup._get_position(
+            changelog, target_relation, trueup._finding(collection, 'recent_seq')
+        ) if idle_at is none else {'last_seq': idle_at, 'applied_seq': idle_at} -%}
+        {%- do trueup._require_changelog_ahead(collection.name, position) -%}
         {%- if position.applied_seq == position.last_seq -%}
             {%- do trueup._report_idle('up to date at batch ' ~ position.applied_seq) -%}
         {%- else -%}

@@ -251,7 +251,7 @@ def test_a_batch_depends_on_the_commands_and_reads_the_state_by_name() -> None:
     sql = render("files_batch")
 
     assert "-- depends_on: lake.files_commands" in sql
-    assert "from lake.files_state" in sql
+    assert "from lake.files_state where _kind = 'progress'" in one_line(sql)
 
 
 def test_a_batch_without_the_model_of_its_state_is_refused() -> None:
