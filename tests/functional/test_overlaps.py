@@ -41,6 +41,18 @@ def add(project: Project, name: str, log: list[Command], **options: object) -> N
     project.run(f"models/{name}")
 
 
+def last_snapshot(project: Project, table: str) -> int:
+    found = project.sql(f"select snapshot_id from {table}.history order by made_current_at desc")
+    snapshot: int = found[0][0]
+    return snapshot
+
+
+def go_to(project: Project, snapshots: dict[str, int]) -> None:
+    """Make a snapshot of each table its current one."""
+    for table, snapshot in snapshots.items():
+        project.sql(f"call lake.system.set_current_snapshot('{table}', {snapshot})")
+
+
 def staged(project: Project, name: str) -> set[str]:
     return {row[0] for row in project.sql(f"select distinct _batch_id from {{}}.{name}_batch")}
 
@@ -93,6 +105,24 @@ def test_a_run_fails_if_another_run_replaced_its_staged_batch(project: Project) 
     assert project.rows("replaced") == [("a", "value 2")]
 
 
+def test_a_run_plans_anew_if_another_run_appended_since_its_corrections(project: Project) -> None:
+    add(project, "planned", [put(1)], verify="always")
+    tables = [f"{project.name}.planned_{role}" for role in ("changelog", "state")]
+    first = {table: last_snapshot(project, table) for table in tables}
+    project.append("planned", [put(2)])
+    project.run("models/planned")
+    second = {table: last_snapshot(project, table) for table in tables}
+    go_to(project, first)
+
+    # Between corrections and batch the tables become those that the other run has left.
+    with before(r'planned_batch"[\s\S]*as batch_count', lambda: go_to(project, second)):
+        project.run("models/planned")
+
+    assert "planned_batch: up to date at 3" in project.messages
+    assert len(project.progress("planned")) == 2
+    assert project.rows("planned") == [("a", "value 2")]
+
+
 def test_a_rebase_removes_the_staged_batch(project: Project) -> None:
     add(project, "rebased", [put(1)])
     project.sql("delete from {}.rebased_log where true")
@@ -112,11 +142,8 @@ def test_a_compaction_keeps_updates_that_the_state_has_not_applied(project: Proj
         f"select snapshot_id from {table}.history order by made_current_at desc"
     )
 
-    def become(snapshot: int) -> None:
-        project.sql(f"call lake.system.set_current_snapshot('{table}', {snapshot})")
-
-    become(empty[0])
-    with before(r"max\(_upper\) as upper", lambda: become(appended[0])):
+    go_to(project, {table: empty[0]})
+    with before(r"max\(_upper\) as upper", lambda: go_to(project, {table: appended[0]})):
         printed = project.operate("compact", fails=True, collection="compacted", since=4)
     assert "The state of `compacted` must be at batch 2" in "\n".join(printed)
 
