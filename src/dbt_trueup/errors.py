@@ -23,6 +23,10 @@ class UsageError(TrueupError):
     """`trueup` has nothing to run: a wrong option, no project, or no selected model."""
 
 
+class DbtError(TrueupError):
+    """A command of dbt failed. The message is dbt's own, in one line."""
+
+
 class ExpectationsError(TrueupError):
     """A collection cannot be checked: something is not installed, or the collection is missing."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from threading import Event
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dbt_trueup.command_line import parser, program
+from dbt_trueup.command_line import program
+from dbt_trueup.command_line import run as run_commands
 from dbt_trueup.errors import UsageError
 from tests.runner.fakes import CHANGED, FAILED, IDLE, LAST, MORE, Fake
 
@@ -28,7 +30,7 @@ def command(
     """
 
     def run(fake: Fake, *arguments: str) -> tuple[int, list[str], str]:
-        monkeypatch.setattr(program, "Project", lambda *_: fake)
+        monkeypatch.setattr(run_commands, "Project", lambda *_: fake)
         exit_code = program.main(arguments)
         out, err = capsys.readouterr()
         return exit_code, [line[10:] for line in out.splitlines()], err
@@ -70,7 +72,7 @@ def test_a_signal_stops_a_run_before_it_is_caught_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stop = Event()
-    monkeypatch.setattr(program, "Event", lambda: stop)
+    monkeypatch.setattr(run_commands, "Event", lambda: stop)
 
     def send(_: int) -> None:
         os.kill(os.getpid(), number)
@@ -113,20 +115,43 @@ def test_a_second_signal_stops_at_once(
     assert set(exits) == {128 + signal.SIGTERM}
 
 
-def test_options_of_dbt_are_passed_on_unchanged() -> None:
-    words = "watch -s a b --every 2 --threads 2 --exclude c d -t prod --vars {x:1} --once"
-    given, others = parser.parse_arguments(words.split())
-    assert others == ["-s", "a", "b", "--threads", "2", "--exclude", "c", "d"]
-    assert (given.every, given.once, given.target, given.vars) == (2, True, "prod", "{x:1}")
+@pytest.mark.parametrize(
+    ("words", "to_every_command", "to_run"),
+    [
+        (
+            "watch -s a b --threads 2 --exclude c d -t prod --vars {x:1} --once",
+            "--target prod --vars {x:1}",
+            "-s a b --threads 2 --exclude c d",
+        ),
+        ("run -s a b --threads 2 --project-dir shop", "--project-dir shop", "-s a b --threads 2"),
+        ("run --full-refresh", "", "--full-refresh"),
+        ("watch --once -f", "", "-f"),
+    ],
+)
+def test_options_of_dbt_are_passed_on_unchanged(
+    words: str, to_every_command: str, to_run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[list[str]] = []
+
+    def project(dbt: list[str], others: tuple[str, ...]) -> Fake:
+        given.extend([dbt, list(others)])
+        return Fake(IDLE)
+
+    monkeypatch.setattr(run_commands, "Project", project)
+    assert program.main(words.split()) == 0
+    assert given == [to_every_command.split(), to_run.split()]
 
 
-def test_options_of_run_are_told_from_those_of_dbt() -> None:
-    words = "run -s a b --until-caught-up --threads 2 --project-dir shop"
-    given, others = parser.parse_arguments(words.split())
-    assert others == ["-s", "a", "b", "--threads", "2"]
-    assert (given.command, given.until_caught_up, given.project_dir) == ("run", True, "shop")
-    assert parser.parse_arguments(["run", "--full-refresh"])[1] == ["--full-refresh"]
-    assert parser.parse_arguments(["watch", "--once", "-f"])[1] == ["-f"]
+def test_rounds_as_json_are_one_object_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run_commands, "Project", lambda *_: Fake(MORE, LAST, IDLE))
+    assert program.main(["run", "--until-caught-up", "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    rounds = [line["round"] for line in lines if "round" in line]
+    assert [each["models"] for each in rounds] == [7, 7, 7]
+    assert rounds[0]["settled"] == [{"collection": "a", "before": 0, "after": 20, "total": 50}]
+    assert lines[-1]["text"] == "caught up after 3 rounds in 5.0 s"
 
 
 @pytest.mark.parametrize(
@@ -137,26 +162,29 @@ def test_options_of_run_are_told_from_those_of_dbt() -> None:
         ("watch --every nan", "got 'nan'"),
         ("watch --full-refresh", "run `dbt run --full-refresh`, then watch without it"),
         ("run --until-caught-up -f", "--until-caught-up must be without --full-refresh; got both"),
-        ("", "the following arguments are required: {run,watch}"),
-        ("walk", "invalid choice: 'walk'"),
+        ("walk", "No such command 'walk'"),
     ],
 )
 def test_a_wrong_option_is_an_error(
     words: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as raised:
-        program.main(words.split())
-    assert raised.value.code == 2
+    assert program.main(words.split()) == 2
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["run", "watch"])
-def test_the_help_of_a_command_shows_its_options(
+@pytest.mark.parametrize("command", sorted(program.trueup.commands))
+def test_the_help_of_a_command_has_an_example_its_exit_codes_and_json(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as raised:
-        program.main([command, "--help"])
-    assert raised.value.code == 0
+    assert program.main([command, "--help"]) == 0
     shown = capsys.readouterr().out
-    options = {"run": ["--until-caught-up", "$ trueup run"], "watch": ["--every", "--once"]}
-    assert all(text in shown for text in [*options[command], "those of `dbt run`"])
+    assert f"$ trueup {command}" in shown
+    assert "Exit codes\n" in shown
+    assert "--json" in shown
+    assert "--project-dir" in shown
+
+
+def test_the_help_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"\n  {command} " in shown for command in program.trueup.commands)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 import yaml
 
-from dbt_trueup.expectations import command_line
+from dbt_trueup.command_line import program
 from demo import run
 from tests.acceptance import Column
 from tests.git_repository import FILE, commit, new_repository
@@ -50,7 +50,7 @@ def check(capsys: pytest.CaptureFixture[str]) -> Callable[..., Printed]:
 
     def run_command(*arguments: str) -> Printed:
         capsys.readouterr()
-        exit_code = command_line.main(arguments)
+        exit_code = program.main(["check", *arguments])
         return Printed(exit_code, *capsys.readouterr())
 
     return run_command

@@ -10,8 +10,9 @@ import pytest
 from great_expectations.core import ExpectationValidationResult
 from pyspark.sql import SparkSession
 
+from dbt_trueup.command_line import program
 from dbt_trueup.errors import ExpectationsError
-from dbt_trueup.expectations import command_line, suite
+from dbt_trueup.expectations import check, suite
 from dbt_trueup.expectations.collection import Check, Collection, parse_collection, require_session
 from dbt_trueup.expectations.report import Finding, describe_rows
 
@@ -80,9 +81,9 @@ def test_the_count_is_a_lower_bound_if_not_all_rows_were_read() -> None:
 def test_without_great_expectations_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command_line, "find_spec", lambda _: None)
+    monkeypatch.setattr(check, "find_spec", lambda _: None)
 
-    assert command_line.main(["files"]) == 2
+    assert program.main(["check", "files"]) == 2
 
     assert 'pip install "great-expectations~=1.24.0"' in capsys.readouterr().err
 
@@ -95,20 +96,19 @@ def test_a_profile_without_a_session_is_an_error(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_negative_threshold_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        command_line.main(["files", "--max-errors", "-1"])
+    assert program.main(["check", "files", "--max-errors", "-1"]) == 2
 
-    assert "--max-errors must be at least 0, got -1" in capsys.readouterr().err
+    assert "Invalid value for '--max-errors': -1" in capsys.readouterr().err
 
 
 def test_results_go_to_the_target_folder_of_dbt(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("DBT_TARGET_PATH", raising=False)
-    assert command_line.default_folder("shop").as_posix() == "shop/target/expectations"
+    assert check.default_folder("shop").as_posix() == "shop/target/expectations"
 
     monkeypatch.setenv("DBT_TARGET_PATH", str(tmp_path))
-    assert command_line.default_folder("shop") == tmp_path / "expectations"
+    assert check.default_folder("shop") == tmp_path / "expectations"
 
 
 def test_the_plugin_does_not_load_great_expectations() -> None:

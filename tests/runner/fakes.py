@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dbt_trueup.errors import UsageError
 from dbt_trueup.runner.batches import Settled
 from dbt_trueup.runner.rounds import Round
+from dbt_trueup.runner.screen import Screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -65,7 +66,7 @@ class Fake:
         return {"lake.log": str(self.log)}
 
 
-class Printed(list[str]):
+class Printed(Screen, list[str]):
     """A screen that keeps the printed lines, without their time."""
 
     def print_line(self, text: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from dbt.cli.main import dbtRunnerResult
 
+from dbt_trueup import dbt
 from dbt_trueup.errors import UsageError
 from dbt_trueup.runner import growth, project, rounds, screen
 from dbt_trueup.runner.batches import Settled
@@ -69,7 +70,7 @@ def test_a_round_shows_each_failure_in_one_line() -> None:
     )
     why = "a_batch: Compilation Error in model a_batch (a.sql) it must be 1 (1 models skipped)"
     assert done == Round(seconds=2.5, models=1, failures=(why,))
-    assert len(rounds.to_one_line("x" * 9999)) == rounds.SHOWN_CHARACTERS + 3
+    assert len(dbt.to_one_line("x" * 9999)) == dbt.SHOWN_CHARACTERS + 3
 
 
 def test_more_commands_may_wait_only_after_an_appended_capped_batch() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dbt_trueup.runner.screen import print_round
-
 from .progress import describe_progress
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ def run_until_caught_up(runs: Runs, stop: Event, screen: Screen) -> int:
         done = runs.run()
         number += 1
         seconds += done.seconds
-        print_round(done, f"round {number}: ", screen)
+        screen.print_round(done, f"round {number}: ")
         if done.failures:
             return 1
         for settled in done.settled:

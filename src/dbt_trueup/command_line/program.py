@@ -1,30 +1,32 @@
-"""The program `trueup`.
-
-trueup run [--until-caught-up] [any option of `dbt run` ...]
-trueup watch [--every SECONDS] [--look SECONDS] [--once] [any option of `dbt run` ...]
-"""
+"""The program `trueup`. Each command is a module beside this one."""
 
 from __future__ import annotations
 
-import gc
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from threading import Event
 from typing import TYPE_CHECKING
 
-from dbt_trueup.catch_up.loop import run_until_caught_up
-from dbt_trueup.errors import UsageError
-from dbt_trueup.runner.once import run_once
-from dbt_trueup.runner.project import Project
-from dbt_trueup.runner.screen import Screen
-from dbt_trueup.watch.loop import repeat
+import click
 
-from .parser import DBT_OPTIONS, parse_arguments
-from .signals import stop_on_signals
+from dbt_trueup.errors import TrueupError
+
+from .check import check
+from .options import epilog
+from .run import run, watch
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Sequence
+
+EXAMPLE = """\
+`trueup COMMAND --help` shows the options of a command, an example and its exit codes."""
+
+
+@click.group(epilog=epilog(EXAMPLE), context_settings={"max_content_width": 100})
+def trueup() -> None:
+    """Keep tables exactly as their logs say. Run it in the folder of a dbt project."""
+
+
+for command in (run, watch, check):
+    trueup.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,34 +36,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: The words of the command line; by default those of this process.
 
     Returns:
-        The exit code. 0: all models succeeded, everything is settled (with `--until-caught-up`),
-        or a signal stopped `trueup watch`. 1: a model failed, or (with `--until-caught-up`)
-        something is left to settle. 2: there was nothing to run.
+        The exit code. 0: all is well. 1: something failed or does not hold. 2: the command could
+        not run, and one line on the standard error says why.
     """
-    given, others = parse_arguments(arguments)
-    options = [
-        word
-        for option in DBT_OPTIONS
-        if (value := getattr(given, option[2:].replace("-", "_"))) is not None
-        for word in (option, value)
-    ]
-    project, screen, stop = Project(options, others), Screen(), Event()
-    # dbt and Spark run in a thread of their own: in the main thread a signal would interrupt them.
-    with stop_on_signals(stop, screen), ThreadPoolExecutor(1) as pool:
-        try:
-            return pool.submit(run_command, given, project, stop, screen).result()
-        except UsageError as error:
-            sys.stderr.write(f"trueup {given.command}: {error}\n")
-            return 2
-        finally:
-            # A failed dbt command leaves threads behind, and Python complains about them at exit.
-            gc.collect()
-
-
-def run_command(given: Namespace, project: Project, stop: Event, screen: Screen) -> int:
-    """Run the rounds that a command asks for. Return the exit code."""
-    if given.command == "watch" and not given.once:
-        return repeat(project, given.every, given.look, stop, screen)
-    if given.command == "run" and given.until_caught_up:
-        return run_until_caught_up(project, stop, screen)
-    return run_once(project, screen)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        exit_code: int = trueup.main(words, prog_name="trueup", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        click.echo("stopped", err=True)
+        return 130
+    except TrueupError as error:
+        click.echo(f"trueup {words[0]}: {error}", err=True)
+        return 2
+    return exit_code

@@ -1,6 +1,6 @@
 """Check a collection with Great Expectations: one command, a checkpoint, and Data Docs.
 
-`python -m dbt_trueup.expectations files` is run in a dbt project. It asks dbt what must hold of the
+`trueup check files` is run in a dbt project. It asks dbt what must hold of the
 collection `files`, opens the Spark session of dbt's profile, and runs a checkpoint over its tables.
 It needs `pip install "dbt-trueup[expectations]"`.
 """

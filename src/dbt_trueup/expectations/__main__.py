@@ -1,13 +1,9 @@
-"""`python -m dbt_trueup.expectations files` checks the collection `files`."""
+"""`python -m dbt_trueup.expectations` is the same as `trueup check`."""
 
 from __future__ import annotations
 
-import gc
 import sys
 
-from .command_line import main
+from dbt_trueup.command_line.program import main
 
-exit_code = main()
-# A failed dbt command leaves threads behind, and Python complains about them at exit.
-gc.collect()
-sys.exit(exit_code)
+sys.exit(main(["check", *sys.argv[1:]]))

@@ -6,9 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbt.cli.main import dbtRunner
-
-from dbt_trueup.errors import ExpectationsError
+from dbt_trueup.dbt import compile_inline
+from dbt_trueup.errors import DbtError, ExpectationsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,18 +55,11 @@ def read_collection(name: str, max_errors: int = 0, options: Sequence[str] = ())
         ExpectationsError: dbt failed, for example because there is no such collection.
     """
     call = f"trueup.expectations({json.dumps(name)}, max_errors={max_errors})"
-    quiet = ["--quiet", "--no-use-colors", "--log-level", "none"]
-    ran = dbtRunner().invoke(["compile", "--inline", f"{{{{ {call} }}}}", *quiet, *options])
-    if not ran.success:
-        results = getattr(ran.result, "results", [])
-        why = ran.exception or "; ".join(str(result.message) for result in results)
-        lines = [line.strip() for line in str(why).splitlines()]
-        # Lines with `> ` only say which macro dbt was in.
-        reason = "\n".join(line for line in lines if line and not line.startswith("> "))
-        message = f"dbt could not say what has to hold of `{name}`: {reason}"
-        raise ExpectationsError(message)
-    result: Any = ran.result
-    return parse_collection(result.results[0].node.compiled_code)
+    try:
+        return parse_collection(compile_inline(options, f"{{{{ {call} }}}}"))
+    except DbtError as error:
+        message = f"dbt could not say what has to hold of `{name}`: {error}"
+        raise ExpectationsError(message) from error
 
 
 def parse_collection(text: str) -> Collection:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .screen import print_round
-
 if TYPE_CHECKING:
     from .rounds import Runs
     from .screen import Screen
@@ -14,7 +12,7 @@ if TYPE_CHECKING:
 def run_once(runs: Runs, screen: Screen) -> int:
     """Run a single round. Return the exit code that `dbt run` would have."""
     done = runs.run()
-    print_round(done, "", screen)
+    screen.print_round(done)
     if not done.changes and not done.failures:
         screen.print_line(f"nothing to do: {done.models} models in {done.seconds:.1f} s")
     return 1 if done.failures else 0

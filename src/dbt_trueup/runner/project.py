@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from dbt.cli.exceptions import DbtUsageException
 from dbt.cli.main import dbtRunner
 
+from dbt_trueup.dbt import QUIET, to_one_line
 from dbt_trueup.errors import UsageError
 
 from . import growth
-from .rounds import Round, read_round, to_one_line
+from .rounds import Round, read_round
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-QUIET = ("--quiet", "--no-use-colors", "--log-level", "none")
-"""dbt writes only to its log file. Its result has what a round needs to know."""
 
 
 class Project:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from dbt_trueup.dbt import to_one_line
 from dbt_trueup.errors import UsageError
 
 from .batches import (
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
 FAILED = ("error", "fail", "partial success")
 """The statuses of dbt that make a run fail."""
-
-SHOWN_CHARACTERS = 400
-"""How many characters of an error are shown. dbt's log file has all of them."""
 
 
 @dataclass(frozen=True)
@@ -106,15 +104,3 @@ def is_shown(result: Any) -> bool:
 def has_written(result: Any) -> bool:
     """Return whether a result is that of a changelog or state that was written."""
     return materialization(result) in (CHANGELOG, STATE) and code(result) == WROTE
-
-
-def to_one_line(text: object) -> str:
-    r"""Write an error in one line. Lines that only say which macro or Java method it was in go.
-
-    Example:
-        >>> to_one_line("Compilation Error in model a\n  it must be 1\n  > in macro b (c.sql)")
-        'Compilation Error in model a it must be 1'
-    """
-    lines = [line.strip() for line in str(text).splitlines()]
-    joined = " ".join(line for line in lines if line and not line.startswith(("> ", "at ")))
-    return joined if len(joined) <= SHOWN_CHARACTERS else joined[:SHOWN_CHARACTERS] + "..."

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import asdict
+from datetime import datetime, timezone
 from time import strftime
 from typing import TYPE_CHECKING
 
@@ -31,11 +34,31 @@ class Screen:
             sys.stdout.write(self.idle_line)
             sys.stdout.flush()
 
+    def print_round(self, done: Round, prefix: str = "") -> None:
+        """Print one line for the changes of a round, and one for each model that failed."""
+        if done.changes:
+            changes = "; ".join(done.changes)
+            self.print_line(f"{prefix}{done.models} models in {done.seconds:.1f} s; {changes}")
+        for failure in done.failures:
+            self.print_line(f"{prefix}failed after {done.seconds:.1f} s; {failure}")
 
-def print_round(done: Round, prefix: str, screen: Screen) -> None:
-    """Print one line for the changes of a round, and one for each model that failed."""
-    if done.changes:
-        changes = "; ".join(done.changes)
-        screen.print_line(f"{prefix}{done.models} models in {done.seconds:.1f} s; {changes}")
-    for failure in done.failures:
-        screen.print_line(f"{prefix}failed after {done.seconds:.1f} s; {failure}")
+
+class JsonScreen(Screen):
+    """Standard output for programs: each line is a JSON object with the time."""
+
+    def print_line(self, text: str) -> None:
+        """Print a text as `{"at": ..., "text": ...}`."""
+        self._print(text=text)
+
+    def show_idle(self) -> None:
+        """Print nothing."""
+
+    def print_round(self, done: Round, prefix: str = "") -> None:
+        """Print all that is known of a round as `{"at": ..., "round": ...}`."""
+        del prefix  # it is for people
+        self._print(round=asdict(done))
+
+    def _print(self, **fields: object) -> None:
+        at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        sys.stdout.write(json.dumps({"at": at, **fields}) + "\n")
+        sys.stdout.flush()

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from dbt_trueup.errors import UsageError
 from dbt_trueup.runner.rounds import Round, Runs
-from dbt_trueup.runner.screen import print_round
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +52,7 @@ def repeat(runs: Watchable, every: float, look: float, stop: Event, screen: Scre
         seen = runs.look()
         number += 1
         done = attempt(runs, is_first=number == 1)
-        print_round(done, f"round {number}: ", screen)
+        screen.print_round(done, f"round {number}: ")
         changed += bool(done.changes)
         failed = failed + 1 if done.failures else 0
         if stop.is_set() or (done.has_more and not failed):

@@ -1,0 +1,147 @@
+"""`trueup run` and `trueup watch`: `dbt run` in one warm process, once or again and again."""
+
+from __future__ import annotations
+
+import gc
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import TYPE_CHECKING
+
+import click
+
+from dbt_trueup.catch_up.loop import run_until_caught_up
+from dbt_trueup.runner.once import run_once
+from dbt_trueup.runner.project import Project
+from dbt_trueup.runner.screen import JsonScreen, Screen
+from dbt_trueup.watch.loop import repeat
+
+from .options import dbt_options, epilog, json_option, seconds
+from .signals import stop_on_signals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ALL_OTHERS = "All other options are those of `dbt run`, such as --select."
+
+PASSES_OTHERS_ON = {"ignore_unknown_options": True}
+"""Settings of a command whose other options go to dbt."""
+
+FULL_REFRESH = {"--full-refresh", "-f"}
+"""The option of dbt that would rebuild the models in every round."""
+
+RUN_EXAMPLE = """\
+Example: a large log, in batches of at most 1,000,000 commands
+  # dbt_project.yml
+  models:
+    my_project:
+      orders:
+        +meta: {trueup: {max_commands_per_batch: 1000000}}
+
+  $ trueup run --until-caught-up --select orders
+  ...
+  12:00:49  orders: 4,000,000 of 10,000,000 commands (40 %), 20,408/s, 5 min left"""
+
+RUN_CODES = """\
+Exit codes
+  0  all models succeeded; with --until-caught-up, everything is settled
+  1  a model failed; with --until-caught-up, something is left to settle
+  2  there was nothing to run"""
+
+WATCH_EXAMPLE = """\
+Example: a row is visible seconds after its command
+  $ trueup watch --select orders --every 300"""
+
+WATCH_CODES = """\
+Exit codes
+  0  a signal stopped it
+  1  with --once, a model failed
+  2  there was nothing to run"""
+
+
+@click.command(
+    context_settings=PASSES_OTHERS_ON,
+    epilog=epilog(ALL_OTHERS, RUN_EXAMPLE, RUN_CODES),
+    short_help="Run once, or until everything is settled.",
+)
+@click.option(
+    "--until-caught-up",
+    is_flag=True,
+    help="Repeat `dbt run` until no collection has anything left to settle.",
+)
+@json_option
+@dbt_options
+@click.argument("others", nargs=-1, type=click.UNPROCESSED, metavar="[OPTION OF dbt run]...")
+def run(*, until_caught_up: bool, as_json: bool, dbt: list[str], others: tuple[str, ...]) -> int:
+    """Run collections once, or again and again until everything is settled."""
+    if until_caught_up and FULL_REFRESH & set(others):
+        message = (
+            "--until-caught-up must be without --full-refresh; got both, which would rebuild"
+            " the models in every round: run `dbt run --full-refresh`, then"
+            " `trueup run --until-caught-up`"
+        )
+        raise click.UsageError(message)
+    loop = (
+        run_until_caught_up if until_caught_up else lambda runs, _, screen: run_once(runs, screen)
+    )
+    return in_a_warm_process(loop, Project(dbt, others), as_json=as_json)
+
+
+@click.command(
+    context_settings=PASSES_OTHERS_ON,
+    epilog=epilog(ALL_OTHERS, WATCH_EXAMPLE, WATCH_CODES),
+    short_help="Run again whenever a log grows.",
+)
+@click.option(
+    "--every",
+    type=seconds,
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Run at least this often, even if nothing grows.",
+)
+@click.option(
+    "--look",
+    type=seconds,
+    default=0.5,
+    show_default=True,
+    metavar="SECONDS",
+    help="Check this often whether a log has grown.",
+)
+@click.option("--once", is_flag=True, help="Run once, and exit as `dbt run` does.")
+@json_option
+@dbt_options
+@click.argument("others", nargs=-1, type=click.UNPROCESSED, metavar="[OPTION OF dbt run]...")
+def watch(  # noqa: PLR0913 - each is an option of the command
+    *,
+    every: float,
+    look: float,
+    once: bool,
+    as_json: bool,
+    dbt: list[str],
+    others: tuple[str, ...],
+) -> int:
+    """Run collections again as their logs grow, in one warm process."""
+    if not once and FULL_REFRESH & set(others):
+        message = (
+            "--full-refresh needs --once; got it without, which would rebuild the models in"
+            " every round: run `dbt run --full-refresh`, then watch without it"
+        )
+        raise click.UsageError(message)
+
+    def loop(runs: Project, stop: Event, screen: Screen) -> int:
+        return run_once(runs, screen) if once else repeat(runs, every, look, stop, screen)
+
+    return in_a_warm_process(loop, Project(dbt, others), as_json=as_json)
+
+
+def in_a_warm_process(loop: Callable[..., int], project: Project, *, as_json: bool) -> int:
+    """Run a loop over the project until it ends or a signal stops it. Return the exit code."""
+    screen = JsonScreen() if as_json else Screen()
+    stop = Event()
+    # dbt and Spark run in a thread of their own: in the main thread a signal would interrupt them.
+    with stop_on_signals(stop, screen), ThreadPoolExecutor(1) as pool:
+        try:
+            return pool.submit(loop, project, stop, screen).result()
+        finally:
+            # A failed dbt command leaves threads behind, and Python complains about them at exit.
+            gc.collect()

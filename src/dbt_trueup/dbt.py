@@ -1,0 +1,89 @@
+"""Asks dbt: a manifest, the SQL of a macro, the rows of a query. dbt connects to the warehouse."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from dbt.cli.main import dbtRunner
+
+from .errors import DbtError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+QUIET = ("--quiet", "--no-use-colors", "--log-level", "none")
+"""dbt writes only to its log file. Its result has what we need to know."""
+
+SHOWN_CHARACTERS = 400
+"""How many characters of an error are shown. dbt's log file has all of them."""
+
+NOT_THE_ERROR = ("> ", "at ", "compiled code at ")
+"""How lines begin that only say in which macro, Java method or file the error was."""
+
+
+def invoke(options: Sequence[str], *words: str) -> Any:
+    """Run a command of dbt in this process. dbt keeps its Spark session open for the next one.
+
+    Args:
+        options: Options that the user gave for dbt, such as `["--project-dir", "shop"]`.
+        words: The command and its own options.
+
+    Returns:
+        The result of dbt's command: a manifest, or an object with `results`.
+
+    Raises:
+        DbtError: The command failed. The message is dbt's error in one line.
+    """
+    ran = dbtRunner().invoke([*words, *QUIET, *options])
+    if not ran.success:
+        results = getattr(ran.result, "results", [])
+        raise DbtError(to_one_line(ran.exception or "; ".join(str(one.message) for one in results)))
+    return ran.result
+
+
+def parse(options: Sequence[str]) -> Any:
+    """Return the manifest of the project. The warehouse is not asked."""
+    return invoke(options, "parse")
+
+
+def compile_inline(options: Sequence[str], text: str) -> str:
+    """Return what dbt makes of a text with Jinja in it, such as a call of a macro."""
+    result = invoke(options, "compile", "--inline", text)
+    compiled: str = result.results[0].node.compiled_code
+    return compiled
+
+
+def query(options: Sequence[str], select: str) -> list[dict[str, Any]]:
+    """Return the rows of a select, which may use `ref` and macros.
+
+    Each row comes through JSON: whole numbers, fractions, texts, true and false, null, lists and
+    structs keep their kind; dates and times are texts.
+    """
+    row = "to_json(struct(*), map('ignoreNullFields', 'false')) as row"
+    # The newlines end a comment in the last line of the select.
+    text = f"select {row} from (\n{select}\n)"  # noqa: S608 - the caller's own query
+    result = invoke(options, "show", "--inline", text, "--limit", "-1")
+    table = result.results[0].agate_table
+    return [json.loads(row["row"]) for row in table.rows]
+
+
+def collections(manifest: Any) -> list[str]:
+    """Return the names of the project's collections, sorted."""
+    return sorted(
+        node.name.removesuffix("_state")
+        for node in manifest.nodes.values()
+        if node.config.materialized == "trueup_state"
+    )
+
+
+def to_one_line(text: object) -> str:
+    r"""Write an error of dbt in one line, without the lines that only say where it was.
+
+    Example:
+        >>> to_one_line("Compilation Error in model a\n  it must be 1\n  > in macro b (c.sql)")
+        'Compilation Error in model a it must be 1'
+    """
+    lines = [line.strip() for line in str(text).splitlines()]
+    joined = " ".join(line for line in lines if line and not line.startswith(NOT_THE_ERROR))
+    return joined if len(joined) <= SHOWN_CHARACTERS else joined[:SHOWN_CHARACTERS] + "..."

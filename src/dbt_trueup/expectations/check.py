@@ -1,0 +1,57 @@
+"""Runs the checkpoint of a collection."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dbt_trueup.errors import ExpectationsError
+
+from .collection import read_collection, require_session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .report import Report
+
+
+def default_folder(project: str) -> Path:
+    """Return the folder of the results. It is in the target folder of the dbt project."""
+    return Path(project, os.environ.get("DBT_TARGET_PATH", "target"), "expectations")
+
+
+def check(name: str, max_errors: int, folder: Path, options: Sequence[str] = ()) -> Report:
+    """Run the checkpoint of a collection and write its Data Docs.
+
+    Args:
+        name: The collection.
+        max_errors: How many open errors are allowed.
+        folder: The folder for results and Data Docs, absolute.
+        options: Options for dbt's command line, such as `["--project-dir", "shop"]`.
+
+    Raises:
+        ExpectationsError: Great Expectations is not installed, dbt does not know the collection,
+            the collection has not run yet, or dbt has no Spark session in this process.
+    """
+    require_great_expectations()
+    collection = read_collection(name, max_errors, options)
+    require_session(name)
+    from . import suite  # noqa: PLC0415 - heavy, and not always installed
+
+    return suite.run_checkpoint(collection, folder)
+
+
+def require_great_expectations() -> None:
+    """Check that Great Expectations is installed.
+
+    Raises:
+        ExpectationsError: It is not. The message says what to install.
+    """
+    if find_spec("great_expectations") is None:
+        message = (
+            "trueup check needs Great Expectations, which is not installed.\n"
+            'Run: pip install "great-expectations~=1.24.0"'
+        )
+        raise ExpectationsError(message)
