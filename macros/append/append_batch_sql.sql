@@ -22,9 +22,9 @@ using (
     and changelog._seq = batch._seq
     and changelog._seq >= {{ seq - 1 }}
 when matched then update set
-    _batch_id = raise_error({{ trueup._upper_mismatch_expr(
+    _batch_id = raise_error(concat({{ trueup._upper_mismatch_expr(
         seq='batch._seq', lower='batch._lower', upper='changelog._upper'
-    ) }})
+    ) }}, '; run again'))
 when not matched then insert *
 {%- endmacro %}
 
@@ -33,6 +33,6 @@ when not matched then insert *
 {% macro _upper_mismatch_expr(seq, lower, upper) -%}
 concat(
         'upper mismatch: batch ', {{ seq }}, ' expected lower ', {{ lower }},
-        ', the changelog\'s upper is ', {{ upper }}, '; run again'
+        ', the changelog\'s upper is ', {{ upper }}
     )
 {%- endmacro %}

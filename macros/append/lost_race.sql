@@ -14,40 +14,39 @@
 
 
 {#-
-    Leaves a batch to the run that staged it. If it was staged after this run began, it may have replaced
-    the batch of this run. That is an error, unless the option `on_conflict` skips it.
+    The result of a run that leaves a batch to the run that staged it. If that was after this run began, it may
+    have replaced the batch of this run. That is a conflict.
 -#}
-{% macro _report_other_run(staged, options) -%}
-    {%- set message = 'batch moved: another run staged batch ' ~ staged.seq
-        ~ ' after this run began; nothing is appended' -%}
-    {%- if not staged.is_from_now -%}
-        {%- do trueup._report_idle(
-            'nothing to append: another run staged batch ' ~ staged.seq ~ ', and this run staged nothing'
-        ) -%}
-    {%- elif options.on_conflict == 'fail' -%}
-        {%- do exceptions.raise_compiler_error(message ~ '; run again') -%}
-    {%- else -%}
-        {%- do trueup._report_idle('skipped: ' ~ message, code='NOTICE') -%}
+{% macro _other_run_result(staged) -%}
+    {%- if staged.is_from_now -%}
+        {{ return({
+            'code': 'CONFLICT', 'message': 'batch moved: another run staged batch ' ~ staged.seq
+            ~ ' after this run began; nothing is appended'
+        }) }}
     {%- endif -%}
-{%- endmacro %}
-
-
-{#- Reports that another run was first. It is an error, unless the option `on_conflict` skips it. -#}
-{% macro _report_lost_race(batch, staged, options) -%}
-    {%- do trueup._ensure_discarded(batch, staged) -%}
-    {%- set message = 'upper mismatch: another run came before batch ' ~ staged.seq
-        ~ ' was appended; nothing of it is written' -%}
-    {%- if options.on_conflict == 'fail' -%}
-        {%- do exceptions.raise_compiler_error(message ~ '; run again') -%}
-    {%- endif -%}
-    {%- do trueup._report_result('skipped: ' ~ message, code='NOTICE') -%}
+    {{ return({
+        'code': 'NOOP',
+        'message': 'nothing to append: another run staged batch ' ~ staged.seq
+        ~ ', and this run staged nothing'
+    }) }}
 {%- endmacro %}
 
 
 {#-
     Removes a batch that lost to another run: nobody can append it any more. `dbt retry` repeats only the
-    append, and then has nothing to append. A batch that another run has staged since then stays.
+    append, and then has nothing to append. A batch that another run has staged since then stays. Returns the
+    result of the append.
 -#}
-{% macro _ensure_discarded(batch, staged) -%}
+{% macro _ensure_discarded(batch, staged, message) -%}
     {%- do run_query(trueup._unstage_sql(batch, staged.batch_id)) -%}
+    {{ return({'code': 'CONFLICT', 'message': message, 'is_lost': true}) }}
+{%- endmacro %}
+
+
+{#- Reports a conflict: it is an error, unless the option `on_conflict` skips it. -#}
+{% macro _report_conflict(message, on_conflict) -%}
+    {%- if on_conflict != 'skip' -%}
+        {%- do exceptions.raise_compiler_error(message ~ '; run again') -%}
+    {%- endif -%}
+    {%- do trueup._report_idle('skipped: ' ~ message, code='NOTICE') -%}
 {%- endmacro %}

@@ -33,7 +33,7 @@
         'max_retractions': {'default': none, 'allowed': 'count or share'},
         'null_keys': {'default': 'error', 'allowed': ['error', 'value'], 'of': 'commands'},
         'of': {'default': none, 'allowed': 'list', 'of': 'select'},
-        'on_conflict': {'default': none, 'allowed': ['fail', 'skip']},
+        'on_conflict': {'default': none, 'allowed': ['fail', 'skip', 'retry']},
         'on_schema_change': {
             'default': 'append_new_columns', 'allowed': ['append_new_columns', 'fail', 'ignore']
         },
@@ -98,10 +98,35 @@
             'late', 'drop, correct or fail, because `eager` is true', options.late
         ) -%}
     {%- endif -%}
-    {%- if collection is not none and options.on_conflict is none -%}
-        {%- do options.update({'on_conflict': 'skip' if is_select else 'fail'}) -%}
+    {%- if collection is not none -%}
+        {%- do trueup._require_retryable(options) -%}
+        {%- do options.update({'on_conflict': trueup._on_conflict(options, is_select)}) -%}
     {%- endif -%}
     {{ return(options) }}
+{%- endmacro %}
+
+
+{#- Raises if a batch that loses to another run cannot be staged again: its corrections need a new comparison. -#}
+{% macro _require_retryable(options) -%}
+    {%- if options.on_conflict == 'retry' and options.late == 'correct' -%}
+        {%- do trueup._raise_option_error(
+            'on_conflict', 'fail or skip, because a batch with corrections cannot be staged again in the'
+            ~ ' same run', options.on_conflict
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- The option `on_conflict`, or its default. -#}
+{% macro _on_conflict(options, is_select) -%}
+    {%- if options.on_conflict is not none -%}
+        {{ return(options.on_conflict) }}
+    {%- elif is_select -%}
+        {{ return('skip') }}
+    {%- elif options.late != 'correct' and trueup._var('trueup_retry') -%}
+        {{ return('retry') }}
+    {%- endif -%}
+    {{ return('fail') }}
 {%- endmacro %}
 
 

@@ -35,6 +35,16 @@
 {%- endmacro %}
 
 
+{#- Writes a result into dbt's line: a dict with `message` and `code`, and `rows_affected` if rows are counted. -#}
+{% macro _report_outcome(result) -%}
+    {%- if result.code == 'OK' -%}
+        {%- do trueup._report_result(result.message, rows_affected=result.get('rows_affected')) -%}
+    {%- else -%}
+        {%- do trueup._report_idle(result.message, code=result.code) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
 {#-
     The commands that a batch settles, as a part of the message, such as `commands 11 to 20 of 50`: of 50
     commands that are settled or could be, 10 were settled before. None if the option `max_commands_per_batch`

@@ -133,7 +133,7 @@ def test_options_of_dbt_are_passed_on_unchanged(
 ) -> None:
     given: list[list[str]] = []
 
-    def project(dbt: list[str], others: tuple[str, ...]) -> Fake:
+    def project(dbt: list[str], others: tuple[str, ...], *_: object) -> Fake:
         given.extend([dbt, list(others)])
         return Fake(IDLE)
 

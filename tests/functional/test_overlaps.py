@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from dbt.adapters.spark.session import Cursor
 
 from tests.acceptance import Column, multiset
 from tests.between import before
@@ -121,6 +122,73 @@ def test_a_run_plans_anew_if_another_run_appended_since_its_corrections(project:
     assert "planned_batch: up to date at 3" in project.messages
     assert len(project.progress("planned")) == 2
     assert project.rows("planned") == [("a", "value 2")]
+
+
+def overtaken(project: Project, name: str, times: int, **options: object) -> list[dict[str, int]]:
+    """Create a collection and let another run append batches to it. Return its snapshots.
+
+    The first one has one batch. The collection is put back to it, with all commands in its log.
+    """
+    add(project, name, [put(1)], **options)
+    tables = [f"{project.name}.{name}_{role}" for role in ("changelog", "state")]
+    found = [{table: last_snapshot(project, table) for table in tables}]
+    for ts in range(2, times + 2):
+        project.append(name, [put(ts)])
+        project.run(f"models/{name}")
+        found.append({table: last_snapshot(project, table) for table in tables})
+    go_to(project, found[0])
+    return found
+
+
+def test_a_run_that_loses_its_append_stages_again(project: Project) -> None:
+    _, second = overtaken(project, "retried", 1, on_conflict="retry", late="newest")
+    project.append("retried", [put(9, "b", "new"), put(3)])
+
+    with before("trueup: append", lambda: go_to(project, second)):
+        project.run("models/retried")
+
+    again = "; staged again, because another run was first"
+    assert f"retried_changelog: batch 3: 3 updates, upper 10{again}" in project.messages
+    assert "retried_state: applied batch 3" in project.messages
+    assert [row["_seq"] for row in project.progress("retried")] == [1, 2, 3]
+    assert multiset(project.rows("retried")) == multiset([("a", "value 3"), ("b", "new")])
+    project.run("models/retried")
+    assert "retried_batch: up to date at 10" in project.messages
+
+
+def test_a_run_that_loses_its_append_to_all_that_it_has_is_done(project: Project) -> None:
+    _, second = overtaken(project, "beaten", 1, on_conflict="retry")
+
+    with before("trueup: append", lambda: go_to(project, second)):
+        project.run("models/beaten")
+
+    lost = "nothing to append: another run was first, and up to date at 3"
+    assert f"beaten_changelog: {lost}" in project.messages
+    assert len(project.progress("beaten")) == 2
+    assert project.rows("beaten") == [("a", "value 2")]
+
+
+def test_a_run_that_loses_four_times_ends_with_the_error(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, *others = overtaken(project, "unlucky", 4, on_conflict="retry")
+    project.append("unlucky", [put(9)])
+    execute, left = Cursor.execute, list(others)
+
+    def overtake(cursor: Cursor, sql: str, *parameters: object) -> None:
+        if "trueup: append" in sql and left:
+            go_to(project, left.pop(0))
+        execute(cursor, sql, *parameters)
+
+    monkeypatch.setattr(Cursor, "execute", overtake)
+    project.run("models/unlucky", fails=True)
+    monkeypatch.undo()
+
+    lost = "upper mismatch: another run came before batch 5 was appended; nothing of it is written"
+    assert f"{lost}; run again" in "\n".join(project.messages)
+    assert staged(project, "unlucky") == set()
+    project.run("models/unlucky")
+    assert project.rows("unlucky") == [("a", "value 9")]
 
 
 def test_a_rebase_removes_the_staged_batch(project: Project) -> None:

@@ -270,3 +270,29 @@ def test_a_key_keeps_its_columns_in_order() -> None:
 
 def test_a_missing_key_is_accepted_while_dbt_parses() -> None:
     assert in_model("files_batch", unique_key=None, execute=False)._unique_key("batch") == []
+
+
+@pytest.mark.parametrize(
+    ("options", "variables", "expected"),
+    [
+        ({}, {}, "fail"),
+        ({}, {"trueup_retry": True}, "retry"),
+        ({"on_conflict": "fail"}, {"trueup_retry": True}, "fail"),
+        ({"on_conflict": "retry", "late": "newest"}, {}, "retry"),
+        ({"late": "correct"}, {"trueup_retry": True}, "fail"),
+    ],
+)
+def test_only_a_batch_without_corrections_is_staged_again(
+    options: dict[str, object], variables: dict[str, object], expected: str
+) -> None:
+    trueup = in_model("files_batch", options=options, variables=variables)
+
+    assert trueup._options("files")["on_conflict"] == expected
+
+
+def test_a_batch_with_corrections_refuses_to_be_staged_again() -> None:
+    trueup = in_model("files_batch", options={"late": "correct", "on_conflict": "retry"})
+
+    assert refused(lambda given: given._options("files"), trueup)[0].startswith(
+        "Option `on_conflict` in `meta.trueup` of files_batch must be fail or skip, because"
+    )

@@ -29,6 +29,9 @@ PASSES_OTHERS_ON = {"ignore_unknown_options": True}
 FULL_REFRESH = {"--full-refresh", "-f"}
 """The option of dbt that would rebuild the models in every round."""
 
+WATCH_VARS = {"trueup_retry": True}
+"""Vars of every round of `trueup watch`."""
+
 RUN_EXAMPLE = """\
 Example: a large log, in batches of at most 1,000,000 commands
   # dbt_project.yml
@@ -131,7 +134,7 @@ def watch(  # noqa: PLR0913 - each is an option of the command
     def loop(runs: Project, stop: Event, screen: Screen) -> int:
         return run_once(runs, screen) if once else repeat(runs, every, look, stop, screen)
 
-    return in_a_warm_process(loop, Project(dbt, others), as_json=as_json)
+    return in_a_warm_process(loop, Project(dbt, others, WATCH_VARS), as_json=as_json)
 
 
 def in_a_warm_process(loop: Callable[..., int], project: Project, *, as_json: bool) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 from stat import S_ISDIR
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import yaml
 from dbt.cli.exceptions import DbtUsageException
 from dbt.cli.main import dbtRunner
 
@@ -24,9 +26,19 @@ if TYPE_CHECKING:
 class Project:
     """A dbt project. It is parsed once, and again after one of its files has changed."""
 
-    def __init__(self, options: Sequence[str], arguments: Sequence[str]) -> None:
-        """Take the options of `dbt parse`, and the further arguments of `dbt run`."""
+    def __init__(
+        self,
+        options: Sequence[str],
+        arguments: Sequence[str],
+        run_vars: Mapping[str, object] | None = None,
+    ) -> None:
+        """Take the options of `dbt parse`, and the further arguments and vars of `dbt run`.
+
+        `dbt parse` does not get the vars. Otherwise dbt would parse the project anew whenever
+        somebody runs it without them.
+        """
         self.options = [*QUIET, *options]
+        self.run_options = with_vars(self.options, run_vars or {})
         self.arguments = list(arguments)
         self.manifest: Any = None
         self.ran: dict[str, str] = {}
@@ -44,7 +56,7 @@ class Project:
             if getattr(node, "extra_ctes_injected", False):
                 node.extra_ctes, node.extra_ctes_injected = [], False
         runner = dbtRunner(manifest=self.manifest)
-        result = runner.invoke(["run", *self.options, *self.arguments])
+        result = runner.invoke(["run", *self.run_options, *self.arguments])
         if result.exception is not None:
             raise_usage_error(result.exception)
         results: list[Any] = getattr(result.result, "results", [])
@@ -84,6 +96,26 @@ class Project:
             with suppress(OSError):
                 files.update(folder.rglob("*"))
         return {str(file): changed for file in files if (changed := changed_at(file))}
+
+
+def with_vars(options: Sequence[str], run_vars: Mapping[str, object]) -> list[str]:
+    """Add vars to the options of dbt. The user's own vars come first.
+
+    Example:
+        >>> with_vars(["--vars", "{a: 1}", "--target", "prod"], {"a": 2, "b": True})
+        ['--target', 'prod', '--vars', '{"a": 1, "b": true}']
+    """
+    if not run_vars:
+        return list(options)
+    words = list(options)
+    given = {}
+    if "--vars" in words:
+        at = words.index("--vars")
+        given = yaml.safe_load(words[at + 1])
+        if not isinstance(given, dict):
+            return words  # dbt says what is wrong with it
+        del words[at : at + 2]
+    return [*words, "--vars", json.dumps({**run_vars, **given})]
 
 
 def changed_at(file: Path) -> int:

@@ -1,0 +1,93 @@
+{#-
+    Catch up, plan and stage, as the models of the batch and of the changelog do it. Returns what dbt's line
+    for the model says: a dict with `message` and `code`. `select` is the compiled select of the batch model,
+    or none to make it again.
+-#}
+{% macro _ensure_staged_batch(collection, select=none, is_rebase=false) -%}
+    {%- set takes_corrections = collection.options.late == 'correct' and not is_rebase -%}
+    {#- 1. Find the corrections that the batch takes in, and their comparison. -#}
+    {%- set corrections = collection.corrections if takes_corrections else none -%}
+    {%- if takes_corrections -%}
+        {%- do trueup._require_made(collection.name, corrections, by='corrections') -%}
+    {%- endif -%}
+    {%- set comparison = trueup._get_comparison(corrections) if takes_corrections else none -%}
+    {#- 2. Catch up and plan: make missing tables, apply the rest of the changelog, choose the ticks. -#}
+    {%- set collection = trueup._ensure_input(collection) -%}
+    {%- set plan = trueup._ensure_plan(collection, corrections, is_rebase) -%}
+    {%- set collection = dict(collection, commands=plan.commands) -%}
+    {%- if takes_corrections and not collection.is_by_select -%}
+        {%- set plan = trueup._with_compared_commands(plan, comparison) -%}
+    {%- endif -%}
+    {#- 3. If an approved batch is staged or there is nothing to do, stage nothing. -#}
+    {%- set note = trueup._get_log_note(collection, plan) -%}
+    {%- set idle = {
+        'message': trueup._idle_message(plan, note), 'code': trueup._idle_code(plan, note)
+    } -%}
+    {%- set leftover = plan.leftover_batch_id -%}
+    {%- if leftover is not none and trueup._get_is_approved(collection.batch, leftover) -%}
+        {{ return({
+            'message': 'batch ' ~ leftover ~ ' was staged before, and is approved', 'code': 'NOTICE'
+        }) }}
+    {%- elif trueup._is_idle(plan) -%}
+        {#- The staged batch is a plan of a dry run, or it belongs to the history that a rebase has dropped. -#}
+        {%- if leftover is not none and (plan.is_leftover_read_only or is_rebase) -%}
+            {%- do run_query(trueup._unstage_sql(collection.batch, leftover)) -%}
+        {%- elif leftover is none -%}
+            {%- do trueup._keep_finding(collection, 'idle_at', plan.last_seq) -%}
+        {%- endif -%}
+        {{ return(idle) }}
+    {%- endif -%}
+    {#- 4. Stage: replace the staged batch. Remove it again if it is empty or does not fit its corrections. -#}
+    {%- set is_folded_natively = trueup._ensure_batch_table(collection, plan, select, takes_corrections) -%}
+    {%- if plan.upper == plan.lower and trueup._get_staged_count(collection.batch) == 0 -%}
+        {%- do run_query(trueup._unstage_sql(collection.batch, invocation_id)) -%}
+        {{ return(idle) }}
+    {%- elif takes_corrections and trueup._get_comparison(corrections) != comparison -%}
+        {#- The plan and the corrections may come from two different comparisons. -#}
+        {%- do run_query(trueup._unstage_sql(collection.batch, invocation_id)) -%}
+        {{ return({'message': 'skipped: another run compared at the same moment', 'code': 'NOTICE'}) }}
+    {%- endif -%}
+    {%- do trueup._keep_finding(collection, 'recent_seq', [plan.last_seq, 1] | max) -%}
+    {%- set commands_note = trueup._commands_note(plan) -%}
+    {{ return({
+        'message': 'batch ' ~ plan.seq ~ ' [' ~ plan.lower ~ ', ' ~ plan.upper ~ ')'
+        ~ ('; ' ~ commands_note if commands_note)
+        ~ ('; folded natively: the session has no Python aggregates' if is_folded_natively)
+        ~ ('; ' ~ note if note),
+        'code': 'OK',
+    }) }}
+{%- endmacro %}
+
+
+{#-
+    Replaces the table of the staged batch. Returns whether it was folded natively, because the session has no
+    Python aggregates.
+-#}
+{% macro _ensure_batch_table(collection, plan, select, takes_corrections) -%}
+    {%- set is_snapshot = plan.last_seq == 0 and collection.options.first_batch == 'snapshot' -%}
+    {%- if is_snapshot -%}
+        {#- The snapshot has no history. So no tick before its last one can be read. -#}
+        {%- set plan = dict(
+            plan, since=plan.upper - 1, takes_last_commands=trueup._can_take_last_commands(collection, plan)
+        ) -%}
+    {%- endif -%}
+    {%- do run_query(trueup._declare_plan_sql(collection.name, plan)) -%}
+    {%- set leaves_open = plan.open_upper > plan.upper -%}
+    {%- set is_udaf = trueup._is_folded_by_udaf(collection.options) -%}
+    {%- set cannot_fold = leaves_open and is_udaf and not trueup._get_has_aggregate('trueup_provisional') -%}
+    {%- if is_udaf and (cannot_fold or not leaves_open) -%}
+        {#- There is nothing to fold in Python, or the session has no Python aggregates. -#}
+        {%- set collection = dict(collection, options=dict(collection.options, fold='native')) -%}
+        {%- set select = trueup._batch_select(collection) -%}
+    {%- elif is_snapshot -%}
+        {%- set select = trueup._batch_select(
+            collection, is_snapshot=true, takes_last=plan.takes_last_commands
+        ) -%}
+    {%- endif -%}
+    {%- do trueup._ensure_batch_views(collection, plan, takes_corrections) -%}
+    {%- do run_query(trueup._create_table_sql(
+        collection.batch, select or trueup._batch_select(collection), replace=true
+    )) -%}
+    {%- do trueup._ensure_no_kept_steps(collection.extras) -%}
+    {{ return(cannot_fold) }}
+{%- endmacro %}
