@@ -80,6 +80,7 @@ where orders._kind = 'order'
     {%- set is_state_missing = heals and trueup._ensure_lost_state(collection) -%}
     {%- do trueup._ensure_tables(collection) -%}
     {%- set progress = trueup._get_progress(collection, corrections) -%}
+    {%- do trueup._require_known_format(collection.changelog, progress.format) -%}
     {%- do trueup._require_undamaged(collection.changelog, progress.unsealed_seq) -%}
     {%- set is_state_lost = heals and trueup._is_state_lost(not is_state_missing, progress) -%}
     {%- if not is_state_lost -%}

@@ -83,6 +83,7 @@ added_up as (
             _statistics.seal.previous as _previous,
             _is_sealed
         ) end)) as _seals,
+        max(_statistics.format) filter (where _table = 'changelog') as format,
         collect_set(case when _table = 'changelog' then _batch_id end) as _batch_ids,
         max(_seq) filter (where _table = 'batch') as staged_seq,
         max(_batch_id) filter (where _table = 'batch') as staged_batch_id,
@@ -116,6 +117,7 @@ select
     _last._statistics.seal.own as last_seal,
     {{ trueup._first_unsealed_expr(recent_seq) }} as unsealed_seq,
     since,
+    format,
     case when not array_contains(_batch_ids, staged_batch_id) then staged_batch_id end
         as leftover_batch_id,
     coalesce(is_staged_to_look_at, false) as is_leftover_read_only,

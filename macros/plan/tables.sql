@@ -26,6 +26,7 @@
     {%- if load_relation(batch) is none -%}
         {%- do trueup._ensure_table(batch, 'select * from ' ~ changelog ~ ' where false') -%}
     {%- endif -%}
+    {%- do trueup._ensure_upgraded(collection) -%}
     {%- do trueup._ensure_state(collection) -%}
 {%- endmacro %}
 

@@ -180,6 +180,7 @@ progress as (
             'position', {{ plan }}.position,
             'whole_log_reason', {{ plan }}.whole_log_reason,
             'state_verified_by', {{ plan }}.state_verified_by,
+            'format', cast({{ trueup._format_number() }} as bigint),
             'read_only', {{ trueup._var('trueup_read_only') | lower }},
             'minted_at', {{ plan }}.minted_at,
             'committed_at', cast(null as timestamp)

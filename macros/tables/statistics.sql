@@ -24,12 +24,19 @@
         'retractions', 'error_inserts', 'error_retractions', 'late_dropped', 'superseded', 'tombstones',
         'orders_staged', 'ties', 'tie_samples',
         'order_pairs', 'order_inversions', 'corrections', 'records_indexed', 'open_upper', 'since',
-        'definition', 'partitions', 'position', 'whole_log_reason', 'state_verified_by', 'read_only',
+        'definition', 'partitions', 'position', 'whole_log_reason', 'state_verified_by', 'format',
+        'read_only',
         'minted_at', 'committed_at', 'seal',
     ] -%}
         {%- do fields.append({'name': name, 'type': types.get(name, 'bigint')}) -%}
     {%- endfor -%}
     {{ return(fields) }}
+{%- endmacro %}
+
+
+{#- The number of the format that this version writes. It changes when an earlier version could misread the tables. -#}
+{% macro _format_number() -%}
+    {{ return(1) }}
 {%- endmacro %}
 
 

@@ -35,7 +35,7 @@ select
     progress._lower as lower,
     progress._upper as upper,
     progress._batch_id as batch_id,
-    progress._statistics.* except (position, read_only, seal),
+    progress._statistics.* except (position, format, read_only, seal),
     timestampdiff(
         second, progress._statistics.minted_at, progress._statistics.committed_at
     ) as duration

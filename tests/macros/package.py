@@ -10,8 +10,8 @@ import datetime as dt
 import hashlib
 import json
 import re
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -138,6 +138,8 @@ class Relation:
     schema: str
     identifier: str
     type: str | None = None
+    information: str | None = field(default=None, compare=False)
+    """The schema, as `show table extended` writes it, if dbt has asked for it."""
 
     @classmethod
     def create(cls, **parts: str | None) -> Relation:
@@ -296,6 +298,16 @@ def a_collection(trueup: Package, **changes: object) -> dict[str, Any]:
     return collection | changes
 
 
+@cache
+def table_information() -> str:
+    """Return what dbt knows of a table that this version has made."""
+    fields = in_model("files_batch")._statistics_fields()
+    lines = [f" |    |-- {each['name']}: long (nullable = true)" for each in fields]
+    return "\n".join(
+        ["root", " |-- _statistics: struct (nullable = true)", *lines, " |-- _end: int"]
+    )
+
+
 def column(name: str, kind: str = "int") -> dict[str, str]:
     """Return a column as `_get_columns` does."""
     return {"name": name, "type": kind}
@@ -385,8 +397,10 @@ class _Tables:
 
     names: Collection[str]
 
-    def __call__(self, relation: object) -> object:
-        return relation if str(relation) in self.names else None
+    def __call__(self, relation: Relation) -> Relation | None:
+        if str(relation) not in self.names:
+            return None
+        return replace(relation, information=table_information())
 
 
 def _query(*arguments: object, **_: object) -> NoReturn:

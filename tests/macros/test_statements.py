@@ -25,6 +25,7 @@ PLAN = {
     "applied_seq": 3,
     "staged_seq": None,
     "unsealed_seq": None,
+    "format": 1,
     "lower": 0,
     "last_batch_id": "b3",
     "settled_before": 9,
