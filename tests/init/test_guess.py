@@ -419,7 +419,7 @@ def test_binary_messages_are_read() -> None:
 
 
 def test_a_topic_of_several_tables_asks_for_the_table() -> None:
-    log = topic(event({"id": 1}, table="a"), event({"id": 2, "x": 1}, table="b"))
+    log = topic(event({"id": 1, "y": 1}, table="a"), event({"id": 2, "x": 1}, table="b"))
     assert unsure(log) == {"table": ("public.a", "public.b")}
     assert guesses(log, table="public.b")["columns"] == {"x": "bigint"}
 
