@@ -48,7 +48,17 @@ SMALL = {
 """Settings that differ from those of profiles.yml.example."""
 
 SLOWEST_FIRST = [
-    *("desired", "eager", "races", "log_position", "fold", "damage", "widening", "large_state"),
+    *(
+        "init",
+        "desired",
+        "eager",
+        "races",
+        "log_position",
+        "fold",
+        "damage",
+        "widening",
+        "large_state",
+    ),
     *("acceptance", "verification", "newest"),
     *(
         "late_correct",

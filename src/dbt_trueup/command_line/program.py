@@ -10,6 +10,7 @@ import click
 from dbt_trueup.errors import TrueupError
 
 from .check import check
+from .init import init
 from .options import epilog
 from .run import run, watch
 
@@ -25,7 +26,7 @@ def trueup() -> None:
     """Keep tables exactly as their logs say. Run it in the folder of a dbt project."""
 
 
-for command in (run, watch, check):
+for command in (init, run, watch, check):
     trueup.add_command(command)
 
 

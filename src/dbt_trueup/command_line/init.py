@@ -1,0 +1,145 @@
+"""`trueup init`: from a log to the models of a collection."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dbt_trueup.dbt import parse
+from dbt_trueup.errors import UsageError
+from dbt_trueup.init.envelope import ENVELOPES
+from dbt_trueup.init.files import Place, write_files
+from dbt_trueup.init.guess import guess, read_answer
+from dbt_trueup.init.project import (
+    find_log,
+    require_free_names,
+    save_files,
+)
+from dbt_trueup.init.sample import ask_for_log
+from dbt_trueup.init.screen import describe_guesses, describe_unsure
+from dbt_trueup.init.words import collection_name
+
+from .options import dbt_options, epilog, json_option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dbt_trueup.init.facts import Facts
+    from dbt_trueup.init.project import Found
+
+EXAMPLE = """\
+Example: three commands from a CSV of changes to a tested table
+  $ dbt seed
+  $ trueup init orders_log
+  $ dbt build"""
+
+CODES = """\
+Exit codes
+  0  the files are written
+  2  nothing is written: a guess is not sure, a file exists, or dbt failed"""
+
+HELP = {
+    "table": "The table in the messages, such as public.orders.",
+    "key": "The columns of the key, with commas between them.",
+    "reclock": "The columns of the partition and of the offset.",
+    "ts": "The tick: an SQL expression.",
+    "sequence_by": "The order within a tick: SQL expressions.",
+    "delete_when": "The condition of a delete, or none.",
+    "columns": "The value columns.",
+}
+
+
+def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that replace a guess. The command gets them by the names of the fields."""
+    for field in reversed(HELP):
+        command = click.option(f"--{field.replace('_', '-')}", help=HELP[field])(command)
+    return command
+
+
+@click.command(epilog=epilog(EXAMPLE, CODES), short_help="Write the models for a log.")
+@click.argument("log")
+@click.option("--name", help="The name of the collection; by default from that of the log.")
+@click.option("--envelope", type=click.Choice(ENVELOPES), help="In what form the log has changes.")
+@answer_options
+@click.option("--folder", help="The folder for the models; by default models/<name>.")
+@click.option("--yes", is_flag=True, help="Ask nothing.")
+@click.option("--force", is_flag=True, help="Replace files of trueup that exist.")
+@json_option
+@dbt_options
+def init(  # noqa: PLR0913 - each is an option of the command
+    *,
+    log: str,
+    name: str | None,
+    folder: str | None,
+    yes: bool,
+    force: bool,
+    as_json: bool,
+    dbt: list[str],
+    **given: str | None,
+) -> int:
+    """Guess what a log is, and write the models, descriptions, tests and the view's contract.
+
+    LOG is a table with its schema, or a seed, a model or a source of the project. An option
+    replaces a guess.
+    """
+    project = Path(dict(zip(dbt[::2], dbt[1::2], strict=True)).get("--project-dir", "."))
+    answers = {field: read_answer(field, text) for field, text in given.items() if text}
+    found, facts = look(dbt, log, name, answers)
+    is_asked = is_terminal() and not yes and not as_json
+    while is_asked and facts.unsure:
+        click.echo(describe_guesses(facts))
+        ask(facts, answers)
+        facts = guess(facts.log, facts.name, answers)
+    place = Place(found.written, folder or f"{found.models}/{facts.name}", found.schema)
+    files = {} if facts.unsure else write_files(facts, place)
+    following = f"dbt build --select path:{place.folder}"
+    if not as_json:
+        click.echo(describe_guesses(facts))
+    if is_asked and not click.confirm(f"Write {len(files)} files to {place.folder}?"):
+        return 0
+    save_files(project, files, overwrite=force)
+    if as_json:
+        guesses = [asdict(one) for one in facts.guesses.values()]
+        report = {"log": log, "name": facts.name, "guesses": guesses, "files": list(files)}
+        click.echo(json.dumps({**report, "next": following if files else None}))
+    if facts.unsure:
+        raise UsageError(describe_unsure(facts))
+    if not as_json:
+        click.echo("\n".join(["wrote", *(f"  {path}" for path in files), f"next: {following}"]))
+    return 0
+
+
+def look(
+    dbt: list[str], log: str, name: str | None, answers: dict[str, Any]
+) -> tuple[Found, Facts]:
+    """Find the log in the project, and guess what it is."""
+    try:
+        manifest = parse(dbt)
+        found = find_log(manifest, log)
+        sampled, target_schema = ask_for_log(dbt, found.relation, found.table)
+    finally:
+        # A failed dbt command leaves threads behind, and Python complains about them at exit.
+        gc.collect()
+    name = name or collection_name(found.table)
+    require_free_names(manifest, name, found, target_schema)
+    return found, guess(sampled, name, answers)
+
+
+def is_terminal() -> bool:
+    """Whether a person can answer."""
+    return sys.stdin.isatty()
+
+
+def ask(facts: Facts, answers: dict[str, Any]) -> None:
+    """Ask the user about the first guess that is not sure."""
+    unsure = facts.unsure[0]
+    if unsure.candidates:
+        click.echo(f"{unsure.field} may be: {'; '.join(unsure.candidates)}")
+    text = click.prompt(unsure.field, default=None if unsure.value is None else unsure.text())
+    answers[unsure.field] = read_answer(unsure.field, text)

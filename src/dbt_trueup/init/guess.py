@@ -1,0 +1,134 @@
+"""Makes all guesses of a log, one after the other.
+
+An answer of the user replaces a guess, and all later guesses follow it. Nothing here asks dbt or
+the user.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from dbt_trueup.errors import UsageError
+
+from . import columns, envelope, key, sequence
+from .facts import Facts, Guess
+from .log import tick_expression
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from .log import Log
+
+LISTS = ("key", "reclock", "sequence_by", "columns")
+"""The answers that are lists."""
+
+NONE = "none"
+"""The answer that a collection has nothing of this kind."""
+
+
+def guess(log: Log, name: str, answers: Mapping[str, Any]) -> Facts:
+    """Guess what a log is.
+
+    Args:
+        log: Its columns and a sample.
+        name: The name of the collection.
+        answers: What the user has said, by field. It is not guessed.
+
+    Returns:
+        All guesses in sequence. They end at the table if it is not known: all others are of it.
+
+    Raises:
+        UsageError: An answer names a column that the log does not have.
+    """
+    facts = Facts(log, name)
+    for field, step in steps(facts, answers):
+        made = answered(facts, field, answers) if answers.get(field) is not None else step(facts)
+        facts.guesses[field] = made
+        if field == "table" and not made.is_sure:
+            break
+    return facts
+
+
+def read_answer(field: str, text: str) -> Any:
+    """Read an answer: a text, or a list for the fields that are lists.
+
+    Example:
+        >>> read_answer("key", "a, b"), read_answer("sequence_by", "coalesce(a, 0), b")
+        (['a', 'b'], ['coalesce(a, 0)', 'b'])
+    """
+    if field not in LISTS or text == NONE:
+        return text
+    parts = re.split(r",(?![^()]*\))", text)
+    return [part.strip() for part in parts]
+
+
+def steps(
+    facts: Facts, answers: Mapping[str, Any]
+) -> Iterator[tuple[str, Callable[[Facts], Guess]]]:
+    """The fields that a log of this envelope has, each with the function that guesses it."""
+    yield "envelope", envelope.guess_envelope
+    if facts.is_decoded:
+        yield "value", envelope.guess_value
+        if facts["envelope"] == "debezium":
+            yield "message_key", envelope.guess_message_key
+            yield "old_key", envelope.guess_old_key
+        envelope.read_changes(facts)
+        yield "table", envelope.guess_table_of_messages
+        envelope.keep_table(facts)
+    if facts["envelope"] == "snapshots":
+        yield "ts", sequence.guess_ts
+        yield "key", key.guess_key
+    else:
+        yield "key", key.guess_key
+        if not answers.get("ts"):
+            yield "reclock", sequence.guess_reclock
+        yield "ts", sequence.guess_ts
+    yield "sequence_by", sequence.guess_sequence_by
+    if not facts.is_decoded:
+        yield "delete_when", columns.guess_delete_when
+        if facts["envelope"] != "snapshots":
+            yield "truncate_when", columns.guess_truncate_when
+    yield "columns", columns.guess_columns
+
+
+def answered(facts: Facts, field: str, answers: Mapping[str, Any]) -> Guess:
+    """Take the answer of the user for a guess, if the log allows it."""
+    given = answers[field]
+    if given == NONE:
+        return Guess(field, None, "given")
+    if field == "ts" and given in facts.log.types:
+        given = tick_of_column(facts.log, given)
+    if field == "key":
+        require_columns("--key", given, facts.row_columns)
+        return Guess(
+            field,
+            given,
+            f"given; {key.describe(facts, given)}",
+            warnings=key.warn_of_nulls(facts, given),
+        )
+    if field == "reclock":
+        require_columns("--reclock", given, list(facts.log.types))
+    if field == "columns":
+        made = columns.guess_columns(facts)
+        types = {**made.value, **facts.log.types} if not facts.is_decoded else made.value
+        names = [name for name in given if name not in (facts["key"] or ())]
+        require_columns("--columns", names, list(types))
+        return Guess(field, {name: types[name] for name in names}, "given", warnings=made.warnings)
+    return Guess(field, given, "given")
+
+
+def tick_of_column(log: Log, column: str) -> str:
+    """Read a column as a tick, or raise."""
+    expression = tick_expression(log, column)
+    if expression is None:
+        message = f"--ts must be an integer or a time; got {column} of type {log.types[column]}"
+        raise UsageError(message)
+    return expression
+
+
+def require_columns(option: str, names: list[str], known: list[str]) -> None:
+    """Raise unless the log has all columns that an option names."""
+    if missing := [name for name in names if name not in known]:
+        message = f"{option} must name columns of the log: {', '.join(known)}; got {missing[0]}"
+        raise UsageError(message)

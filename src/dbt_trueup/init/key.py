@@ -1,0 +1,118 @@
+"""Guesses the key."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from . import words
+from .facts import Guess, count, share
+from .log import column_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .facts import Facts
+    from .log import Row
+
+ENDINGS = ("_id", "_uuid", "_key", "_no", "_number", "_code", "_sk", "_pk")
+
+
+def guess_key(facts: Facts) -> Guess:
+    """The columns of the key."""
+    if facts.is_decoded and (named := key_of_messages(facts)):
+        return named
+    ranked = [names for names in rank_columns(facts) if names]
+    if not ranked:
+        why = "no column is called id, *_id, *_key or the like"
+        columns = [name for name in facts.row_columns if not words.is_of_change(name)]
+        return Guess("key", None, why, is_sure=False, candidates=tuple(columns))
+    if facts["envelope"] == "snapshots":
+        return key_of_extracts(facts, [name for names in ranked for name in names])
+    best, others = ranked[0], [name for names in ranked[1:] for name in names]
+    counters = [
+        name for name in facts.row_columns if words.COUNTER.search(name) and name not in best
+    ]
+    nulls = nulls_of(facts.rows, best[:1])
+    candidates = [*best, *others, *(f"{best[0]},{name}" for name in counters)]
+    why = describe(facts, best[:1])
+    if len(candidates) > 1 and best != ranked[0]:
+        why += f"; also possible: {', '.join(candidates[1:])}"
+    is_sure = len(best) == 1 and not counters and not nulls and bool(facts.rows)
+    return Guess("key", best[:1], why, is_sure, tuple(candidates), warn_of_nulls(facts, best[:1]))
+
+
+def key_of_messages(facts: Facts) -> Guess | None:
+    """The key that the messages name; None if they name none."""
+    found = Counter(tuple(change.key) for change in facts.changes if change.key)
+    if not found:
+        return None
+    (key, number), *others = found.most_common()
+    source = "Debezium's message key names" if facts["message_key"] else "`pk` or `identity` names"
+    why = f"{describe(facts, list(key))}; {source} it in {count(number, 'message')}"
+    columns = list(key)
+    return Guess(
+        "key",
+        columns,
+        why,
+        is_sure=not others,
+        candidates=tuple(",".join(one) for one in found),
+        warnings=warn_of_nulls(facts, columns),
+    )
+
+
+def key_of_extracts(facts: Facts, columns: Sequence[str]) -> Guess:
+    """The fewest columns that are unique in each extract."""
+    extract = column_of(facts.log, facts["ts"])
+    if extract is None:
+        why = "the extract of a row is not known"
+        return Guess("key", None, why, is_sure=False, candidates=tuple(columns))
+    numbers = [name for name in facts.row_columns if words.COUNTER.search(name)]
+    for size in (1, 2, 3):
+        for key in combinations(dict.fromkeys([*columns, *numbers]), size):
+            places = [tuple(row[name] for name in (extract, *key)) for row in facts.rows]
+            if len(set(places)) == len(places):
+                why = f"{describe(facts, key)}; it is unique in each extract"
+                warnings = warn_of_nulls(facts, key)
+                return Guess("key", list(key), why, is_sure=not warnings, warnings=warnings)
+    why = f"no {', '.join(columns)} is unique in each extract"
+    return Guess("key", None, why, is_sure=False, candidates=tuple(columns))
+
+
+def rank_columns(facts: Facts) -> list[list[str]]:
+    """The columns that may be the key by their names, the best first."""
+    thing = words.singular(facts.name)
+    own = {thing, *(f"{stem}{ending}" for stem in (thing, facts.name) for ending in ENDINGS)}
+    names = [name for name in facts.row_columns if not words.is_of_change(name)]
+    return [
+        [name for name in names if name.lower() in own],
+        [name for name in names if name.lower() in ("id", "uuid", "guid", "pk", "_id")],
+        [
+            name
+            for name in names
+            if name.lower().endswith(("_id", "_uuid", "_key", "_pk", "_sk"))
+            and name.lower() not in own
+        ],
+    ]
+
+
+def describe(facts: Facts, key: Sequence[str]) -> str:
+    """How many sampled rows have the key, and how many keys they have."""
+    have = len(facts.rows) - nulls_of(facts.rows, key)
+    distinct = len({tuple(row.get(name) for name in key) for row in facts.rows})
+    return f"{share(have, len(facts.rows), 'row')} have it, {count(distinct, 'distinct value')}"
+
+
+def nulls_of(rows: Sequence[Row], key: Sequence[str]) -> int:
+    """The number of rows with a null in the key."""
+    return sum(any(row.get(name) is None for name in key) for row in rows)
+
+
+def warn_of_nulls(facts: Facts, key: Sequence[str]) -> tuple[str, ...]:
+    """Say that a key has nulls, and what trueup does with them."""
+    nulls = nulls_of(facts.rows, key)
+    if not nulls:
+        return ()
+    then = "each is an error row (option `null_keys`)" if len(key) == 1 else "it is a key value"
+    return (f"{', '.join(key)} is null in {share(nulls, len(facts.rows), 'row')}: {then}",)

@@ -1,0 +1,108 @@
+"""What is known of a log before anything is guessed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+Row: TypeAlias = dict[str, Any]
+
+INTEGERS = ("tinyint", "smallint", "int", "bigint")
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?(\d\d)?)?")
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+@dataclass(frozen=True)
+class Log:
+    """The columns of a log, and some of its rows."""
+
+    name: str
+    """The name of its table."""
+    types: dict[str, str]
+    """The columns with their types in Spark."""
+    rows: list[Row] = field(repr=False)
+    """Sampled rows, as they are stored one after the other. Times are texts that sort."""
+    json_columns: dict[str, list[Any]] = field(default_factory=dict, repr=False)
+    """The columns whose texts are JSON objects, decoded; a null and a broken text are None."""
+
+    def values(self, column: str) -> list[Any]:
+        """The sampled values of a column that are not null."""
+        return [row[column] for row in self.rows if row[column] is not None]
+
+    def named(self, pattern: re.Pattern[str]) -> list[str]:
+        """The columns whose names match a pattern."""
+        return [column for column in self.types if pattern.search(column.lower())]
+
+    def is_integer(self, column: str) -> bool:
+        """Whether a column has a type of whole numbers."""
+        return self.types[column] in INTEGERS
+
+
+def read_log(name: str, types: dict[str, str], rows: list[Row]) -> Log:
+    """Make a log of sampled rows, and decode the columns that hold JSON."""
+    json_columns = {}
+    for column, kind in types.items():
+        if kind not in ("string", "binary"):
+            continue
+        decoded = [decode(row[column], kind) for row in rows]
+        if sum(isinstance(one, dict) for one in decoded) * 2 > sum(
+            row[column] is not None for row in rows
+        ):
+            json_columns[column] = [one if isinstance(one, dict) else None for one in decoded]
+    return Log(name, types, rows, json_columns)
+
+
+def decode(value: Any, kind: str) -> Any:
+    """Decode a text of JSON. None if it is not JSON.
+
+    Args:
+        value: The text; in base64 if the column is binary.
+        kind: The type of the column, `string` or `binary`.
+    """
+    try:
+        return json.loads(base64.b64decode(value) if kind == "binary" else value)
+    except (TypeError, ValueError):
+        return None
+
+
+def tick_expression(log: Log, column: str) -> str | None:
+    """An SQL expression that reads a column as a tick. None if its type has no ticks.
+
+    Spark refuses a date and a timestamp without a time zone as a tick.
+    """
+    kind, name = log.types[column], quoted(column)
+    if kind in (*INTEGERS, "timestamp"):
+        return name
+    if kind == "date":
+        return f"unix_date({name})"
+    values = log.values(column)
+    if kind == "timestamp_ntz" or (kind == "string" and all_match(TIMESTAMP, values)):
+        return f"cast({name} as timestamp)"
+    if kind == "string" and all_match(DATE, values):
+        return f"unix_date(cast({name} as date))"
+    return None
+
+
+def column_of(log: Log, expression: str | None) -> str | None:
+    """The column that an expression of ours reads as a tick; None for other expressions."""
+    ticks = {tick_expression(log, name): name for name in reversed(log.types)}
+    return ticks.get(expression) if expression else None
+
+
+def all_match(pattern: re.Pattern[str], values: list[Any]) -> bool:
+    """Whether there are texts, and all of them match a pattern."""
+    return bool(values) and all(pattern.fullmatch(str(value)) for value in values)
+
+
+def quoted(column: str) -> str:
+    """Write the name of a column in SQL.
+
+    Example:
+        >>> quoted("order_id"), quoted("order no")
+        ('order_id', '`order no`')
+    """
+    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", column)
+    return column if plain else "`" + column.replace("`", "``") + "`"

@@ -1,0 +1,207 @@
+"""Reads the messages of Debezium and wal2json, as far as guesses need them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .log import Log, Row
+
+POSITIONS = ("lsn", "file", "pos", "commit_lsn", "change_lsn", "event_serial_no")
+"""The fields of Debezium's `source` that `trueup.debezium` takes as the order."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a message says. Everything that it does not have is None."""
+
+    place: int
+    """The number of the row of the log."""
+    op: str | None = None
+    table: str | None = None
+    ts: Any = None
+    order: Any = None
+    row: Row | None = None
+    """The columns after the change; for a delete those before it."""
+    key: Row | None = None
+    """The columns of the key, as the message names them."""
+    types: dict[str, str] = field(default_factory=dict)
+    """The types that the message declares for its columns, in Spark."""
+
+
+def has_change(message: Any) -> bool:
+    """Whether a message is an envelope of Debezium."""
+    envelope = payload(message)
+    return (
+        isinstance(envelope, dict) and "op" in envelope and bool({"after", "before"} & {*envelope})
+    )
+
+
+def payload(message: Any) -> Any:
+    """The message without the `schema` that Connect's converter may put beside it."""
+    has_schema = isinstance(message, dict) and "schema" in message and "payload" in message
+    return message["payload"] if has_schema else message
+
+
+def read_debezium(log: Log, value: str, key: str | None) -> list[Change]:
+    """Read each message of Debezium that has a row. Tombstones and logical messages have none."""
+    changes = []
+    for place, message in enumerate(log.json_columns[value]):
+        if not has_change(message):
+            continue
+        envelope = payload(message)
+        source = envelope.get("source") or {}
+        keys = payload(log.json_columns[key][place]) if key else None
+        changes.append(
+            Change(
+                place,
+                op=envelope["op"],
+                table=debezium_table(source),
+                ts=source.get("ts_ms", envelope.get("ts_ms")),
+                order=tuple(source.get(name) for name in POSITIONS)
+                if any(source.get(name) is not None for name in POSITIONS)
+                else None,
+                row=envelope.get("after") or envelope.get("before"),
+                key=keys if isinstance(keys, dict) else None,
+                types=connect_types(message.get("schema"), "after"),
+            )
+        )
+    return changes
+
+
+def debezium_table(source: Row) -> str | None:
+    """The table of a message, with its schema (PostgreSQL, SQL Server) or database (MySQL)."""
+    table, schema = source.get("table"), source.get("schema") or source.get("db")
+    return f"{schema}.{table}" if table and schema else table
+
+
+def connect_types(schema: Any, name: str) -> dict[str, str]:
+    """The types of a field's columns, from the schema that Connect's converter writes."""
+    fields = schema.get("fields", []) if isinstance(schema, dict) else []
+    inner = next((one for one in fields if isinstance(one, dict) and one.get("field") == name), {})
+    return {one["field"]: connect_type(one) for one in inner.get("fields", []) if "field" in one}
+
+
+def connect_type(schema: Row) -> str:
+    """The type in Spark of a schema of Connect.
+
+    Example:
+        >>> connect_type({"type": "int32"}), connect_type({"type": "array", "items": "string"})
+        ('int', 'array<string>')
+    """
+    kind = schema.get("type")
+    if kind == "array":
+        items = schema.get("items")
+        return f"array<{connect_type(items if isinstance(items, dict) else {'type': items})}>"
+    if kind == "struct":
+        parts = [f"{one['field']}: {connect_type(one)}" for one in schema.get("fields", [])]
+        return f"struct<{', '.join(parts)}>"
+    plain = {
+        "int8": "tinyint",
+        "int16": "smallint",
+        "int32": "int",
+        "int64": "bigint",
+        "float": "float",
+        "float32": "float",
+        "double": "double",
+        "float64": "double",
+        "boolean": "boolean",
+        "bytes": "binary",
+    }
+    return plain.get(str(kind), "string")
+
+
+def read_wal2json(log: Log, value: str) -> list[Change]:
+    """Read each message of wal2json that has a row: the actions I, U and D."""
+    changes = []
+    for place, message in enumerate(log.json_columns[value]):
+        if not isinstance(message, dict) or message.get("action") not in ("I", "U", "D"):
+            continue
+        columns, identity = message.get("columns") or [], message.get("identity") or []
+        keys = message.get("pk") or (
+            identity if len(identity) < len(columns) or message["action"] == "D" else []
+        )
+        row = {one["name"]: one.get("value") for one in columns or identity}
+        changes.append(
+            Change(
+                place,
+                op=message["action"],
+                table=f"{message.get('schema')}.{message.get('table')}",
+                ts=message.get("timestamp"),
+                order=message.get("lsn"),
+                row=row,
+                key={one["name"]: row.get(one["name"]) for one in keys} or None,
+                types={one["name"]: postgres_type(str(one.get("type", ""))) for one in columns},
+            )
+        )
+    return changes
+
+
+def postgres_type(name: str) -> str:
+    """The type in Spark for the JSON that wal2json writes for a type of PostgreSQL.
+
+    Example:
+        >>> [postgres_type(name) for name in ("bigint", "numeric(10,2)", "character varying(9)")]
+        ['bigint', 'decimal(10,2)', 'string']
+    """
+    plain = {
+        "smallint": "smallint",
+        "integer": "int",
+        "bigint": "bigint",
+        "boolean": "boolean",
+        "real": "float",
+        "double precision": "double",
+        "numeric": "double",
+        "date": "date",
+        "timestamp with time zone": "timestamp",
+        "timestamp without time zone": "timestamp_ntz",
+    }
+    if re.fullmatch(r"numeric\(\d+,\d+\)", name):
+        return "decimal" + name.removeprefix("numeric")
+    return plain.get(re.sub(r"^(timestamp|numeric)\(\d+\)", r"\1", name), "string")
+
+
+def json_types(rows: list[Row], unavailable: str) -> dict[str, str]:
+    """The types that fit the values of the rows. Columns with nulls alone are texts."""
+    seen: dict[str, list[Any]] = {}
+    for row in rows:
+        for name, value in row.items():
+            seen.setdefault(name, [])
+            if value is not None and value not in (unavailable, [unavailable]):
+                seen[name].append(value)
+    return {name: json_type(values) for name, values in seen.items()}
+
+
+def json_type(values: list[Any]) -> str:
+    """The type that fits all values, or most of them if no type fits all.
+
+    Example:
+        >>> json_type([1, 2.5]), json_type(["a", "b", 1]), json_type([[1]]), json_type([])
+        ('double', 'string', 'array<bigint>', 'string')
+    """
+    kinds = Counter(kind_of(value) for value in values)
+    if not kinds:
+        return "string"
+    if set(kinds) <= {"bigint", "decimal(38,0)", "double"}:
+        return max(kinds, key=["bigint", "decimal(38,0)", "double"].index)
+    kind = kinds.most_common(1)[0][0]
+    if kind == "array":
+        lists = [value for value in values if isinstance(value, list)]
+        return f"array<{json_type([one for each in lists for one in each if one is not None])}>"
+    if kind == "struct":
+        parts = json_types([value for value in values if isinstance(value, dict)], "")
+        return f"struct<{', '.join(f'{name}: {part}' for name, part in parts.items())}>"
+    return kind
+
+
+def kind_of(value: Any) -> str:
+    """The type of one value; `array` and `struct` without what is in them."""
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "bigint" if -(2**63) <= value < 2**63 else "decimal(38,0)"
+    kinds = {float: "double", list: "array", dict: "struct"}
+    return kinds.get(type(value), "string")

@@ -1,0 +1,137 @@
+"""Finds the log in a dbt project, and saves the files of a collection there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dbt_trueup.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+READABLE = ("seed", "model", "snapshot")
+"""The kinds of nodes that `ref` reads."""
+
+
+class Found(NamedTuple):
+    """Where the log is."""
+
+    relation: str
+    """The log in Jinja that finds it now, before anything is written."""
+    written: str
+    """The log in Jinja as the models write it."""
+    table: str
+    models: str
+    """The folder of the project's models."""
+    schema: str | None = None
+    """The schema if the models declare the log as a source; None if the project has it already."""
+
+
+def require_package(manifest: Any) -> None:
+    """Raise unless the project has the dbt package."""
+    if "macro.trueup.commands" not in manifest.macros:
+        message = "the project needs the dbt package trueup: add it to packages.yml, run `dbt deps`"
+        raise UsageError(message)
+
+
+def find_log(manifest: Any, name: str) -> Found:
+    """Find a log by its name: a table with its schema, a source, a seed or a model.
+
+    Raises:
+        UsageError: The project lacks the dbt package, the name is of another form, or the project
+            has no seed or model of this name.
+    """
+    require_package(manifest)
+    models = models_folder(manifest)
+    for node in manifest.nodes.values():
+        names = (node.name, f"{node.schema}.{node.alias}")
+        if is_readable(node) and name.lower() in map(str.lower, names):
+            call = f"ref({node.name!r})"
+            return Found(call, call, node.name, models)
+    for source in manifest.sources.values():
+        names = (f"{source.source_name}.{source.name}", f"{source.schema}.{source.identifier}")
+        if name.lower() in map(str.lower, names):
+            call = f"source({source.source_name!r}, {source.name!r})"
+            return Found(call, call, source.name, models)
+    schema, _, table = name.partition(".")
+    if not schema or not table or "." in table:
+        message = (
+            "the log must be a table with its schema, such as cdc.orders_log, or a seed, model or"
+            f" source of this project; got {name}"
+        )
+        raise UsageError(message)
+    now = f"api.Relation.create(schema={schema!r}, identifier={table!r})"
+    return Found(now, f"source({schema!r}, {table!r})", table, models, schema)
+
+
+def require_free_names(manifest: Any, name: str, found: Found, target_schema: str) -> None:
+    """Raise unless the models of the collection may have the names that they would get."""
+    if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
+        message = f"--name must be of letters, digits and underscores in lower case; got {name}"
+        raise UsageError(message)
+    taken = {node.name for node in manifest.nodes.values() if is_readable(node)}
+    models = [name, *(f"{name}_{role}" for role in ("commands", "batch", "changelog", "state"))]
+    if found.schema == target_schema:
+        taken.add(found.table)
+    if both := [model for model in models if model in taken and not is_ours(manifest, model)]:
+        message = f"--name must be free; {both[0]} exists already: give another name with --name"
+        raise UsageError(message)
+
+
+def is_ours(manifest: Any, model: str) -> bool:
+    """Whether a model of the project is one of a collection."""
+    return any(
+        node.name == model and "trueup." in getattr(node, "raw_code", "")
+        for node in manifest.nodes.values()
+    )
+
+
+def is_readable(node: Any) -> bool:
+    """Whether `ref` reads a node."""
+    return str(node.resource_type) in READABLE
+
+
+def models_folder(manifest: Any) -> str:
+    """The folder that has the models of the project; `models` if it has none."""
+    package = manifest.metadata.project_name
+    own = (
+        Path(node.original_file_path).parts[0]
+        for node in manifest.nodes.values()
+        if str(node.resource_type) == "model" and node.package_name == package
+    )
+    return next(own, "models")
+
+
+def save_files(project: Path, files: Mapping[str, str], *, overwrite: bool) -> None:
+    """Write all files or none.
+
+    Args:
+        project: The folder of the dbt project.
+        files: The text of each file by its path.
+        overwrite: Whether to replace files that exist and are of trueup.
+
+    Raises:
+        UsageError: A file exists, and `overwrite` is false or the file has nothing of trueup.
+    """
+    exist = [path for path in files if (project / path).exists()]
+    foreign = [path for path in exist if "trueup" not in (project / path).read_text()]
+    if foreign or (exist and not overwrite):
+        then = "move them, or give --folder" if foreign else "--force replaces them"
+        message = f"nothing is written: {', '.join(foreign or exist)} exist; {then}"
+        raise UsageError(message)
+    written: dict[Path, str | None] = {}
+    try:
+        for path, text in files.items():
+            file = project / path
+            written[file] = file.read_text() if file.exists() else None
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+    except OSError:
+        for file, before in written.items():
+            if before is None:
+                file.unlink(missing_ok=True)
+            else:
+                file.write_text(before)
+        raise

@@ -1,0 +1,44 @@
+"""Asks dbt for the columns of a log and for some of its rows."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from dbt_trueup.dbt import compile_inline, query
+
+from .log import Log, quoted, read_log
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ROWS = 5000
+"""How many rows are sampled."""
+
+COLUMNS = """\
+{{%- set log = {relation} -%}}
+{{%- if execute -%}}
+    {{%- set columns = trueup._get_columns('select * from ' ~ log) -%}}
+    {{{{ tojson({{'columns': columns, 'schema': target.schema}}) }}}}
+{{%- endif -%}}"""
+
+
+def ask_for_log(options: Sequence[str], relation: str, name: str) -> tuple[Log, str]:
+    """Return a log with a sample of its rows, and the schema in which dbt makes models.
+
+    Args:
+        options: Options for dbt's command line.
+        relation: The log in Jinja.
+        name: The name of its table.
+    """
+    answer = json.loads(compile_inline(options, COLUMNS.format(relation=relation)))
+    types = {column["name"]: column["type"] for column in answer["columns"]}
+    # A text of a time has all digits of its fraction; JSON would cut it to milliseconds.
+    items = [
+        f"cast({quoted(column)} as string) as {quoted(column)}"
+        if kind.startswith(("timestamp", "date"))
+        else quoted(column)
+        for column, kind in types.items()
+    ]
+    select = f"select {', '.join(items)} from {{{{ {relation} }}}} limit {ROWS}"  # noqa: S608
+    return read_log(name, types, query(options, select)), answer["schema"]

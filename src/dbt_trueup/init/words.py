@@ -1,0 +1,103 @@
+"""What the names of columns say. All patterns are searched for in the name in lower case."""
+
+from __future__ import annotations
+
+import re
+
+COMMIT = re.compile(r"(^|_)(commit|committed|transact|txn|scn)(_|$)")
+"""The commit of the source."""
+
+POSITION = re.compile(r"(^|_)(lsn|log_pos|log_position|binlog_pos|end_lsn)$")
+"""A position in the log of the source."""
+
+CHANGED = re.compile(
+    r"(^|_)(updated|modified|changed|change|update|event|cdc|dms|source|src|op)_(at|on|ts|time|timestamp|date|ts_ms)$"
+    r"|^(ts|ts_ms|timestamp|last_modified|last_updated?|event_time)(_at|_date|_ts)?$"
+)
+"""The time of a change, by the clock of the source."""
+
+SEQUENCE = re.compile(
+    r"(^|_)(seq|sequence|seqno|serial|change_no|change_number|offset|lsn|scn)(_|$)"
+)
+"""An order of the changes within a commit."""
+
+ARRIVAL = re.compile(
+    r"(^|_)(arrived|arrival|ingest\w*|load|loaded|landed|landing|received|synced|inserted|processed)"
+    r"(_|$)|^kafka_timestamp|^_fivetran|^_airbyte|^_sdc"
+)
+"""When the row came to the log. It says nothing about the change."""
+
+PLACE = re.compile(
+    r"^(kafka_)?(topic|headers|partition|offset)$|file_?name$|^_metadata|(^|_)batch_id$"
+)
+"""Where the row comes from."""
+
+PARTITION = re.compile(r"(^|_)partition(_id)?$")
+OFFSET = re.compile(r"(^|_)offset$")
+
+OPERATION = re.compile(
+    r"^_*(cdc_|dml_|row_|change_)?(op|operation|op_type|action|dml|change_type)$"
+)
+"""What a change does: insert, update or delete."""
+
+DELETED_FLAG = re.compile(r"^_*(is_)?(deleted|delete_flag|deleted_flag|is_delete|removed)$")
+DELETED_TIME = re.compile(r"^_*(deleted|removed)_(at|on|time|ts|date)$|^_fivetran_deleted_at$")
+
+EXTRACT = re.compile(
+    r"(^|_)(snapshot|extract|extracted|export|exported|dump|as_of)(_|$)|^(ds|dt|load_date|batch_date)$"
+)
+"""Which full extract a row belongs to."""
+
+COUNTER = re.compile(r"(^|_)(line|item|row|position|pos)(_?(no|nr|number|num|index|idx))?$")
+"""A part of a key of several columns, such as the line of an order."""
+
+SUFFIXES = re.compile(
+    r"(_(log|logs|changes|change|cdc|topic|slot|events|history|files|extracts|snapshots?|raw|stream"
+    r"|feed|commands|messages|seed))+$"
+)
+PREFIXES = re.compile(r"^((raw|stg|src|cdc|seed)_)+")
+
+DELETES = {"d", "delete", "deleted", "del", "remove", "removed"}
+UPSERTS = {
+    *("i", "c", "r", "u", "insert", "inserted", "create", "created", "read", "update", "updated"),
+    *("upsert", "merge", "replace", "a", "add", "added", "m", "modify", "modified", "set"),
+    *("s", "snapshot", "l", "load"),
+    "update_postimage",
+}
+TRUNCATES = {"t", "truncate"}
+
+DELETE_BESIDE = {
+    **dict.fromkeys(("u", "i", "c", "a", "m"), "d"),
+    **dict.fromkeys(("update", "insert", "upsert"), "delete"),
+}
+"""How a source writes a delete if it writes an upsert like this."""
+
+
+def is_of_change(name: str) -> bool:
+    """Whether a column says something of the change or of the log, and nothing of the row."""
+    patterns = (COMMIT, POSITION, SEQUENCE, ARRIVAL, PLACE, OPERATION, PARTITION)
+    return any(pattern.search(name.lower()) for pattern in patterns)
+
+
+def collection_name(table: str) -> str:
+    """The name of a collection, from the name of its log.
+
+    Example:
+        >>> collection_name("raw_orders_log")
+        'orders'
+    """
+    name = re.sub(r"\W+", "_", table.lower()).strip("_")
+    return SUFFIXES.sub("", PREFIXES.sub("", name)) or name
+
+
+def singular(name: str) -> str:
+    """One of the things that a name is the plural of.
+
+    Example:
+        >>> [singular(name) for name in ("orders", "parties", "boxes", "staff")]
+        ['order', 'party', 'box', 'staff']
+    """
+    for ending, instead in (("ies", "y"), ("xes", "x"), ("sses", "ss"), ("ss", "ss"), ("s", "")):
+        if name.endswith(ending):
+            return name[: -len(ending)] + instead
+    return name

@@ -1,0 +1,1 @@
+"""What `trueup init` guesses and writes, without Spark."""

@@ -1,0 +1,171 @@
+"""`trueup init` asks what it is not sure of, or says which option is needed. dbt is replaced."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from dbt_trueup.command_line import init as command
+from dbt_trueup.command_line.program import main
+from dbt_trueup.command_line.program import trueup as program
+from dbt_trueup.errors import UsageError
+from dbt_trueup.init.project import find_log, models_folder, require_free_names
+from tests.init.logs import ORDERS, table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dbt_trueup.init.log import Log
+
+VISITS = table(
+    "visits",
+    "customer_id bigint, shop_id bigint, commit_no bigint, op string, hours int",
+    (7, 1, 1, "I", 5),
+    (7, 2, 2, "Q", 5),
+)
+
+
+def node(name: str, kind: str = "model", raw_code: str = "") -> SimpleNamespace:
+    return SimpleNamespace(
+        name=name,
+        alias=name,
+        schema="shop",
+        resource_type=kind,
+        package_name="shop",
+        raw_code=raw_code,
+        original_file_path=f"transform/{name}.sql",
+    )
+
+
+def manifest(*nodes: SimpleNamespace) -> Any:
+    source = SimpleNamespace(
+        source_name="cdc", name="paid", schema="cdc_prod", identifier="payments_log"
+    )
+    return SimpleNamespace(
+        nodes={one.name: one for one in nodes},
+        sources={"paid": source},
+        macros={"macro.trueup.commands": None},
+        metadata=SimpleNamespace(project_name="shop"),
+    )
+
+
+@pytest.fixture
+def over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """A function that runs `trueup init` over a log, with answers if a person is asked."""
+
+    def run(log: Log, *words: str, answers: str | None = None) -> Any:
+        monkeypatch.setattr(command, "parse", lambda _: manifest())
+        monkeypatch.setattr(command, "ask_for_log", lambda *_: (log, "shop"))
+        monkeypatch.setattr(command, "is_terminal", lambda: answers is not None)
+        monkeypatch.chdir(tmp_path)
+        return CliRunner().invoke(program, ["init", f"cdc.{log.name}", *words], input=answers)
+
+    return run
+
+
+def saved(folder: Path) -> list[str]:
+    return sorted(str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file())
+
+
+def test_without_a_person_a_guess_that_is_not_sure_needs_its_option(
+    over: Any, tmp_path: Path
+) -> None:
+    result = over(VISITS)
+    assert str(result.exception) == (
+        "nothing is written: give --key, which is not sure (2 of 2 sampled rows have it, 1 distinct"
+        " value); candidates: customer_id | shop_id; give --delete-when, which is not sure (`op` is"
+        " I, Q: Q is not understood); candidates: op = 'Q'"
+    )
+    assert saved(tmp_path) == []
+    assert "key ?" in result.output
+    assert over(VISITS, "--key", "shop_id", "--delete-when", "op = 'Q'").exception is None
+    assert len(saved(tmp_path)) == 9
+
+
+def test_a_person_is_asked_for_each_guess_that_is_not_sure(over: Any, tmp_path: Path) -> None:
+    result = over(VISITS, answers="customer_id,shop_id\nop = 'Q'\ny\n")
+    assert result.exception is None
+    assert "key may be: customer_id; shop_id" in result.output
+    text = (tmp_path / "models/visits/visits_commands.sql").read_text()
+    assert "delete_when=\"op = 'Q'\"" in text
+    assert (
+        "unique_key: [customer_id, shop_id]" in (tmp_path / "models/visits/visits.yml").read_text()
+    )
+
+
+def test_a_person_who_says_no_gets_no_file(over: Any, tmp_path: Path) -> None:
+    result = over(ORDERS, answers="n\n")
+    assert "Write 9 files to models/orders?" in result.output
+    assert "wrote" not in result.output
+    assert saved(tmp_path) == []
+
+
+def test_with_yes_and_with_json_nobody_is_asked(over: Any, tmp_path: Path) -> None:
+    assert "Write" not in over(ORDERS, "--yes", answers="").output
+    assert len(saved(tmp_path)) == 9
+    report = json.loads(over(ORDERS, "--json", "--folder", "other", answers="").stdout)
+    assert report["next"] == "dbt build --select path:other"
+    assert [one["field"] for one in report["guesses"]][:3] == ["envelope", "key", "reclock"]
+    assert all((tmp_path / path).exists() for path in report["files"])
+
+
+def test_no_answer_is_an_answer(over: Any, tmp_path: Path) -> None:
+    assert over(ORDERS, "--delete-when", "none", "--columns", "status, op").exception is None
+    text = (tmp_path / "models/orders/orders_commands.sql").read_text()
+    assert "delete_when" not in text
+    assert "columns=['status', 'op']" in text
+
+
+def test_a_project_without_the_package_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "parse", lambda _: SimpleNamespace(macros={}))
+    assert main(["init", "orders_log"]) == 2
+    assert capsys.readouterr().err == (
+        "trueup init: the project needs the dbt package trueup: add it to packages.yml,"
+        " run `dbt deps`\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "schema"),
+    [
+        ("orders_log", "ref('orders_log')", None),
+        ("shop.orders_log", "ref('orders_log')", None),
+        ("cdc.paid", "source('cdc', 'paid')", None),
+        ("cdc_prod.payments_log", "source('cdc', 'paid')", None),
+        ("cdc.orders_log", "source('cdc', 'orders_log')", "cdc"),
+    ],
+)
+def test_a_log_of_the_project_is_not_declared_again(
+    name: str, written: str, schema: str | None
+) -> None:
+    found = find_log(manifest(node("orders_log", "seed")), name)
+    assert (found.written, found.schema) == (written, schema)
+
+
+@pytest.mark.parametrize("name", ["orders", "lake.cdc.orders", "cdc.", ""])
+def test_a_name_of_another_form_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="the log must be a table with its schema"):
+        find_log(manifest(), name)
+
+
+def test_a_model_never_takes_the_name_of_another_node_or_of_the_log() -> None:
+    found = find_log(manifest(), "shop.orders")
+    require_free_names(manifest(), "orders", found, "other")
+    ours = node("orders_batch", raw_code="{{ trueup.batch('orders') }}")
+    require_free_names(manifest(ours), "orders", found, "other")
+    for others, schema in (((node("orders_batch"),), "other"), ((), "shop")):
+        with pytest.raises(UsageError, match="--name must be free; orders"):
+            require_free_names(manifest(*others), "orders", found, schema)
+    with pytest.raises(UsageError, match="--name must be of letters"):
+        require_free_names(manifest(), "my orders", found, "other")
+
+
+def test_the_models_go_where_the_project_has_its_models() -> None:
+    assert models_folder(manifest()) == "models"
+    assert models_folder(manifest(node("stores"))) == "transform"

@@ -1,0 +1,170 @@
+"""The files of a collection: what they say, and that a person could have written them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from dbt_trueup.errors import UsageError
+from dbt_trueup.init.files import Place, write_files
+from dbt_trueup.init.guess import guess
+from dbt_trueup.init.project import save_files
+from dbt_trueup.init.properties import scalar
+from dbt_trueup.init.words import collection_name
+from tests.init.logs import CUSTOMERS, INVOICES, ORDERS, PARCELS, SUPPLIERS, TOPIC, event, table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dbt_trueup.init.log import Log
+
+COMMANDS = [
+    (
+        ORDERS,
+        """\
+{{ trueup.commands(
+    relation=source('shop', 'log'),
+    ts='commit_no',
+    sequence_by=['change_no'],
+    delete_when="op = 'D'",
+    columns=['customer_id', 'status']
+) }}
+""",
+    ),
+    (
+        SUPPLIERS,
+        """\
+{{ trueup.commands(
+    relation=trueup.snapshot_commands(
+        relation=source('shop', 'log'),
+        unique_key=['supplier_id'],
+        ts='unix_date(extracted_on)'
+    ),
+    ts='snapshot_ts',
+    sequence_by=['is_absent'],
+    delete_when='is_absent',
+    columns=['name', 'city']
+) }}
+""",
+    ),
+    (
+        CUSTOMERS,
+        """\
+{{ trueup.debezium(
+    relation=source('shop', 'log'),
+    schema={
+        'id': 'bigint',
+        'name': 'string',
+        'notes': 'string'
+    },
+    reclock=['partition', 'offset']
+) }}
+""",
+    ),
+    (
+        PARCELS,
+        """\
+{{ trueup.wal2json(
+    relation=source('shop', 'log'),
+    schema={
+        'id': 'bigint',
+        'state': 'string',
+        'weight': 'decimal(6,2)',
+        'sent': 'timestamp'
+    },
+    table='public.parcels'
+) }}
+""",
+    ),
+]
+
+
+def files(log: Log, **answers: Any) -> dict[str, str]:
+    name = collection_name(log.name)
+    facts = guess(log, name, answers)
+    written = write_files(facts, Place("source('shop', 'log')", f"models/{name}", "shop"))
+    return {path.removeprefix(f"models/{name}/"): text for path, text in written.items()}
+
+
+@pytest.mark.parametrize(("log", "expected"), COMMANDS, ids=[log.name for log, _ in COMMANDS])
+def test_the_model_of_the_commands_has_the_guesses(log: Log, expected: str) -> None:
+    assert files(log)[f"{collection_name(log.name)}_commands.sql"] == expected
+
+
+def test_a_collection_has_seven_models_and_two_files_of_properties() -> None:
+    written = files(ORDERS)
+    assert [*written] == [
+        *("orders_commands.sql", "orders_corrections.sql", "orders_batch.sql"),
+        *("orders_changelog.sql", "orders_state.sql", "orders_errors.sql", "orders.sql"),
+        *("orders.yml", "orders_sources.yml"),
+    ]
+    assert written["orders.sql"] == "{{ trueup.collection('orders') }}\n"
+    assert written["orders_batch.sql"] == "{{ trueup.batch('orders') }}\n"
+
+
+def test_every_model_has_the_key_a_description_and_the_view_a_contract() -> None:
+    written = files(ORDERS)
+    models = {one["name"]: one for one in yaml.safe_load(written["orders.yml"])["models"]}
+    assert {f"{name}.sql" for name in models} == {one for one in written if one.endswith("sql")}
+    assert all(model["config"]["unique_key"] == ["order_id"] for model in models.values())
+    assert all(model["description"] for model in models.values())
+    view = models["orders"]
+    assert view["config"]["contract"] == {"enforced": True}
+    assert {column["name"]: column["data_type"] for column in view["columns"]} == {
+        "order_id": "bigint", "customer_id": "bigint", "status": "string",
+    }  # fmt: skip
+    assert view["columns"][0]["data_tests"] == ["not_null", "unique"]
+
+
+def test_a_key_of_two_columns_may_have_nulls_and_is_unique_as_a_whole() -> None:
+    view = yaml.safe_load(files(ORDERS, key=["order_id", "customer_id"])["orders.yml"])["models"][5]
+    assert view["name"] == "orders"
+    assert [one.get("data_tests") for one in view["columns"]] == [None, None, None]
+    (certificate,) = view["data_tests"]
+    arguments = certificate["trueup.matches_certificate"]["arguments"]
+    assert arguments["unique_key"] == ["order_id", "customer_id"]
+
+
+def test_the_last_commit_of_dms_is_held_back() -> None:
+    models = yaml.safe_load(files(INVOICES)["invoices.yml"])["models"]
+    assert models[0]["config"]["meta"] == {"trueup": {"input_upper": "log_upper - 1"}}
+
+
+def test_the_source_is_the_log_and_its_place_is_never_null() -> None:
+    (source,) = yaml.safe_load(files(CUSTOMERS)["customers_sources.yml"])["sources"]
+    assert source["name"] == "shop"
+    (log,) = source["tables"]
+    assert log["name"] == "customers_topic"
+    assert [column["name"] for column in log["columns"]] == ["partition", "offset"]
+
+
+def test_odd_names_are_in_quotes() -> None:
+    log = table("orders", "order_id int, commit_no int, on string", (1, 1, "x"))
+    assert 'name: "on"' in files(log)["orders.yml"]
+    assert [scalar(text) for text in ("order no", "a", "1a", "Größe")] == [
+        '"order no"', "a", '"1a"', "Größe",
+    ]  # fmt: skip
+
+
+def test_messages_of_other_tables_are_left_out_of_a_topic() -> None:
+    rows = [(None, event({"id": 1}, table=name), 0, 0) for name in ("a", "b")]
+    text = files(table("all", TOPIC, *rows), table="public.a")["all_commands.sql"]
+    assert "'(select * from ' ~ source('shop', 'log') ~ \"" in text
+    assert ") = 'public.a'" in text
+
+
+def test_all_files_are_written_or_none(tmp_path: Path) -> None:
+    (tmp_path / "b").write_text("a wall: no folder can be made here")
+    with pytest.raises(OSError, match="b"):
+        save_files(tmp_path, {"a.sql": "new", "b/c.sql": "new"}, overwrite=False)
+    assert [file.name for file in tmp_path.iterdir()] == ["b"]
+
+
+def test_a_file_of_others_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "a.sql").write_text("select 1")
+    for overwrite in (False, True):
+        with pytest.raises(UsageError, match=r"nothing is written: a\.sql exist"):
+            save_files(tmp_path, {"b.sql": "new", "a.sql": "new"}, overwrite=overwrite)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.sql"]

@@ -1,0 +1,470 @@
+"""From columns and a sample to the right arguments, each with a reason."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from dbt_trueup.errors import UsageError
+from dbt_trueup.init.guess import guess
+from dbt_trueup.init.log import Log, read_log
+from dbt_trueup.init.words import collection_name
+from tests.init.logs import (
+    CUSTOMERS,
+    INVOICES,
+    ORDERS,
+    PARCELS,
+    PRODUCTS,
+    SUPPLIERS,
+    TOPIC,
+    change,
+    event,
+    fields,
+    table,
+)
+
+GUESSED: list[tuple[Log, dict[str, Any]]] = [
+    (
+        ORDERS,
+        {
+            "envelope": "plain",
+            "key": ["order_id"],
+            "reclock": None,
+            "ts": "commit_no",
+            "sequence_by": ["change_no"],
+            "delete_when": "op = 'D'",
+            "truncate_when": None,
+            "columns": {"customer_id": "bigint", "status": "string"},
+        },
+    ),
+    (
+        INVOICES,
+        {
+            "envelope": "dms",
+            "key": ["invoice_id"],
+            "ts": "changed_at",
+            "sequence_by": ["change_seq"],
+            "delete_when": "Op = 'D'",
+            "columns": {"customer": "string", "total": "decimal(10,2)"},
+        },
+    ),
+    (
+        PRODUCTS,
+        {
+            "envelope": "plain",
+            "key": ["product_id"],
+            "ts": "updated_at",
+            "sequence_by": ["updated_at"],
+            "delete_when": "is_deleted",
+            "columns": {"name": "string", "price": "decimal(10,2)"},
+        },
+    ),
+    (
+        SUPPLIERS,
+        {
+            "envelope": "snapshots",
+            "key": ["supplier_id"],
+            "ts": "unix_date(extracted_on)",
+            "sequence_by": ["is_absent"],
+            "delete_when": "is_absent",
+            "columns": {"name": "string", "city": "string"},
+        },
+    ),
+    (
+        CUSTOMERS,
+        {
+            "envelope": "debezium",
+            "value": "value",
+            "message_key": "key",
+            "table": None,
+            "key": ["id"],
+            "reclock": ["partition", "offset"],
+            "ts": None,
+            "sequence_by": None,
+            "columns": {"name": "string", "notes": "string"},
+        },
+    ),
+    (
+        PARCELS,
+        {
+            "envelope": "wal2json",
+            "value": "data",
+            "table": "public.parcels",
+            "key": ["id"],
+            "ts": None,
+            "sequence_by": None,
+            "columns": {"state": "string", "weight": "decimal(6,2)", "sent": "timestamp"},
+        },
+    ),
+]
+
+
+def guesses(log: Log, **answers: Any) -> dict[str, Any]:
+    facts = guess(log, collection_name(log.name), answers)
+    assert all(one.why for one in facts.guesses.values())
+    return {field: one.value for field, one in facts.guesses.items()}
+
+
+def unsure(log: Log, **answers: Any) -> dict[str, tuple[str, ...]]:
+    facts = guess(log, collection_name(log.name), answers)
+    return {one.field: one.candidates for one in facts.unsure}
+
+
+def warnings(log: Log, **answers: Any) -> list[str]:
+    facts = guess(log, collection_name(log.name), answers)
+    return [warning for one in facts.guesses.values() for warning in one.warnings]
+
+
+@pytest.mark.parametrize(("log", "expected"), GUESSED, ids=[log.name for log, _ in GUESSED])
+def test_a_usual_log_is_guessed_whole(log: Log, expected: dict[str, Any]) -> None:
+    assert guesses(log) | expected == guesses(log)
+    assert unsure(log) == {}
+    assert warnings(log) == []
+
+
+@pytest.mark.parametrize(
+    ("table_name", "name"),
+    [
+        ("orders_log", "orders"),
+        ("raw_orders", "orders"),
+        ("Orders", "orders"),
+        ("suppliers_extracts", "suppliers"),
+        ("dbserver1.inventory.orders", "dbserver1_inventory_orders"),
+        ("log", "log"),
+    ],
+)
+def test_the_name_of_the_collection_is_that_of_the_log(table_name: str, name: str) -> None:
+    assert collection_name(table_name) == name
+
+
+def test_a_reason_has_figures() -> None:
+    facts = guess(CUSTOMERS, "customers", {})
+    assert facts.guesses["key"].why == (
+        "4 of 4 sampled rows have it, 2 distinct values;"
+        " Debezium's message key names it in 4 messages"
+    )
+
+
+# The key.
+
+
+def test_the_key_with_the_name_of_the_collection_is_better_than_other_ids() -> None:
+    log = table("orders", "customer_id bigint, order_id bigint, ts bigint, x int", (7, 1, 1, 0))
+    assert guesses(log)["key"] == ["order_id"]
+    assert unsure(log) == {}
+
+
+def test_two_ids_are_not_sure() -> None:
+    log = table("visits", "customer_id bigint, shop_id bigint, ts bigint, x int", (7, 1, 1, 0))
+    assert unsure(log) == {"key": ("customer_id", "shop_id")}
+    assert unsure(log, key=["shop_id"]) == {}
+    assert guesses(log, key=["shop_id"])["columns"] == {"customer_id": "bigint", "x": "int"}
+
+
+def test_a_log_of_lines_may_have_a_key_of_two_columns() -> None:
+    log = table("order_lines", "order_id bigint, line_no int, ts bigint, x int", (7, 1, 1, 0))
+    assert unsure(log) == {"key": ("order_id", "order_id,line_no")}
+
+
+def test_a_log_without_any_id_asks_for_the_key() -> None:
+    log = table("pages", "path string, size int, commit_no bigint, op string", ("a", 1, 1, "A"))
+    assert unsure(log) == {"key": ("path", "size")}
+
+
+def test_a_null_in_the_key_is_pointed_out_and_not_sure() -> None:
+    log = table("orders", "order_id bigint, ts bigint, x int", (1, 1, 0), (None, 2, 0))
+    assert list(unsure(log)) == ["key"]
+    assert "order_id is null in 1 of 2 sampled rows" in warnings(log)[0]
+    assert "order_id is null" in warnings(log, key=["order_id"])[0]
+
+
+def test_the_key_of_extracts_is_unique_in_each_of_them() -> None:
+    log = table(
+        "stock_snapshots",
+        "snapshot_date date, shop_id int, item_id int, pieces int",
+        ("2026-01-05", 1, 1, 5),
+        ("2026-01-05", 1, 2, 5),
+        ("2026-01-05", 2, 1, 5),
+        ("2026-01-06", 1, 1, 4),
+    )
+    assert guesses(log)["key"] == ["shop_id", "item_id"]
+
+
+def test_an_answer_must_name_a_column() -> None:
+    with pytest.raises(UsageError, match=r"--key must name columns of the log: .*; got order"):
+        guess(ORDERS, "orders", {"key": ["order"]})
+    with pytest.raises(UsageError, match="--columns must name columns of the log"):
+        guess(ORDERS, "orders", {"columns": ["order"]})
+    with pytest.raises(UsageError, match="--ts must be an integer or a time; got status"):
+        guess(ORDERS, "orders", {"ts": "status"})
+
+
+# The tick and the order.
+
+
+def test_a_commit_is_a_better_tick_than_a_time_of_change() -> None:
+    log = table(
+        "orders",
+        "order_id int, updated_at timestamp, lsn bigint, commit_lsn bigint, x int",
+        (1, "2026-01-05 08:00:00", 11, 10, 0),
+    )
+    assert guesses(log)["ts"] == "commit_lsn"
+    assert guesses(log)["sequence_by"] == ["lsn"]
+    assert guesses(log)["columns"] == {"updated_at": "timestamp", "x": "int"}
+
+
+def test_a_tick_that_goes_down_is_pointed_out() -> None:
+    log = table(
+        "orders",
+        "order_id int, updated_at timestamp, loaded_at timestamp, x int",
+        (1, "2026-01-05 08:00:02", "2026-01-05 09:00:00", 0),
+        (2, "2026-01-05 08:00:01", "2026-01-05 10:00:00", 0),
+    )
+    assert "`updated_at` goes down 1 times by `loaded_at`: see the option `late`" in warnings(log)
+    assert unsure(log) == {"ts": ("updated_at", "loaded_at")}
+
+
+def test_rows_that_arrived_together_have_no_order() -> None:
+    log = table(
+        "orders",
+        "order_id int, updated_at timestamp, loaded_at timestamp, x int",
+        (1, "2026-01-05 08:00:02", "2026-01-05 09:00:00", 0),
+        (2, "2026-01-05 08:00:01", "2026-01-05 09:00:00", 0),
+    )
+    assert warnings(log) == []
+
+
+def test_a_tie_is_pointed_out() -> None:
+    log = table("orders", "order_id int, commit_no int, x int", (1, 1, 5), (1, 1, 6))
+    assert guesses(log)["sequence_by"] == ["commit_no"]
+    assert "1 group of different rows have the same key and tick" in warnings(log)[0]
+
+
+def test_the_order_is_the_column_that_leaves_no_tie() -> None:
+    log = table(
+        "orders",
+        "order_id int, commit_no int, sequence_hint int, row_seq int, x int",
+        (1, 1, 1, 1, 5),
+        (1, 1, 1, 2, 6),
+    )
+    assert guesses(log)["sequence_by"] == ["row_seq"]
+    assert warnings(log) == []
+
+
+def test_numbers_in_texts_of_several_lengths_are_compared_as_numbers() -> None:
+    log = table(
+        "orders",
+        "order_id int, commit_no int, seq string, x int",
+        (1, 1, "9", 5),
+        (1, 1, "10", 6),
+    )
+    assert guesses(log)["sequence_by"] == ["cast(seq as decimal(38,0))"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "ts"),
+    [
+        ("timestamp_ntz", "2026-01-05 08:00:00", "cast(updated_at as timestamp)"),
+        ("string", "2026-01-05T08:00:00.000001Z", "cast(updated_at as timestamp)"),
+        ("date", "2026-01-05", "unix_date(updated_at)"),
+        ("string", "2026-01-05", "unix_date(cast(updated_at as date))"),
+    ],
+)
+def test_a_time_of_any_type_becomes_a_tick(kind: str, value: str, ts: str) -> None:
+    log = table("orders", f"order_id int, updated_at {kind}, x int", (1, value, 0))
+    assert guesses(log)["ts"] == ts
+    assert guesses(log)["columns"] == {"x": "int"}
+
+
+def test_a_tick_with_nulls_or_an_odd_type_is_not_taken() -> None:
+    log = table(
+        "orders",
+        "order_id int, updated_at timestamp, modified_at string, x int",
+        (1, None, "yesterday", 0),
+    )
+    assert unsure(log) == {"ts": ("x",)}
+
+
+def test_a_topic_without_its_partition_has_its_offset_as_the_tick() -> None:
+    rows = ((1, 0, "a"), (1, 1, "b"))
+    log = table("orders", "order_id int, offset bigint, x string", *rows)
+    assert (guesses(log)["ts"], guesses(log)["sequence_by"]) == ("offset", ["offset"])
+    assert unsure(log) == {}
+    twice = table("orders", "order_id int, offset bigint, x string", *rows, (2, 0, "c"))
+    assert list(unsure(twice)) == ["ts"]
+
+
+# Deletes.
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "condition"),
+    [
+        ("op string", ["i", "u", "d"], "op = 'd'"),
+        ("op string", ["I", "U"], "op = 'D'"),
+        ("operation string", ["INSERT", "UPDATE"], "operation = 'DELETE'"),
+        (
+            "_change_type string",
+            ["insert", "update_postimage", "delete"],
+            "_change_type = 'delete'",
+        ),
+        ("op string", ["U", "D", "DELETE"], "op in ('D', 'DELETE')"),
+        ("__deleted string", ["true", "false"], "lower(__deleted) = 'true'"),
+        ("is_deleted int", [0, 1], "is_deleted = 1"),
+        ("deleted boolean", [False], "deleted"),
+        ("deleted_at timestamp", [None, "2026-01-05 08:00:00"], "deleted_at is not null"),
+        ("note string", ["d"], None),
+    ],
+)
+def test_deletes_are_found(column: str, values: list[Any], condition: str | None) -> None:
+    rows = [(1, tick, value, 0) for tick, value in enumerate(values)]
+    log = table("orders", f"order_id int, ts int, {column}, x int", *rows)
+    assert guesses(log)["delete_when"] == condition
+    assert unsure(log) == {}
+
+
+def test_an_operation_that_is_not_understood_is_not_sure() -> None:
+    log = table("orders", "order_id int, ts int, op string, x int", (1, 1, "D", 0), (1, 2, "Q", 0))
+    assert unsure(log) == {"delete_when": ("op = 'D'",)}
+    assert "Q is not understood" in guess(log, "orders", {}).guesses["delete_when"].why
+    assert guesses(log, delete_when="none")["delete_when"] is None
+
+
+def test_the_image_before_an_update_is_not_understood() -> None:
+    log = table(
+        "orders", "order_id int, _commit_version int, _change_type string, x int",
+        (1, 1, "update_preimage", 0), (1, 1, "update_postimage", 0),
+    )  # fmt: skip
+    assert list(unsure(log)) == ["delete_when"]
+
+
+def test_a_truncate_is_found() -> None:
+    log = table("orders", "order_id int, ts int, op string, x int", (1, 1, "I", 0), (1, 2, "T", 0))
+    assert guesses(log)["truncate_when"] == "op = 'T'"
+
+
+# Values.
+
+
+def test_columns_of_the_change_and_of_its_arrival_are_no_values() -> None:
+    log = table(
+        "orders",
+        "topic string, order_id int, commit_no int, seq int, _loaded int, file_name string,"
+        " status string, attributes map<string,string>",
+        ("t", 1, 1, 1, 1, "f", "new", {}),
+    )
+    assert guesses(log)["columns"] == {"status": "string"}
+    assert "attributes is left out: Spark cannot compare its type" in warnings(log)
+
+
+# Messages.
+
+
+def topic(*messages: str | None, key: str | None = '{"id": 1}') -> Log:
+    rows = [(key, message, 0, place) for place, message in enumerate(messages)]
+    return table("customers_topic", TOPIC, *rows)
+
+
+def test_types_come_from_the_schema_of_connect() -> None:
+    kinds = [
+        {"type": "int32", "field": "id"},
+        {"type": "int16", "field": "rank"},
+        {"type": "double", "field": "score"},
+        {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "field": "price"},
+        {"type": "array", "items": {"type": "string"}, "field": "tags"},
+    ]
+    after = {"id": 1, "rank": 2, "score": 3, "price": "AQ==", "tags": []}
+    schema = {"type": "struct", "fields": [{"type": "struct", "fields": kinds, "field": "after"}]}
+    message = {"schema": schema, "payload": json.loads(event(after))}
+    log = topic(json.dumps(message), key='{"schema": {}, "payload": {"id": 1}}')
+    assert guesses(log)["key"] == ["id"]
+    assert guesses(log)["columns"] == {
+        "rank": "smallint", "score": "double", "price": "binary", "tags": "array<string>",
+    }  # fmt: skip
+
+
+def test_types_fit_the_values_of_the_messages() -> None:
+    first = {"id": 1, "n": 1, "f": 1, "b": True, "o": {"x": 1}, "big": 2**63, "none": None}
+    second = {"id": 1, "n": 2, "f": 1.5, "b": None, "o": None, "big": 1, "none": None}
+    log = topic(event(first), event(second))
+    assert guesses(log)["columns"] == {
+        "n": "bigint", "f": "double", "b": "boolean", "o": "struct<x: bigint>",
+        "big": "decimal(38,0)", "none": "string",
+    }  # fmt: skip
+    assert warnings(log) == ["none: null in the whole sample, so the type is a guess"]
+
+
+def test_a_header_with_the_old_key_is_used() -> None:
+    header = [{"key": "__debezium.oldkey", "value": "eyJpZCI6IDF9"}]
+    row = ('{"id": 7}', event({"id": 7, "name": "Ada"}), 0, 1, header)
+    log = table("customers", f"{TOPIC}, headers array<struct<key:string>>", row)
+    assert guesses(log)["old_key"] == (
+        "get(filter(headers, header -> header.key = '__debezium.oldkey'), 0).value"
+    )
+    assert guesses(log)["sequence_by"] is None
+    assert unsure(log) == {}
+
+
+def test_binary_messages_are_read() -> None:
+    messages = [event({"id": 1, "name": "Ada"}), event({"id": 2, "name": "Bob"})]
+    rows = [{"value": base64.b64encode(one.encode()).decode()} for one in messages]
+    log = read_log("customers", {"value": "binary"}, rows)
+    found = guesses(log)
+    assert (found["envelope"], found["message_key"], found["key"]) == ("debezium", None, ["id"])
+    assert found["ts"] is None
+    assert unsure(log) == {}
+
+
+def test_a_topic_of_several_tables_asks_for_the_table() -> None:
+    log = topic(event({"id": 1, "y": 1}, table="a"), event({"id": 2, "x": 1}, table="b"))
+    assert unsure(log) == {"table": ("public.a", "public.b")}
+    assert guesses(log, table="public.b")["columns"] == {"x": "bigint"}
+
+
+def test_a_slot_of_several_tables_takes_the_one_with_the_name_of_the_collection() -> None:
+    rows = [(change("I", name, columns=fields(id=1, x="a")),) for name in ("slot", "parcels")]
+    log = table("parcels", "data string", *rows)
+    assert guesses(log)["table"] == "public.parcels"
+    assert list(unsure(table("changes", "data string", *rows))) == ["table"]
+
+
+def test_the_primary_key_of_wal2json_is_the_key() -> None:
+    columns = fields(country="de", id=1, x="a")
+    key: dict[str, Any] = {
+        "pk": [{"name": "country", "type": "text"}, {"name": "id", "type": "bigint"}]
+    }
+    log = table("slot", "data string", (change("I", columns=columns, **key),))
+    assert guesses(log)["key"] == ["country", "id"]
+
+
+def test_a_message_without_a_time_asks_for_the_tick() -> None:
+    message = json.loads(change("I", columns=fields(id=1, x="a")))
+    del message["timestamp"], message["lsn"]
+    log = table("slot", "lsn string, xid bigint, data string", ("0/1", 5, json.dumps(message)))
+    assert set(unsure(log)) == {"ts"}
+    assert guesses(log)["sequence_by"] == ["lsn"]
+
+
+def test_broken_messages_are_pointed_out() -> None:
+    log = topic(event({"id": 1, "x": 1}), event({"id": 1, "x": 2}), "oops")
+    assert warnings(log) == ["1 message in `value` cannot be read: each becomes an error row"]
+
+
+def test_json_without_an_envelope_is_not_sure() -> None:
+    log = topic('{"status": "new"}')
+    assert "envelope" in unsure(log)
+    assert "trueup.parse_json" in guess(log, "customers", {}).guesses["envelope"].why
+
+
+def test_an_envelope_that_the_log_does_not_have_is_refused() -> None:
+    with pytest.raises(UsageError, match="--envelope debezium needs a column with its messages"):
+        guess(ORDERS, "orders", {"envelope": "debezium"})
+
+
+def test_an_empty_log_is_guessed_by_its_names_and_not_sure() -> None:
+    log = table("orders_log", "commit_no bigint, op string, order_id bigint, status string")
+    assert {"envelope", "key", "ts"} <= set(unsure(log))
+    assert guesses(log)["key"] == ["order_id"]
