@@ -1,7 +1,8 @@
 """Bring the collection `files` to the HEAD of a git repository, and prove that it is exact.
 
 New commits are appended to the log `git_changes`, and `dbt run` settles them. Then the collection
-is compared with the tree that git itself stores.
+is compared with the tree that git itself stores, and a report of the project's collections is
+written.
 
 The log shows what was read before: everything up to its last commit. Each append is atomic and ends
 with a complete commit. So a kill between two appends loses nothing and doubles nothing. A commit
@@ -26,8 +27,10 @@ from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from dbt_trueup.errors import JavaMissingError
+from dbt_trueup.errors import TrueupError
 from dbt_trueup.plugin.java import require_java
+from dbt_trueup.report.data import read_data
+from dbt_trueup.report.page import write_page
 from demo.git_log import (
     Change,
     GitLogError,
@@ -115,10 +118,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     repository = parser.parse_args(arguments).repository.expanduser().resolve()
     try:
         outcome = run(repository)
-    except (DbtError, GitLogError, JavaMissingError) as error:
+        sys.stdout.write(describe(outcome))
+        sys.stdout.write(f"  report     {write_report()}\n")
+    except (DbtError, GitLogError, TrueupError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    sys.stdout.write(describe(outcome))
     return 0 if outcome.is_exact() else 1
 
 
@@ -167,6 +171,13 @@ def run(repository: Path) -> Outcome:
         found=Counter(TreeRow(*row) for row in files),
         expected=Counter(read_tree(repository, history[-1])),
     )
+
+
+def write_report() -> Path:
+    """Write the report of all collections. Return its file."""
+    file = Path(os.environ.get("DBT_TARGET_PATH", "target"), "trueup_report.html")
+    write_page(read_data([], show_values=False), file)
+    return file
 
 
 def schema_of(repository: Path) -> str:

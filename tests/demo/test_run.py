@@ -63,6 +63,12 @@ def profile(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.fixture
+def no_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the demo write no report, because it takes some seconds."""
+    monkeypatch.setattr(run, "write_report", lambda: "no report")
+
+
+@pytest.fixture
 def demo(repository: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[], Printed]:
     """A function that runs the demo over the repository."""
 
@@ -82,7 +88,10 @@ def log(spark: SparkSession, repository: Path) -> Callable[[], list[Row]]:
 
 @WITH_SPARK
 def test_the_demo_settles_a_history_and_then_only_new_commits(
-    demo: Callable[[], Printed], repository: Path
+    demo: Callable[[], Printed],
+    repository: Path,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
     schema, head = run.schema_of(repository), git(repository, "rev-parse", "main")
     assert demo() == (
@@ -91,10 +100,14 @@ def test_the_demo_settles_a_history_and_then_only_new_commits(
         f"  table      {schema}.files\n"
         "  frontier   4 (batch 1)\n"
         "  rows       3\n"
-        "  changed    3 inserted, 1 updated, 0 deleted by 2 commits\n" + EXACT,
+        "  changed    3 inserted, 1 updated, 0 deleted by 2 commits\n"
+        + EXACT
+        + f"  report     {tmp_path / 'target' / 'trueup_report.html'}\n",
         "",
     )
+    assert "files is up to date." in (tmp_path / "target" / "trueup_report.html").read_text()
 
+    request.getfixturevalue("no_report")
     commit(repository, {})
     again = demo()
     assert again.exit_code == 0
@@ -110,6 +123,7 @@ def test_the_demo_settles_a_history_and_then_only_new_commits(
 
 
 @WITH_SPARK
+@pytest.mark.usefixtures("no_report")
 def test_a_rewritten_history_is_refused_and_nothing_is_appended(
     demo: Callable[[], Printed], repository: Path, log: Callable[[], list[Row]]
 ) -> None:
@@ -130,6 +144,7 @@ def test_a_rewritten_history_is_refused_and_nothing_is_appended(
 
 
 @WITH_SPARK
+@pytest.mark.usefixtures("no_report")
 def test_a_kill_neither_loses_nor_repeats_a_change(
     demo: Callable[[], Printed],
     log: Callable[[], list[Row]],
@@ -184,6 +199,7 @@ def test_rows_that_differ_from_git_are_printed_and_fail_the_run(
         expected=Counter(both + tree),
     )
     monkeypatch.setattr(run, "run", lambda _: outcome)
+    monkeypatch.setattr(run, "write_report", lambda: "report.html")
 
     assert run.main([]) == 1
 
@@ -191,7 +207,7 @@ def test_rows_that_differ_from_git_are_printed_and_fail_the_run(
     assert "  proof      differs from git ls-tree -r HEAD, row by row\n" in printed
     assert "\n  1 row only in the table\n    100644 1 'both'\n" in printed
     assert "\n  12 rows only in git\n    100644 1 'only git 00'\n" in printed
-    assert printed.endswith("'only git 09'\n")
+    assert printed.endswith("'only git 09'\n  report     report.html\n")
 
 
 def test_every_repository_has_its_own_valid_schema_name(tmp_path: Path) -> None:

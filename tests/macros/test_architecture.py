@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MACROS = ROOT / "macros"
 LAYERS = (
     *("internal", "tables", "certify", "commands", "fold", "stage", "append", "apply", "plan"),
-    *("correct", "read", "operations", "generic_tests", "materializations"),
+    *("correct", "read", "operations", "generic_tests", "report", "materializations"),
 )
 """The folders in order. A folder calls only the folders before it."""
 SHARED = ("internal", "tables", "certify")

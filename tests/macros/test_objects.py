@@ -13,8 +13,8 @@ from tests.macros.package import ROOT, in_model
 PAGE = (ROOT / "docs" / "objects.md").read_text()
 HOLDERS = "plan|progress(?!\\.enabled|\\._)|position"
 """Names in macros of a plan, of a part of it, and of the result of `_get_position`."""
-NOT_FIELDS = {"sql", "updates_ahead"}
-"""Other words that follow these names: a file ending, and a field of the position."""
+NOT_FIELDS = {"sql", "updates_ahead", "read"}
+"""Other words that follow these names: a file ending, and fields of the position."""
 
 
 def fields(heading: str, until: str) -> list[str]:

@@ -12,6 +12,7 @@ from dbt_trueup.errors import TrueupError
 from .check import check
 from .init import init
 from .options import epilog
+from .report import report
 from .run import run, watch
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def trueup() -> None:
     """Keep tables exactly as their logs say. Run it in the folder of a dbt project."""
 
 
-for command in (init, run, watch, check):
+for command in (init, run, watch, check, report):
     trueup.add_command(command)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from dbt_trueup.plural import count
+
 from . import words
 from .envelope import extract_columns
-from .facts import Guess, count, share
+from .facts import Guess, share
 from .log import column_of, quoted
 from .messages import json_types
 

@@ -7,9 +7,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from dbt_trueup.errors import UsageError
+from dbt_trueup.plural import count
 
 from . import words
-from .facts import Guess, count, share
+from .facts import Guess, share
 from .log import all_match, quoted, tick_expression
 from .messages import has_change, payload, read_debezium, read_wal2json
 

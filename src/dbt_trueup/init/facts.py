@@ -77,16 +77,6 @@ class Facts:
         return list(dict.fromkeys(name for row in self.rows for name in row))
 
 
-def count(number: int, thing: str) -> str:
-    """Write a number of things.
-
-    Example:
-        >>> count(1, "row"), count(5000, "row")
-        ('1 row', '5,000 rows')
-    """
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
 def share(part: int, whole: int, thing: str) -> str:
     """Write how many of the sampled things have something.
 

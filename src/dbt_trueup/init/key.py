@@ -6,8 +6,10 @@ from collections import Counter
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from dbt_trueup.plural import count
+
 from . import words
-from .facts import Guess, count, share
+from .facts import Guess, share
 from .log import column_of
 
 if TYPE_CHECKING:

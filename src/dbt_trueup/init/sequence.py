@@ -6,9 +6,11 @@ import json
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from dbt_trueup.plural import count
+
 from . import words
 from .envelope import extract_columns
-from .facts import Guess, count, share
+from .facts import Guess, share
 from .log import column_of, quoted, tick_expression
 
 if TYPE_CHECKING:

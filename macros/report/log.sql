@@ -1,0 +1,68 @@
+{#- How far a collection is behind its log. Only commands at or past the frontier are read. -#}
+
+{#-
+    One row: the number of `commands` that are not settled, and the end of their ticks, `upper`; null without
+    one. `input_upper` may keep some of these ticks open: `commands_to_settle` counts those that the next batch
+    may settle.
+-#}
+{% macro _commands_ahead_select(tables, last) -%}
+with
+
+ahead as (
+
+    {{ (trueup._offsets_ahead_select(tables) if last.is_reclocked
+        else trueup._ticks_ahead_select(tables.commands, last.upper)) | indent }}
+
+),
+
+log as (
+
+    select try_add(max(_ts), 1) as log_upper from ahead
+
+),
+
+ends as (
+
+    select
+        {% if tables.input_upper -%}
+        {%- set given = '(' ~ tables.input_upper ~ ')' -%}
+        least(log_upper, {{ trueup._tick_expr(given, 'Option `input_upper`') }}) as input_upper,
+        {%- else -%}
+        log_upper as input_upper,
+        {%- endif %}
+        log_upper
+    from log
+
+)
+
+select
+    count(ahead._is_ahead) as commands,
+    max(ends.log_upper) as upper,
+    count_if(ahead._ts < ends.input_upper or ends.log_upper is null and ahead._is_ahead)
+        as commands_to_settle
+from ends
+left join ahead on true
+{%- endmacro %}
+
+
+{#- The commands of a log with ticks that are not settled. -#}
+{% macro _ticks_ahead_select(commands, frontier) -%}
+select _ts, true as _is_ahead
+from {{ commands }}
+{%- if frontier is not none %}
+where _ts >= {{ frontier }}
+{%- endif %}
+{%- endmacro %}
+
+
+{#- The commands of a log without ticks that are not settled: those past the last settled offsets. -#}
+{% macro _offsets_ahead_select(tables) -%}
+select commands._ts, true as _is_ahead
+from {{ tables.commands }} as commands
+left join (
+    select inline(max_by(_statistics.partitions, _seq))
+    from {{ tables.changelog }}
+    where _kind = 'progress'
+) as settled on commands._partition = settled._partition
+where settled.next_offset is null or commands._offset >= settled.next_offset
+{%- endmacro %}

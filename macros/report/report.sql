@@ -1,0 +1,111 @@
+{#- What `trueup report` shows of a collection. Python asks for one select, and makes the page of it. -#}
+
+{#-
+    A select of everything that the report shows of a collection: `part` says what a row is about, `value` has
+    it in JSON. A collection that has not run has only the part `collection`.
+
+    `limits` keep the answer small whatever the data: `recent` batches one by one, all batches before them in
+    `older` groups, and at most `rows` wrong rows and open errors.
+-#}
+{% macro _get_report_select(collection, limits) -%}
+    {%- set tables = trueup._get_report_tables(collection) -%}
+    {%- if tables is none -%}
+        {{ return(trueup._part_select('collection', 'select false as has_run')) }}
+    {%- endif -%}
+    {%- set last = trueup._get_last_batch(tables.changelog) -%}
+    {%- set group = trueup._batch_group_expr(last.seq, limits) -%}
+    {%- set parts = {
+        'collection': trueup._collection_facts_select(tables, last),
+        'batch': trueup._batch_groups_select(tables.changelog, group),
+        'step': trueup._get_step_times_select(tables, group),
+        'cause': trueup._cause_counts_select(tables, group),
+        'error': trueup._open_errors_select(tables, limits.rows),
+        'error_kind': trueup._error_kinds_select(tables.state),
+        'bucket': trueup._get_certified_buckets_select(tables),
+        'log': trueup._commands_ahead_select(tables, last) if tables.commands else none,
+        'correction': trueup._corrected_rows_select(tables, limits.rows) if tables.corrections else none,
+    } -%}
+    {%- set selects = [] -%}
+    {%- for part, select in parts.items() if select -%}
+        {%- do selects.append(trueup._part_select(part, select)) -%}
+    {%- endfor -%}
+    {{ return(selects | join('\nunion all\n')) }}
+{%- endmacro %}
+
+
+{#- The rows of a select as a part of the report. Numbers keep all digits and nulls keep their names. -#}
+{% macro _part_select(part, select) -%}
+select '{{ part }}' as part, to_json(struct(*), map('ignoreNullFields', 'false')) as value
+from (
+    {{ select | indent }}
+)
+{%- endmacro %}
+
+
+{#-
+    The tables of a collection by role, its `key`, and its option `input_upper`; none if it has not run.
+    `commands` is none for a collection by a SELECT, and `corrections` if that table does not exist.
+-#}
+{% macro _get_report_tables(collection) -%}
+    {%- set tables = {
+        'key': trueup._key_of_collection(collection), 'commands': none, 'corrections': none,
+        'input_upper': none
+    } -%}
+    {%- for role in ['changelog', 'state'] -%}
+        {%- do tables.update({
+            role: trueup._named_relation(collection, collection ~ '_' ~ role, 'report')
+        }) -%}
+    {%- endfor -%}
+    {%- if load_relation(tables.changelog) is none or load_relation(tables.state) is none -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- for model in trueup._enabled_models(collection ~ '_commands') -%}
+        {%- do tables.update({'commands': trueup._relation_of_node(model)}) -%}
+    {%- endfor -%}
+    {%- for model in trueup._enabled_models(collection ~ '_batch') -%}
+        {%- do tables.update({
+            'input_upper': ((model.config.meta or {}).get('trueup') or {}).get('input_upper')
+        }) -%}
+    {%- endfor -%}
+    {%- for model in trueup._enabled_models(collection ~ '_corrections') -%}
+        {%- do tables.update({'corrections': load_relation(trueup._relation_of_node(model))}) -%}
+    {%- endfor -%}
+    {{ return(tables) }}
+{%- endmacro %}
+
+
+{#-
+    The last batch of the changelog, as a dict: its `seq`, 0 if there is none, its `upper`, and `is_reclocked`,
+    true if its log has no ticks. `errors_of_a_day` is by how many the open errors grew in 24 hours.
+-#}
+{% macro _get_last_batch(changelog) -%}
+    {%- set query -%}
+select
+    coalesce(max(_seq), 0) as seq,
+    max_by(_upper, _seq) as upper,
+    coalesce(max_by(_statistics.partitions is not null, _seq), false) as is_reclocked,
+    coalesce(sum(_statistics.error_inserts - _statistics.error_retractions) filter (
+        where _statistics.committed_at >= current_timestamp() - interval 24 hours
+    ), 0) as errors_of_a_day
+from {{ changelog }}
+where _kind = 'progress'
+    {%- endset -%}
+    {{ return(run_query(query).rows[0].dict()) }}
+{%- endmacro %}
+
+
+{#- One row: where the collection stands. -#}
+{% macro _collection_facts_select(tables, last) -%}
+select
+    true as has_run,
+    {{ last.seq }} as batch,
+    {{ trueup._number_or_null(last.upper) }} as frontier,
+    array({% for name in tables.key %}{{ trueup._literal(name) }}{{ ', ' if not loop.last }}{% endfor %})
+        as key,
+    {{ 'true' if tables.commands else 'false' }} as has_log,
+    {{ last.errors_of_a_day }} as errors_of_a_day,
+    max(_seq) filter (where _kind = 'progress') as applied_batch,
+    count_if(_kind = 'row') as rows,
+    count_if(_kind = 'error') as open_errors
+from {{ tables.state }}
+{%- endmacro %}

@@ -1,0 +1,69 @@
+"""`trueup report`: one HTML file that shows what the collections did."""
+
+from __future__ import annotations
+
+import gc
+import json
+from pathlib import Path
+
+import click
+
+from dbt_trueup.report.data import read_data
+from dbt_trueup.report.page import require_charts, to_document, write_page
+from dbt_trueup.report.summary import summarize
+
+from .options import dbt_options, epilog, json_option
+
+EXAMPLE = """\
+Example: a file to open in a browser or to send to somebody
+  $ trueup report orders payments
+  2 of 2 collections with a log are up to date.
+  No state differs from its certificate.
+  12 open errors, 3 more than 24 hours ago: orders 10, payments 2.
+  report  /srv/shop/target/trueup_report.html"""
+
+CODES = """\
+Exit codes
+  0  the report is written, whatever it shows
+  2  it could not be written"""
+
+
+@click.command(epilog=epilog(EXAMPLE, CODES))
+@click.argument("collections", nargs=-1, metavar="[COLLECTION]...")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("target/trueup_report.html"),
+    show_default=True,
+    help="The file to write.",
+)
+@click.option(
+    "--show-values",
+    is_flag=True,
+    help="Show keys and the texts of errors; by default only their first character and length.",
+)
+@json_option
+@dbt_options
+def report(
+    *, collections: tuple[str, ...], output: Path, show_values: bool, as_json: bool, dbt: list[str]
+) -> int:
+    """Write a report of collections (by default all of them) as one HTML file.
+
+    It needs no server and no network. With --json it prints what the report shows, and writes no
+    file.
+    """
+    if not as_json:
+        require_charts()
+    try:
+        data = read_data(dbt, collections, show_values=show_values)
+    finally:
+        # A failed dbt command leaves threads behind, and Python complains about them at exit.
+        gc.collect()
+    if as_json:
+        click.echo(json.dumps(to_document(data)))
+        return 0
+    write_page(data, output)
+    for line in summarize(data.collections):
+        click.echo(line.text)
+    click.echo(f"report  {output.resolve()}")
+    return 0

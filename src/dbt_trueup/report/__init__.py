@@ -1,0 +1,5 @@
+"""`trueup report`: one HTML file that shows what the collections of a project did.
+
+`data` asks dbt, `summary` words the three lines at the top, and `page` writes the file. The page
+needs no server and no network. It needs `pip install "dbt-trueup[report]"`.
+"""

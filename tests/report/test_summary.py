@@ -1,0 +1,103 @@
+"""The three lines at the top of a report say exactly what is so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dbt_trueup.report.data import Collection, leave_out, leave_out_collections
+from dbt_trueup.report.summary import summarize
+
+
+def logged(name: str, ahead: int = 0, **fields: Any) -> Collection:
+    """Return a collection with a log, with so many commands to settle."""
+    log = {"commands": ahead, "commands_to_settle": ahead, "upper": 11 + ahead if ahead else None}
+    standing = {"batch": 3, "applied_batch": 3, "frontier": 11, "log": log}
+    return Collection(name, has_run=True, has_log=True, **{**standing, **fields})
+
+
+FRESH = logged("orders")
+SELECT = Collection("revenue", has_run=True, batch=1, applied_batch=1)
+NEW = Collection("shipments")
+RIGHT = "No state differs from its certificate."
+CLEAN = "No open errors."
+
+
+@pytest.mark.parametrize(
+    ("collections", "line"),
+    [
+        ([FRESH], "orders is up to date."),
+        ([FRESH, logged("a")], "All 2 collections with a log are up to date."),
+        (
+            [FRESH, logged("a"), logged("payments", ahead=1204)],
+            (
+                "2 of 3 collections with a log are up to date; payments is 1,204 ticks (1,204"
+                " commands) behind its log."
+            ),
+        ),
+        ([logged("a", ahead=1)], "a is 1 tick (1 command) behind its log."),
+        (
+            [logged(name, ahead=1) for name in "abcde"],
+            "0 of 5 collections with a log are up to date; "
+            + "; ".join(f"{name} is 1 tick (1 command) behind its log" for name in "abc")
+            + "; 2 others.",
+        ),
+        (
+            [FRESH, SELECT, NEW],
+            (
+                "orders is up to date. A SELECT without a log defines revenue. shipments has not"
+                " run yet."
+            ),
+        ),
+        ([], "There is no collection."),
+    ],
+)
+def test_the_first_line_says_which_collections_are_behind(
+    collections: list[Collection], line: str
+) -> None:
+    assert summarize(collections)[0].text == line
+
+
+def test_the_second_line_says_which_states_are_wrong() -> None:
+    wrong = logged("payments", wrong_buckets=[7])
+    waiting = logged("late", applied_batch=2, wrong_buckets=[1, 2])
+
+    assert summarize([FRESH, SELECT, NEW])[1] == (True, RIGHT)
+    assert summarize([FRESH, wrong, waiting])[1] == (
+        False,
+        (
+            "payments_state differs from its certificate in 1 bucket; the next run heals it;"
+            " late_state has not applied batch 3 yet."
+        ),
+    )
+
+
+def test_the_third_line_counts_open_errors_and_compares_them_with_a_day_ago() -> None:
+    many = logged("orders", open_errors=10, errors_of_a_day=4)
+    fewer = logged("payments", open_errors=2, errors_of_a_day=-1)
+
+    assert summarize([FRESH])[2] == (True, CLEAN)
+    assert summarize([many])[2].text == "10 open errors, 4 more than 24 hours ago."
+    assert summarize([fewer])[2].text == "2 open errors, 1 fewer than 24 hours ago."
+    assert summarize([fewer, many])[2] == (
+        False,
+        "12 open errors, 3 more than 24 hours ago: orders 10, payments 2.",
+    )
+
+
+def test_a_report_says_what_it_leaves_out() -> None:
+    row = {"cause": "late_command", "cause_rows": 700}
+    batches = [{"batches": 11}] * 2 + [{"batches": 1}]
+    large = logged("orders", batches=batches, batch=23, corrections=[row], open_errors=1)
+
+    assert leave_out(FRESH) == []
+    assert leave_out(large) == [
+        "The oldest 22 of 23 batches of orders are shown in 2 groups.",
+        "0 of 1 open errors of orders are listed.",
+        "1 of 700 corrected rows of orders are listed.",
+    ]
+    assert leave_out_collections(["c"] * 100) == []
+    assert leave_out_collections(["c"] * 101) == [
+        "1 of 101 collections are not shown: name those that you want to see."
+    ]
