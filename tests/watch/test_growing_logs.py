@@ -13,6 +13,7 @@ from dbt_trueup.runner.project import Project as WatchedProject
 from dbt_trueup.watch import loop
 from tests.acceptance import Column
 from tests.oracle import Command
+from tests.runner.fakes import Printed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,19 +47,12 @@ class Watcher:
 
     def __init__(self, project: Project) -> None:
         """Start the loop. It runs again only if its input grows."""
-        self.lines: list[str] = []
+        self.lines = Printed()
         self.stop = Event()
         runs = WatchedProject(["--project-dir", str(project.folder)], [])
-        arguments = (runs, 3600, 0.1, self.stop, self)
+        arguments = (runs, 3600, 0.1, self.stop, self.lines)
         self.thread = Thread(target=loop.repeat, args=arguments)
         self.thread.start()
-
-    def print_line(self, text: str) -> None:
-        """Keep a line."""
-        self.lines.append(text)
-
-    def show_idle(self) -> None:
-        """Print nothing."""
 
     def wait_for(self, text: str) -> None:
         """Wait for a line that contains a text."""
