@@ -71,7 +71,15 @@ SLOWEST_FIRST = [
         "bad_input",
     ),
     *("edits", "defer", "protocol", "compact", "lost_races", "kills", "torture", "live"),
-    *("schema_evolution", "convergence", "expectations", "flags_of_dbt", "corners", "hostile"),
+    *(
+        "schema_evolution",
+        "convergence",
+        "expectations",
+        "commands_of_dbt",
+        "flags_of_dbt",
+        "corners",
+        "hostile",
+    ),
     *("random_options", "reclock", "histories", "maintain", "envelopes", "rules", "run"),
 ]
 """The slowest test files. If they start first, two processes end at about the same time."""

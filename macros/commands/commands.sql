@@ -18,7 +18,7 @@
         {%- do trueup._require_list(subject, [keys] if keys is string else keys) -%}
         {{- config(unique_key=keys) -}}
     {%- endif -%}
-    {%- set key = trueup._unique_key('commands') -%}
+    {%- set key = trueup._unique_key('commands', keys) -%}
     {%- set given = {
         'relation': relation, 'ts': ts, 'sequence_by': sequence_by, 'reclock': reclock,
         'arrived': arrived,

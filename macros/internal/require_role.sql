@@ -3,6 +3,7 @@
     of the model are valid, and the run covers all rows.
 -#}
 {% macro _require_role(role, collection) -%}
+    {%- do trueup._require_no_unit_test(role) -%}
     {%- do trueup._require_whole_run() -%}
     {%- if collection is not string or not collection.strip() -%}
         {%- do trueup._raise_error(

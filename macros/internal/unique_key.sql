@@ -1,10 +1,12 @@
 {#-
     The key columns of the collection, as a list: the `unique_key` of the folder. Without one: the
-    `unique_key` of the collection's commands, which their argument `keys` sets.
+    `unique_key` of the collection's commands, which their argument `keys` sets. In a unit test: `keys`.
 -#}
-{% macro _unique_key(macro) -%}
+{% macro _unique_key(macro, keys=none) -%}
     {%- if not execute -%}
         {{ return([]) }}
+    {%- elif model.resource_type == 'unit_test' -%}
+        {{ return(trueup._key_in_unit_test(macro, keys)) }}
     {%- endif -%}
     {%- set of_commands = trueup._names(trueup._key_of_commands(macro)) -%}
     {%- set unique_key = trueup._names(config.get('unique_key')) or of_commands -%}

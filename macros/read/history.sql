@@ -6,6 +6,7 @@
     `version` holds the key and value columns as one struct, so that no name here can meet one of a user.
 -#}
 {% macro history(collection, track=none, by='tick') -%}
+    {%- do trueup._require_no_unit_test('history') -%}
     {%- if by not in ['tick', 'commit_time'] -%}
         {%- do trueup._raise_error(
             trueup._argument('history', 'by'), 'one of tick, commit_time', by

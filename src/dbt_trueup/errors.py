@@ -19,6 +19,10 @@ class LostRaceError(TrueupError):
     """Another run committed first. This statement wrote nothing."""
 
 
+class GrantsError(TrueupError):
+    """A model has the config `grants`, but the engine has no such statement."""
+
+
 class UsageError(TrueupError):
     """`trueup` has nothing to run: a wrong option, no project, or no selected model."""
 

@@ -187,6 +187,7 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
     queries: Callable[[str], object] | None = None,
     invocation_id: str = "1b5f",
     arguments: Mapping[str, object] | None = None,
+    resource_type: str = "model",
     **config: object,
 ) -> Package:
     """Return the macros as the model `name` sees them.
@@ -208,6 +209,7 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
         queries: A function that answers every query; None to use `columns` and `row`.
         invocation_id: dbt's id of the run.
         arguments: The flags and arguments of dbt.
+        resource_type: What dbt runs, such as `model` or `unit_test`.
         config: Other configs of the model.
     """
     if unique_key is not None:
@@ -245,6 +247,7 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
             "local_md5": lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
             "model": SimpleNamespace(
                 name=name,
+                resource_type=resource_type,
                 package_name=package,
                 columns=VALUES,
                 original_file_path=f"models/{name}.sql",

@@ -1,6 +1,7 @@
 """Wraps `SparkSession.sql`: a statement that loses a race is repeated, skipped or explained.
 
-Statements without trueup's mark pass through unchanged, and so do all other errors.
+It also explains the error of a Spark without grants. Statements without trueup's mark pass through
+unchanged, and so do all other errors.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
-from dbt_trueup.errors import LostRaceError
+from dbt_trueup.errors import GrantsError, LostRaceError
 
 from .commit_conflicts import describe_lost_race, may_be_repeated, may_be_skipped
+from .grants import describe_missing_grants
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -43,10 +45,13 @@ def install() -> None:
                     continue
                 if may_be_skipped(statement, str(error)):
                     return sql(session, EMPTY_RESULT)
-                message = describe_lost_race(statement, str(error))
-                if message is None:
-                    raise
-                raise LostRaceError(message) from error
+                lost_race = describe_lost_race(statement, str(error))
+                if lost_race is not None:
+                    raise LostRaceError(lost_race) from error
+                no_grants = describe_missing_grants(statement, str(error))
+                if no_grants is not None:
+                    raise GrantsError(no_grants) from error
+                raise
 
     sql_that_explains_lost_races.explains_lost_races = True  # type: ignore[attr-defined]
     SparkSession.sql = sql_that_explains_lost_races  # type: ignore[assignment]
