@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests import strategies
 from tests.acceptance import Column, multiset
-from tests.oracle import Collection, Command
+from tests.oracle import Collection, Command, canonical
 from tests.project import TABLES
 
 if TYPE_CHECKING:
@@ -60,6 +63,11 @@ ARRIVALS = [
 ]
 """What arrives before each run. The last tick of each run stays open."""
 
+
+WIDTHS = {"r": 1, "s": 2}
+"""The collections with random logs, and their number of key columns."""
+CAPS = (2, 5, None)
+"""The first tick that each run over a random log leaves open; None if it settles all."""
 
 Shown = dict[tuple[str, int], Counter[Any]]
 """The rows of the view of a collection after each batch."""
@@ -212,3 +220,72 @@ def test_a_compaction_keeps_the_versions_that_are_still_valid(project: Project) 
     project.operate("compact", collection="c", since=4)
     assert multiset(project.sql("select k, valid_from, valid_to from {}.c_history")) == before
     assert valid(project, "c_history", 4) == kept
+
+
+def test_iceberg_has_no_changes_of_a_state_that_it_merges_on_read(project: Project) -> None:
+    view = "lake.system.create_changelog_view(table => 'history.c_state', changelog_view => 'seen')"
+    with pytest.raises(Exception, match="Delete files are currently not supported in changelog"):
+        project.sql(f"call {view}").append(project.sql("select * from seen")[0])
+
+
+@pytest.fixture(scope="module")
+def random_histories(
+    new_project: Callable[[str], Project],
+) -> tuple[Project, dict[str, Collection]]:
+    """Two collections after three runs over random logs in which commands come late."""
+    project = new_project("random_histories")
+    value = [Column(*column) for column in strategies.VALUE_COLUMNS]
+    arrivals: dict[str, list[list[Command]]] = {}
+    for name, width in WIDTHS.items():
+        key = [Column(*column) for column in strategies.KEY_COLUMNS[width]]
+        project.add_collection(name, key, value, {"late": "correct"})
+        log = strategies.sample(strategies.logs(width, min_size=60, max_size=60), 5, seed=width)[-1]
+        random.Random(width).shuffle(log)  # noqa: S311 - a log, not a secret
+        arrivals[name] = [log[:20], log[20:40], log[40:]]
+        for view, call in {
+            "history": f"history('{name}')",
+            "at": f"as_of('{name}', 'TO_TICK')",
+            "between": f"changes_between('{name}', 'FROM_TICK', 'TO_TICK')",
+        }.items():
+            project.write(f"models/{name}/{name}_{view}.sql", f"{{{{ trueup.{call} }}}}")
+    oracles = {name: Collection("correct") for name in WIDTHS}
+    for number, until in enumerate(CAPS):
+        for name, arrived in arrivals.items():
+            project.append(name, arrived[number])
+            oracles[name].run([*chain(*arrived[: number + 1])], until)
+        tables = [f"{name}_{role}" for name in WIDTHS for role in ("commands", *TABLES)]
+        project.run(*tables, until=until)
+    project.run(command="compile")
+    return project, oracles
+
+
+@pytest.mark.parametrize("name", WIDTHS)
+def test_history_as_of_and_changes_between_agree_pairwise_on_a_random_history(
+    random_histories: tuple[Project, dict[str, Collection]], name: str
+) -> None:
+    project, oracles = random_histories
+    compiled = project.folder / "target/compiled/random_histories/models" / name
+
+    def rows(view: str, **ticks: int) -> list[tuple[Any, ...]]:
+        text = (compiled / f"{name}_{view}.sql").read_text()
+        for place, tick in ticks.items():
+            text = text.replace(place, str(tick))
+        return [canonical(tuple(row)) for row in project.spark.sql(text).collect()]
+
+    assert oracles[name].upper == strategies.MAX_TS + 1
+    ticks = range(oracles[name].upper)
+    versions = rows("history")
+    by_version = {
+        ts: Counter(row[:-3] for row in versions if row[-3] <= ts and (row[-1] or ts < row[-2]))
+        for ts in ticks
+    }
+    by_as_of = {ts: Counter(rows("at", TO_TICK=ts)) for ts in ticks}
+    assert by_version == by_as_of
+    assert by_as_of == {ts: multiset(oracles[name].as_of(ts)[0]) for ts in ticks}
+    for first, last in combinations(ticks, 2):
+        changes = rows("between", FROM_TICK=first, TO_TICK=last)
+        for at in (by_as_of, by_version):
+            changed = Counter(at[last])
+            changed.subtract(at[first])
+            expected = Counter((*row, diff) for row, diff in changed.items() if diff)
+            assert Counter(changes) == expected

@@ -113,7 +113,7 @@
       type: "quantitative",
       title: "batch",
       scale: { domain: [first - room, last + room], nice: false, zero: false },
-      axis: { values, format: ",d", grid: false },
+      axis: { values, format: ",d", labelSeparation: 6, grid: false },
     };
   }
 
