@@ -28,7 +28,9 @@ Exit codes
   2  it could not be written"""
 
 
-@click.command(epilog=epilog(EXAMPLE, CODES))
+@click.command(
+    epilog=epilog(EXAMPLE, CODES), short_help="Write what collections did, as one HTML file."
+)
 @click.argument("collections", nargs=-1, metavar="[COLLECTION]...")
 @click.option(
     "--output",
