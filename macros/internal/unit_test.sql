@@ -8,7 +8,6 @@
     {%- if not keys -%}
         {%- do trueup._raise_unit_test_error(macro) -%}
     {%- endif -%}
-    {%- do trueup._require_list(trueup._argument(macro, 'keys'), trueup._names(keys)) -%}
     {{ return(trueup._names(keys)) }}
 {%- endmacro %}
 

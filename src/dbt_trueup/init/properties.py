@@ -36,7 +36,9 @@ OPTIONS
     config: *NAME
 
   - name: NAME_batch
-    description: The updates that the next append writes, and one progress row.
+    description: >
+      The updates that the next append writes, and one progress row. The batch also reads
+      `NAME_state`, by its name: dbt's graph cannot show this arrow, because it would close a loop.
     config: *NAME
     columns: &updates
       - name: _error

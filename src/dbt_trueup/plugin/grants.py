@@ -27,7 +27,7 @@ def describe_missing_grants(statement: str, error: str) -> str | None:
         >>> print(describe_missing_grants("show grants on shop.orders", syntax))
         The config `grants` must be left out: this Spark has no statement GRANT.
         Got: grants for shop.orders
-        Remove the config, or use an engine with grants. The rows are written.
+        Remove the config, or use an engine with grants. What the model wrote stays.
     """
     question = QUESTION.search(statement)
     if question is None or "PARSE_SYNTAX_ERROR" not in error:
@@ -35,5 +35,5 @@ def describe_missing_grants(statement: str, error: str) -> str | None:
     return (
         "The config `grants` must be left out: this Spark has no statement GRANT.\n"
         f"Got: grants for {question['relation'].strip()}\n"
-        "Remove the config, or use an engine with grants. The rows are written."
+        "Remove the config, or use an engine with grants. What the model wrote stays."
     )
