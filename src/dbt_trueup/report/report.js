@@ -2,6 +2,8 @@
 // Draws the charts of one collection, and filters charts and tables by collection and batch.
 (() => {
   const MOST_BARS = 120;
+  // An axis of thousands or millions would write its zero as 0k or 0M.
+  const PLAIN_ZERO = "datum.value ? datum.label : '0'";
   const COUNTS = [
     "batches", "messages_received", "inserts", "updates", "deletes", "error_inserts",
     "error_retractions", "corrections", "ties", "late_dropped", "superseded", "heals",
@@ -146,7 +148,7 @@
         x2: { field: "x1" },
         y: {
           field: "y0", type: "quantitative", title: unit,
-          axis: { tickCount: 4, format: highest < 10 ? ",.2~f" : "~s" },
+          axis: { tickCount: 4, format: highest < 10 ? ",.2~f" : "~s", labelExpr: PLAIN_ZERO },
         },
         y2: { field: "y1" },
         color: {
@@ -196,7 +198,7 @@
         y: {
           field: "y", type: isDate ? "temporal" : "quantitative", title,
           scale: isDate ? { type: "utc" } : { zero: kind === "distance" },
-          axis: isDate ? { tickCount: 4 } : { tickCount: 4, format: "~s" },
+          axis: isDate ? { tickCount: 4 } : { tickCount: 4, format: "~s", labelExpr: PLAIN_ZERO },
         },
         tooltip: [
           { field: "name", title: "batch" },
