@@ -3,13 +3,17 @@
     first damaged batch.
 -#}
 {% macro _require_sound_changelog(changelog, unique_key, columns) -%}
-    {%- set query -%}
+    {%- set query = trueup._first_damaged_select(changelog, unique_key, columns) -%}
+    {%- do trueup._require_undamaged(changelog, run_query(query).rows[0][0]) -%}
+{%- endmacro %}
+
+
+{#- The first damaged batch of a changelog, as a select of one row: null if there is none. -#}
+{% macro _first_damaged_select(changelog, unique_key, columns) -%}
 select min(_seq)
 from (
     {{ trueup._damaged_batches_select(changelog, unique_key, columns) }}
 )
-    {%- endset -%}
-    {%- do trueup._require_undamaged(changelog, run_query(query).rows[0][0]) -%}
 {%- endmacro %}
 
 

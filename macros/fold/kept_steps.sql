@@ -17,21 +17,32 @@
 -#}
 {% macro _ensure_no_left_steps(made=none, file_format=none) -%}
     {%- set made = made or this -%}
-    {%- set kept = made.identifier ~ '__kept_' -%}
-    {%- set form = modules.re.escape(kept | lower) ~ '(\\d{14})_[0-9a-f]{8}(_links)?' -%}
     {%- set yesterday = run_started_at - modules.datetime.timedelta(days=1) -%}
+    {%- for name, began in trueup._get_kept_tables(made).items() -%}
+        {%- if began < yesterday.strftime('%Y%m%d%H%M%S') -%}
+            {%- do run_query(trueup._drop_table_sql(
+                api.Relation.create(schema=made.schema, identifier=name),
+                file_format or trueup._file_format()
+            )) -%}
+        {%- endif -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+
+{#- The names of the step tables of all runs that made a table, each with the time when its run began. -#}
+{% macro _get_kept_tables(made) -%}
+    {%- set kept, tables = made.identifier ~ '__kept_', {} -%}
+    {%- set form = modules.re.escape(kept | lower) ~ '(\\d{14})_[0-9a-f]{8}(_links)?' -%}
     {%- set found = run_query(
         'show tables in ' ~ made.without_identifier() ~ ' like ' ~ trueup._literal(kept ~ '*')
     ) -%}
     {%- for row in found.rows -%}
         {%- set name = modules.re.fullmatch(form, row[1] | lower) -%}
-        {%- if name and name.group(1) < yesterday.strftime('%Y%m%d%H%M%S') -%}
-            {%- do run_query(trueup._drop_table_sql(
-                api.Relation.create(schema=made.schema, identifier=row[1]),
-                file_format or trueup._file_format()
-            )) -%}
+        {%- if name -%}
+            {%- do tables.update({row[1]: name.group(1)}) -%}
         {%- endif -%}
     {%- endfor -%}
+    {{ return(tables) }}
 {%- endmacro %}
 
 

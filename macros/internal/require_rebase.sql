@@ -46,9 +46,9 @@
 
 
 {#- The command that starts a collection again from its log, for use in messages. -#}
-{% macro _rebase_command(collection) -%}
+{% macro _rebase_command(collection, source_role=none) -%}
     {{ return(
-        'dbt run --full-refresh -s ' ~ collection ~ '_' ~ trueup._source_role(collection)
+        'dbt run --full-refresh -s ' ~ collection ~ '_' ~ (source_role or trueup._source_role(collection))
         ~ "+ --vars '{trueup_rebase: true}'."
     ) }}
 {%- endmacro %}

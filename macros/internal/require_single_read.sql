@@ -4,11 +4,19 @@
     read the log, perhaps at different moments.
 -#}
 {% macro _require_single_read() -%}
-    {%- set setting = 'spark.sql.legacy.inlineCTEInCommands' -%}
-    {%- if run_query('set ' ~ setting).rows[0][1] | string | lower == 'true' -%}
+    {%- if trueup._get_is_read_twice() -%}
         {%- do trueup._raise_error(
-            'The Spark setting `' ~ setting ~ '`', 'false, because the steps of a batch are read once',
+            'The Spark setting `spark.sql.legacy.inlineCTEInCommands`',
+            'false, because the steps of a batch are read once',
             'true', 'Leave it out of the profile, the hooks and the configuration of Spark.'
         ) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- Whether the session is set so that Spark would read the steps of a batch more than once. -#}
+{% macro _get_is_read_twice() -%}
+    {{ return(
+        run_query('set spark.sql.legacy.inlineCTEInCommands').rows[0][1] | string | lower == 'true'
+    ) }}
 {%- endmacro %}

@@ -1,0 +1,88 @@
+{#-
+    Examines a collection. Says in plain words in which state it is, and what to run next. It only reads.
+
+    An operation: `dbt run-operation trueup.doctor --args '{collection: files}'`. It reads the whole changelog
+    and the whole state once. Returns the checks, and logs one line for each.
+-#}
+{% macro doctor(collection) -%}
+    {%- set tables = trueup._get_examined_tables(collection) -%}
+    {%- set checks = trueup._get_checks(tables) -%}
+    {%- set wrong_count = checks | selectattr('next_step') | list | length -%}
+    {%- do log(
+        collection ~ (' is well.' if not wrong_count else ' needs attention: ' ~ wrong_count
+        ~ (' check fails.' if wrong_count == 1 else ' checks fail.')), info=true
+    ) -%}
+    {%- for check in checks -%}
+        {%- do log(('  WRONG  ' if check.next_step else '  ok     ') ~ check.text, info=true) -%}
+        {%- if check.next_step -%}
+            {%- do log('         Next: ' ~ check.next_step, info=true) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(checks) }}
+{%- endmacro %}
+
+
+{#- One check: what was found, and the next step if something is wrong. -#}
+{% macro _check(text, next_step=none) -%}
+    {{ return({'text': text, 'next_step': next_step}) }}
+{%- endmacro %}
+
+
+{#-
+    The tables of a collection by role, none for each that does not exist; its `name`, `unique_key` and
+    `options` as they are given. `source` is the view of the commands, none for a collection by a SELECT;
+    `source_role` is the end of the name of the model that defines the rows.
+-#}
+{% macro _get_examined_tables(collection) -%}
+    {%- set tables = {
+        'name': collection, 'unique_key': trueup._key_of_collection(collection), 'source': none,
+        'source_role': 'desired', 'options': {}
+    } -%}
+    {%- for role in ['changelog', 'state', 'batch'] -%}
+        {%- do tables.update({role: load_relation(
+            trueup._named_relation(collection, collection ~ '_' ~ role, 'doctor')
+        )}) -%}
+    {%- endfor -%}
+    {%- for model in trueup._enabled_models(collection ~ '_commands') -%}
+        {%- do tables.update({
+            'source': trueup._relation_of_node(model), 'source_role': 'commands'
+        }) -%}
+    {%- endfor -%}
+    {%- for model in trueup._enabled_models(collection ~ '_batch') -%}
+        {%- do tables.update({'options': (model.config.meta or {}).get('trueup') or {}}) -%}
+    {%- endfor -%}
+    {{ return(tables) }}
+{%- endmacro %}
+
+
+{#-
+    All checks of a collection, in the order in which to repair. After a fault that makes the other tables
+    unreadable there are no more checks.
+-#}
+{% macro _get_checks(tables) -%}
+    {%- if not tables.changelog or not tables.batch -%}
+        {%- set missing = [] -%}
+        {%- for role in ['changelog', 'batch'] if not tables[role] -%}
+            {%- do missing.append(tables.name ~ '_' ~ role) -%}
+        {%- endfor -%}
+        {{ return([trueup._check(
+            'it has not run yet, or somebody has dropped ' ~ (missing | join(' and ')),
+            'dbt run -s ' ~ tables.name ~ '_' ~ tables.source_role
+            ~ '+. If rows were there before, restore the tables from a backup first.'
+        )]) }}
+    {%- endif -%}
+    {%- set unreadable = trueup._get_format_checks(tables) or trueup._get_widening_checks(tables) -%}
+    {%- if unreadable -%}
+        {{ return(unreadable) }}
+    {%- endif -%}
+    {%- set last = run_query(trueup._last_batch_select(tables.changelog)).rows[0].dict() -%}
+    {%- set tables = dict(tables, last=last) -%}
+    {{ return(
+        trueup._get_setting_checks(tables)
+        + trueup._get_certificate_checks(tables)
+        + trueup._get_state_checks(tables)
+        + trueup._get_staged_checks(tables)
+        + trueup._get_log_checks(tables)
+        + trueup._get_leftover_checks(tables)
+    ) }}
+{%- endmacro %}

@@ -1,0 +1,198 @@
+"""`trueup.doctor` says what is wrong with a collection, and names the step that repairs it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance import Column, multiset
+from tests.oracle import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
+WELL = [
+    "orders is well.",
+    "  ok     the tables and the session isolate two runs from each other",
+    "  ok     the changelog has 2 batches with ticks below 3; each is what its certificate says",
+    "  ok     the state has applied batch 2, and is what the changelog made of it",
+    "  ok     no batch waits to be appended",
+    "  ok     the log still reaches the ticks that were settled",
+]
+
+
+def put(ts: int, key: str) -> Command:
+    return Command(ts, (1,), (key,), (f"v{ts}",))
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    """The collection `orders` after two batches. Each test leaves it as it was."""
+    project = new_project("doctor")
+    project.add_collection("orders", KEY, VALUE)
+    return project
+
+
+def examine(project: Project) -> list[str]:
+    """Give the lines of the doctor, without those of dbt itself."""
+    lines = project.operate("doctor", collection="orders")
+    return [line for line in lines if line.startswith(("orders ", "  "))]
+
+
+def wrong(project: Project) -> list[tuple[str, str]]:
+    """Give what is wrong, and the next step for it."""
+    lines = examine(project)
+    return [
+        (line.removeprefix("  WRONG  "), after.removeprefix("         Next: "))
+        for line, after in pairwise(lines)
+        if line.startswith("  WRONG  ")
+    ]
+
+
+def roll_back(project: Project, table: str, snapshot: int) -> None:
+    project.sql(f"call lake.system.rollback_to_snapshot('{project.name}.{table}', {snapshot})")
+
+
+def latest(project: Project, table: str) -> int:
+    (row,) = project.sql(f"select max_by(snapshot_id, committed_at) from {{}}.{table}.snapshots")
+    return int(row[0])
+
+
+def test_a_collection_that_has_not_run_is_told_to_run(project: Project) -> None:
+    ((text, next_step),) = wrong(project)
+    assert text == ("it has not run yet, or somebody has dropped orders_changelog and orders_batch")
+    assert next_step.startswith("dbt run -s orders_commands+.")
+    for ts in (1, 2):
+        project.append("orders", [put(ts, "a"), put(ts, f"b{ts}")])
+        project.run()
+
+
+def test_a_sound_collection_is_well_and_the_doctor_changes_nothing(project: Project) -> None:
+    tables = [f"orders_{role}" for role in ("batch", "changelog", "state")]
+    before = [latest(project, table) for table in tables]
+    assert examine(project) == WELL
+    assert [latest(project, table) for table in tables] == before
+
+
+def test_an_edited_state_is_found_and_the_rebuild_repairs_it(project: Project) -> None:
+    rows = multiset(project.rows("orders"))
+    project.sql("update {}.orders_state set v = 'edited' where k = 'a'")
+    ((text, next_step),) = wrong(project)
+    assert text == (
+        "somebody has edited the state: it differs from its certificate in 1 bucket of keys"
+    )
+    assert next_step.endswith(
+        "dbt run --full-refresh -s orders_state rebuilds it from the changelog."
+    )
+    project.run("orders_state", "--full-refresh")
+    assert multiset(project.rows("orders")) == rows
+    assert examine(project) == WELL
+
+
+def test_a_state_that_is_behind_is_found_and_applied(project: Project) -> None:
+    snapshot = latest(project, "orders_state")
+    project.append("orders", [put(3, "c")])
+    project.run("orders_batch", "orders_changelog")
+    ((text, next_step),) = wrong(project)
+    assert text.startswith("the state is at batch 2, behind batch 3 of the changelog")
+    assert next_step == "if no other run is active, dbt run -s orders_state applies the rest."
+    project.run("orders_state")
+    assert examine(project)[0] == "orders is well."
+    # A state that was rolled back further has lost what it cannot get back by one batch.
+    roll_back(project, "orders_state", snapshot)
+    project.run("orders_state")
+    assert examine(project)[0] == "orders is well."
+
+
+def test_a_staged_batch_that_was_not_appended_is_found(project: Project) -> None:
+    project.append("orders", [put(4, "d")])
+    project.run("orders_batch", read_only=True)
+    ((text, next_step),) = wrong(project)
+    assert text.startswith("batch 4 is staged but not appended")
+    assert "dbt run -s orders_changelog+ appends it" in next_step
+    project.sql("create table {}.held using iceberg as select * from {}.orders_batch")
+    project.run("orders_changelog", "orders_state")
+    # The batch of a run that lost its append.
+    project.sql(
+        "insert overwrite {}.orders_batch by name select * except (_batch_id), 'other' as _batch_id"
+        " from {}.held"
+    )
+    ((text, next_step),) = wrong(project)
+    assert text.startswith("the staged batch cannot be appended any more: upper mismatch: batch 4")
+    assert next_step == "dbt run -s +orders stages a new one."
+    project.append("orders", [put(5, "e")])
+    project.run()
+    assert examine(project)[0] == "orders is well."
+
+
+def test_a_damaged_changelog_is_found_with_its_first_damaged_batch(project: Project) -> None:
+    snapshot = latest(project, "orders_changelog")
+    project.sql("delete from {}.orders_changelog where _kind = 'update' and _seq = 3")
+    ((text, next_step),) = wrong(project)
+    assert text == (
+        "the changelog is damaged since batch 3: rows of it were lost, doubled or changed"
+    )
+    assert next_step.endswith(
+        "dbt run --full-refresh -s orders_commands+ --vars '{trueup_rebase: true}'."
+    )
+    roll_back(project, "orders_changelog", snapshot)
+    assert examine(project)[0] == "orders is well."
+
+
+def test_a_table_that_isolates_too_little_is_found(project: Project) -> None:
+    name = "write.merge.isolation-level"
+    project.sql(f"alter table {{}}.orders_changelog set tblproperties ('{name}' = 'snapshot')")
+    ((text, next_step),) = wrong(project)
+    assert text.startswith(f"the property {name} of ")
+    assert text.endswith(".orders_changelog lets two runs write at once")
+    project.spark.sql(next_step.removesuffix("."))
+    assert examine(project)[0] == "orders is well."
+
+
+def test_a_change_of_type_that_was_not_finished_is_found(project: Project) -> None:
+    project.sql("alter table {}.orders_state add column `_widening_to_12345678_v` string")
+    ((text, next_step),) = wrong(project)
+    assert text.startswith("a run has begun to change the type of v in ")
+    assert next_step.startswith("if no other run is active, dbt run -s +orders finishes it.")
+    project.sql("alter table {}.orders_state drop column `_widening_to_12345678_v`")
+
+
+def test_steps_that_a_killed_run_has_left_are_found(project: Project) -> None:
+    name = "orders_batch__kept_20200101000000_12345678"
+    project.sql(f"create table {{}}.{name} (k string) using iceberg")
+    ((text, next_step),) = wrong(project)
+    assert text == f"a killed run has left the table {name} with its steps, or a run is active"
+    assert next_step == "nothing: a run of orders_batch drops it a day later."
+    project.sql(f"drop table {{}}.{name}")
+
+
+def test_a_recreated_log_is_found(project: Project) -> None:
+    project.sql("delete from {}.orders_log where log_ts > 1")
+    ((text, next_step),) = wrong(project)
+    assert text == (
+        "the log was recreated or has lost commands: it ends at tick 1,"
+        " but ticks up to 5 were settled"
+    )
+    assert next_step.startswith("give its commands ticks from 6 on")
+
+
+def test_tables_of_another_version_are_found(project: Project) -> None:
+    project.sql("alter table {}.orders_changelog add column _statistics.of_tomorrow bigint")
+    ((text, next_step),) = wrong(project)
+    assert text.startswith("a later version of trueup has written ")
+    assert next_step == "install the version of trueup that has written the table."
+    project.sql("alter table {}.orders_changelog drop column _statistics.of_tomorrow")
+    project.sql("alter table {}.orders_changelog drop column _statistics.state_verified_by")
+    ((text, next_step),) = wrong(project)
+    assert text.startswith("an earlier version of trueup has written ")
+    assert next_step.startswith("dbt run -s +orders upgrades the tables.")
+
+
+def test_an_unknown_collection_is_refused(project: Project) -> None:
+    printed = project.operate("doctor", fails=True, collection="nobody")
+    assert any("`trueup.doctor` argument `collection`" in line for line in printed), printed
