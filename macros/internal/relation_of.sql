@@ -33,8 +33,11 @@
 {%- endmacro %}
 
 
-{#- The enabled models with a name, in all packages. -#}
+{#- The enabled models with a name, in all packages. While dbt parses there is no graph, and so none. -#}
 {% macro _enabled_models(name) -%}
+    {%- if not execute -%}
+        {{ return([]) }}
+    {%- endif -%}
     {{ return(
         graph.nodes.values()
         | selectattr('resource_type', 'eq', 'model') | selectattr('name', 'eq', name) | list
