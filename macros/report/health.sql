@@ -37,7 +37,8 @@ committed as (
 facts as (
 
     select
-        lag.*,
+        listed.collection,
+        lag.* except (collection),
         coalesce(committed.batch, 0) as batch,
         coalesce(committed.batch, 0) - coalesce(state_facts.applied_batch, 0) as batches_to_apply,
         coalesce(state_facts.open_errors, 0) as open_errors,
@@ -49,7 +50,7 @@ facts as (
         -- A SELECT has no commands; it waits if the collections that it reads are ahead.
         coalesce(lag.commands_to_settle > 0, lag.ticks_behind > 0, false) as _has_input
     from listed
-    inner join {{ lag }} as lag on listed.collection = lag.collection
+    left join {{ lag }} as lag on listed.collection = lag.collection
     left join committed on listed.collection = committed.collection
     left join state_facts on listed.collection = state_facts.collection
     left join failures on listed.collection = failures.collection

@@ -3,9 +3,9 @@
 {#- Records failures, successes after a failure, and rebuilt states. See the YAML beside this file. -#}
 {% macro record_runs(results) -%}
     {%- if execute and flags.WHICH in ['run', 'build', 'retry'] -%}
-        {%- set runs = trueup._get_runs_relation() -%}
         {%- set outcomes = trueup._outcomes(results) -%}
-        {%- if runs is not none and outcomes -%}
+        {%- set runs = trueup._get_runs_relation() if outcomes else none -%}
+        {%- if runs is not none -%}
             {%- do trueup._ensure_recorded(runs, outcomes) -%}
         {%- endif -%}
     {%- endif -%}
@@ -116,14 +116,17 @@ select model, error from ({{ trueup._last_outcomes_select(runs) }}) where outcom
 
 {#-
     Makes the view `trueup_lag` again, without the logs that a failed model reads. `errors` are the errors of the
-    models that failed, by model; none for a model that succeeded since.
+    models that failed, by model; none for a model that succeeded since. If a collection was never built, the view
+    cannot exist yet.
 -#}
 {% macro _ensure_lag_readable(errors) -%}
     {%- set changelogs, unread = {}, [] -%}
     {%- for name in trueup._monitored_collections() -%}
-        {%- do changelogs.update({
-            name: trueup._named_relation(name, name ~ '_changelog', 'record_runs')
-        }) -%}
+        {%- set changelog = trueup._named_relation(name, name ~ '_changelog', 'record_runs') -%}
+        {%- if load_relation(changelog) is none -%}
+            {{ return(none) }}
+        {%- endif -%}
+        {%- do changelogs.update({name: changelog}) -%}
         {%- for role in ['commands', 'corrections', 'batch'] if errors.get(name ~ '_' ~ role) -%}
             {%- do unread.append(name) -%}
         {%- endfor -%}

@@ -49,7 +49,7 @@ def in_hook(failing: Iterable[tuple[str, str]] = (), **changed: Any) -> tuple[Pa
     given: dict[str, Any] = {
         "variables": VARS,
         "graph": {name: Node(one) for name, one in graph().items()},
-        "tables": ["lake.trueup_runs"],
+        "tables": ["lake.trueup_runs", "lake.files_changelog", "lake.two words_changelog"],
         "queries": query,
     }
     return in_model("hook", **given | changed), statements
@@ -165,6 +165,15 @@ def test_a_log_that_a_failed_model_reads_is_left_out_of_the_lag_until_it_succeed
         assert "create or replace view lake.trueup_lag" in view
         assert ("from lake.files_commands" in view) is is_read
         assert "from lake.two words_commands" in view
+
+
+def test_the_view_of_the_lag_is_not_made_before_every_collection_was_built() -> None:
+    trueup, statements = in_hook(tables=["lake.trueup_runs", "lake.files_changelog"])
+
+    trueup.record_runs([FAILED])
+
+    assert len(written(statements)) == 1
+    assert "create or replace view" not in "".join(statements)
 
 
 @pytest.mark.parametrize("role", ["changelog", "state"])
