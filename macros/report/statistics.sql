@@ -49,8 +49,7 @@ where _kind = 'progress'
     One row for each collection: its counters and gauges. `changelogs` and `batches` are tables by collection,
     `runs` is the model `trueup_runs`.
 
-    Rule: without ticks the offset that is known is the one that is committed, and the commands that the last
-    batch read but did not settle.
+    Rule: without ticks a batch settles all offsets that it reads. So it knows no offset beyond them.
 -#}
 {% macro _statistics_select(changelogs, batches, runs) -%}
 with
@@ -87,12 +86,7 @@ offsets as (
         *,
         coalesce(
             aggregate(_statistics.partitions, 0L, (total, each) -> total + each.next_offset), _upper
-        ) as _offset_committed,
-        greatest(
-            coalesce(_statistics.position.read.commands, _statistics.commands_read)
-            - _statistics.commands_settled,
-            0
-        ) as _commands_left
+        ) as _offset_committed
     from progress
 
 ),
@@ -114,7 +108,7 @@ committed as (
         max(if(
             _statistics.partitions is null,
             greatest(_statistics.position.upper, _offset_committed),
-            _offset_committed + _commands_left
+            _offset_committed
         )) as offset_known
     from offsets
     group by collection
