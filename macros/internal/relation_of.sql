@@ -33,11 +33,8 @@
 {%- endmacro %}
 
 
-{#- The enabled models with a name, in all packages. While dbt parses there is no graph, and so none. -#}
+{#- The enabled models with a name, in all packages. -#}
 {% macro _enabled_models(name) -%}
-    {%- if not execute -%}
-        {{ return([]) }}
-    {%- endif -%}
     {{ return(
         graph.nodes.values()
         | selectattr('resource_type', 'eq', 'model') | selectattr('name', 'eq', name) | list

@@ -33,7 +33,7 @@ ahead as (
         {{ trueup._literal(collection) }} as collection,
         {{ 'true' if trueup._has_known_end(input) else 'false' }} as has_end,
         *
-    from {{ trueup._subquery(trueup._input_ahead_select(input, changelog)) }}
+    from {{ trueup._subquery(trueup._input_ahead_select(input, changelog)) }} as input
     {% if not loop.last %}union all{% endif %}
     {% endfor %}
 ),
@@ -41,12 +41,14 @@ ahead as (
 ends as (
 
     select
-        *,
+        listed.collection,
+        committed.* except (collection),
+        ahead.* except (collection),
         -- `greatest` ignores a null: a log without new commands ends at the frontier.
-        case when has_end then greatest(upper, frontier) end as log_upper
+        case when ahead.has_end then greatest(ahead.upper, committed.frontier) end as log_upper
     from listed
-    left join committed using (collection)
-    left join ahead using (collection)
+    left join committed on listed.collection = committed.collection
+    left join ahead on listed.collection = ahead.collection
 
 )
 

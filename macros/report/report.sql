@@ -68,22 +68,26 @@ from (
 
 {#-
     What the commands of a collection are, as a dict: `commands`, the view of them, none for a SELECT;
-    `is_reclocked`, true if they have no ticks; and the options `input_upper`, `of` and `refresh`.
+    `is_reclocked`, true if they have no ticks; and the options `input_upper`, `of` and `refresh`. While dbt
+    parses, nothing is known.
 -#}
 {% macro _input_of_collection(collection) -%}
-    {%- set input = {'commands': none, 'is_reclocked': false} -%}
+    {%- set input = {
+        'commands': none, 'is_reclocked': false, 'input_upper': none, 'of': none, 'refresh': none
+    } -%}
+    {%- if not execute -%}
+        {{ return(input) }}
+    {%- endif -%}
     {%- for model in trueup._enabled_models(collection ~ '_commands') -%}
         {%- do input.update({
             'commands': trueup._relation_of_node(model),
             'is_reclocked': (model.config.meta or {}).get('trueup_is_reclocked', false)
         }) -%}
     {%- endfor -%}
-    {%- for name in ['input_upper', 'of', 'refresh'] -%}
-        {%- do input.update({name: none}) -%}
-        {%- for model in trueup._enabled_models(collection ~ '_batch') -%}
-            {%- do input.update({
-                name: ((model.config.meta or {}).get('trueup') or {}).get(name)
-            }) -%}
+    {%- for model in trueup._enabled_models(collection ~ '_batch') -%}
+        {%- set options = (model.config.meta or {}).get('trueup') or {} -%}
+        {%- for name in ['input_upper', 'of', 'refresh'] -%}
+            {%- do input.update({name: options.get(name)}) -%}
         {%- endfor -%}
     {%- endfor -%}
     {{ return(input) }}
