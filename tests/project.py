@@ -58,6 +58,8 @@ class Project:
         self.messages: list[str] = []
         """The message or error of each model in the last run."""
         self.config: dict[str, Any] = {}
+        self.settings: dict[str, Any] = {}
+        """Further entries of dbt_project.yml, which `configure` writes."""
         self._columns: dict[str, tuple[list[Column], list[Column]]] = {}
         self._manifest: Any = None
         (folder / "models").mkdir()
@@ -77,6 +79,7 @@ class Project:
             "profile": "trueup",
             "flags": {"send_anonymous_usage_stats": False},
             "models": {self.name: {"+schema": None, **self.config}},
+            **self.settings,
         }
         (self.folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
         macro = "{% macro generate_schema_name(custom_schema_name, node) %}"

@@ -18,13 +18,19 @@
         {%- do trueup._raise_error(
             'Batch ' ~ staged.seq ~ ' of ' ~ collection.name,
             'one that retracts at most ' ~ limit ~ (' of the rows' if limit is float else ' rows')
-            ~ ' (option `max_retractions`)',
+            ~ ' ' ~ trueup._breaker_text(),
             taken.retractions ~ ' of ' ~ staged.records_indexed ~ ' rows, such as ' ~ taken.samples,
             'Nothing is appended; the plan is the table ' ~ batch ~ '. To approve it: dbt run -s '
             ~ collection.name ~ "_changelog+ --vars '{trueup_approve: "
             ~ trueup._get_plan_name(batch, staged.batch_id) ~ "}'"
         ) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- The words by which `trueup_health` knows the error of the breaker. -#}
+{% macro _breaker_text() -%}
+    {{ return('(option `max_retractions`)') }}
 {%- endmacro %}
 
 

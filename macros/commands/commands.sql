@@ -13,6 +13,10 @@
     ignore_null_updates_column_list=none, ignore_null_updates_except_column_list=none
 ) -%}
     {{- config(materialized='trueup_commands') -}}
+    {%- if reclock is not none -%}
+        {#- The monitoring models must know it without a query. -#}
+        {{- config(meta={'trueup_is_reclocked': true}) -}}
+    {%- endif -%}
     {%- if keys is not none -%}
         {%- set subject = trueup._argument('commands', 'keys') -%}
         {%- do trueup._require_list(subject, [keys] if keys is string else keys) -%}

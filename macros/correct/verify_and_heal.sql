@@ -52,10 +52,12 @@
     )) -%}
     {%- do trueup._keep_finding(collection, 'state_verified_by', 'heal') -%}
     {%- if is_restored -%}
+        {%- set begun_at = modules.datetime.datetime.now() -%}
         {%- do run_query(
             trueup._step_marker('rebuild') ~ '\ninsert overwrite ' ~ collection.state ~ ' by name\n'
             ~ trueup._get_rehydrated_select(collection, columns)
         ) -%}
+        {%- do trueup._keep_rehydration(collection, begun_at) -%}
         {{ return('the state was rebuilt, because its progress row was not that of batch '
             ~ plan.last_seq) }}
     {%- endif -%}

@@ -26,3 +26,12 @@
     {%- set findings = graph.get('trueup_findings', {}).get(invocation_id, {}) -%}
     {{ return(findings.get((collection.changelog | string, name))) }}
 {%- endmacro %}
+
+
+{#- Keeps how long a rebuild of the state took, as a finding for the end of the run. -#}
+{% macro _keep_rehydration(collection, begun_at) -%}
+    {%- do trueup._keep_finding(
+        collection, 'rehydration_seconds',
+        (modules.datetime.datetime.now() - begun_at).total_seconds()
+    ) -%}
+{%- endmacro %}

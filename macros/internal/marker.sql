@@ -15,10 +15,11 @@
 
 {#-
     The steps that a marker may name. `create` makes or replaces a table or view. `alter` changes the
-    columns or properties of a table. `widen` copies the values of a column that gets a wider type.
+    columns or properties of a table. `record` keeps how a run ended. `widen` copies the values of a column that gets a wider type.
 -#}
 {% macro _step_names() -%}
     {{ return([
-        'alter', 'append', 'apply', 'compact', 'compare', 'create', 'discard', 'drop', 'heal', 'rebuild', 'widen'
+        'alter', 'append', 'apply', 'compact', 'compare', 'create', 'discard', 'drop', 'heal', 'rebuild',
+        'record', 'widen'
     ]) }}
 {%- endmacro %}

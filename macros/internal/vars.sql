@@ -1,15 +1,20 @@
 {#-
-    The checked value of a var of trueup: a tick for `trueup_until`, a plan for `trueup_approve`, true or
-    false for every other var.
+    The checked value of a var of trueup: a tick for `trueup_until`, a plan for `trueup_approve`,
+    seconds for `trueup_stalled_after`, false or true for every other var.
 -#}
 {% macro _var(name) -%}
-    {%- set value = var(name, none if name in ['trueup_until', 'trueup_approve'] else false) -%}
+    {%- set defaults = {
+        'trueup_until': none, 'trueup_approve': none, 'trueup_stalled_after': 3600
+    } -%}
+    {%- set value = var(name, defaults.get(name, false)) -%}
     {%- if name == 'trueup_until' -%}
         {%- set must = none if value is none or trueup._is_bigint(value)
             else 'an integer, or null for no limit' -%}
     {%- elif name == 'trueup_approve' -%}
         {%- set must = none if value is none or value is string
             else 'the plan of a staged batch, such as plan-0123456789abcdef' -%}
+    {%- elif name == 'trueup_stalled_after' -%}
+        {%- set must = none if trueup._is_bigint(value) and value > 0 else 'a number of seconds above 0' -%}
     {%- else -%}
         {%- set must = none if value is boolean else 'true or false' -%}
     {%- endif -%}

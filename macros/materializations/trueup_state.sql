@@ -23,10 +23,12 @@
         {#- 3. With `--full-refresh`: rebuild the state from the whole changelog. Then go to step 6. -#}
         {%- set columns = trueup._ensure_widened(changelog) -%}
         {%- do trueup._require_sound_changelog(changelog, unique_key, columns) -%}
+        {%- set begun_at = modules.datetime.datetime.now() -%}
         {%- set rehydrated = trueup._get_rehydrated_select(collection, columns) -%}
         {%- call statement('main') -%}
             {{ trueup._create_table_sql(target_relation, rehydrated, replace=true) }}
         {%- endcall -%}
+        {%- do trueup._keep_rehydration(collection, begun_at) -%}
         {%- do trueup._report_result('rebuilt from the changelog') -%}
     {%- else -%}
         {#- 4. Make the state if it is missing. If it has applied every batch, go to step 6. -#}

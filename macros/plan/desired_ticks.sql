@@ -24,10 +24,20 @@
     {%- if not options.of -%}
         {{ return(trueup._milliseconds(run_started_at)) }}
     {%- endif -%}
-    {%- set uppers = [] -%}
+    {%- set states = [] -%}
     {%- for collection in options.of -%}
         {%- set state = trueup._get_input_state(collection) -%}
         {%- do trueup._require_made(collection, state, by='state') -%}
+        {%- do states.append(state) -%}
+    {%- endfor -%}
+    {{ return(trueup._least_upper_expr(states)) }}
+{%- endmacro %}
+
+
+{#- The least upper of states, as an SQL expression. -#}
+{% macro _least_upper_expr(states) -%}
+    {%- set uppers = [] -%}
+    {%- for state in states -%}
         {%- do uppers.append(
             'select coalesce(max(_upper), 0) as upper from ' ~ state ~ " where _kind = 'progress'"
         ) -%}

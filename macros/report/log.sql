@@ -3,15 +3,15 @@
 {#-
     One row: the number of `commands` that are not settled, and the end of their ticks, `upper`; null without
     one. `input_upper` may keep some of these ticks open: `commands_to_settle` counts those that the next batch
-    may settle.
+    may settle. `frontier` is none if there is no batch.
 -#}
-{% macro _commands_ahead_select(tables, last) -%}
+{% macro _commands_ahead_select(tables, frontier) -%}
 with
 
 ahead as (
 
-    {{ (trueup._offsets_ahead_select(tables) if last.is_reclocked
-        else trueup._ticks_ahead_select(tables.commands, last.upper)) | indent }}
+    {{ (trueup._offsets_ahead_select(tables) if tables.is_reclocked
+        else trueup._ticks_ahead_select(tables.commands, frontier)) | indent }}
 
 ),
 

@@ -22,7 +22,7 @@
         'error': trueup._open_errors_select(tables, limits.rows),
         'error_kind': trueup._error_kinds_select(tables.state),
         'bucket': trueup._get_certified_buckets_select(tables),
-        'log': trueup._commands_ahead_select(tables, last) if tables.commands else none,
+        'log': trueup._commands_ahead_select(tables, last.upper) if tables.commands else none,
         'correction': trueup._corrected_rows_select(tables, limits.rows) if tables.corrections else none,
     } -%}
     {%- set selects = [] -%}
@@ -43,14 +43,14 @@ from (
 
 
 {#-
-    The tables of a collection by role, its `key`, and its option `input_upper`; none if it has not run.
-    `commands` is none for a collection by a SELECT, and `corrections` if that table does not exist.
+    The tables of a collection by role, its `key`, and what `_input_of_collection` returns; none if it has not
+    run. `corrections` is none if that table does not exist.
 -#}
 {% macro _get_report_tables(collection) -%}
-    {%- set tables = {
-        'key': trueup._key_of_collection(collection), 'commands': none, 'corrections': none,
-        'input_upper': none
-    } -%}
+    {%- set tables = dict(
+        trueup._input_of_collection(collection),
+        key=trueup._key_of_collection(collection), corrections=none
+    ) -%}
     {%- for role in ['changelog', 'state'] -%}
         {%- do tables.update({
             role: trueup._named_relation(collection, collection ~ '_' ~ role, 'report')
@@ -59,14 +59,6 @@ from (
     {%- if load_relation(tables.changelog) is none or load_relation(tables.state) is none -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- for model in trueup._enabled_models(collection ~ '_commands') -%}
-        {%- do tables.update({'commands': trueup._relation_of_node(model)}) -%}
-    {%- endfor -%}
-    {%- for model in trueup._enabled_models(collection ~ '_batch') -%}
-        {%- do tables.update({
-            'input_upper': ((model.config.meta or {}).get('trueup') or {}).get('input_upper')
-        }) -%}
-    {%- endfor -%}
     {%- for model in trueup._enabled_models(collection ~ '_corrections') -%}
         {%- do tables.update({'corrections': load_relation(trueup._relation_of_node(model))}) -%}
     {%- endfor -%}
@@ -75,15 +67,42 @@ from (
 
 
 {#-
-    The last batch of the changelog, as a dict: its `seq`, 0 if there is none, its `upper`, and `is_reclocked`,
-    true if its log has no ticks. `errors_of_a_day` is by how many the open errors grew in 24 hours.
+    What the commands of a collection are, as a dict: `commands`, the view of them, none for a SELECT;
+    `is_reclocked`, true if they have no ticks; and the options `input_upper`, `of` and `refresh`. While dbt
+    parses, nothing is known.
+-#}
+{% macro _input_of_collection(collection) -%}
+    {%- set input = {
+        'commands': none, 'is_reclocked': false, 'input_upper': none, 'of': none, 'refresh': none
+    } -%}
+    {%- if not execute -%}
+        {{ return(input) }}
+    {%- endif -%}
+    {%- for model in trueup._enabled_models(collection ~ '_commands') -%}
+        {%- do input.update({
+            'commands': trueup._relation_of_node(model),
+            'is_reclocked': (model.config.meta or {}).get('trueup_is_reclocked', false)
+        }) -%}
+    {%- endfor -%}
+    {%- for model in trueup._enabled_models(collection ~ '_batch') -%}
+        {%- set options = (model.config.meta or {}).get('trueup') or {} -%}
+        {%- for name in ['input_upper', 'of', 'refresh'] -%}
+            {%- do input.update({name: options.get(name)}) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {{ return(input) }}
+{%- endmacro %}
+
+
+{#-
+    The last batch of the changelog, as a dict: its `seq`, 0 if there is none, and its `upper`. `errors_of_a_day`
+    is by how many the open errors grew in 24 hours.
 -#}
 {% macro _get_last_batch(changelog) -%}
     {%- set query -%}
 select
     coalesce(max(_seq), 0) as seq,
     max_by(_upper, _seq) as upper,
-    coalesce(max_by(_statistics.partitions is not null, _seq), false) as is_reclocked,
     coalesce(sum(_statistics.error_inserts - _statistics.error_retractions) filter (
         where _statistics.committed_at >= current_timestamp() - interval 24 hours
     ), 0) as errors_of_a_day

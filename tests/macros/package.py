@@ -257,6 +257,7 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
             ),
             "noop_statement": told.of("no-op"),
             "persist_docs": told.of("docs"),
+            "project_name": package,
             "ref": lambda model: Relation(None, "lake", model),
             "return": _return,
             "run_hooks": lambda _: "",

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from dbt_trueup.report.data import read_data
+from dbt_trueup.report.metrics import read_statistics, require_prometheus, write_metrics
 from dbt_trueup.report.page import require_charts, to_document, write_page
 from dbt_trueup.report.summary import summarize
 
@@ -20,11 +21,15 @@ Example: a file to open in a browser or to send to somebody
   2 of 2 collections with a log are up to date.
   No state differs from its certificate.
   12 open errors, 3 more than 24 hours ago: orders 10, payments 2.
-  report  /srv/shop/target/trueup_report.html"""
+  report  /srv/shop/target/trueup_report.html
+
+Example: metrics for Prometheus
+  $ trueup report --prometheus /var/lib/node_exporter/trueup.prom
+  metrics  /var/lib/node_exporter/trueup.prom"""
 
 CODES = """\
 Exit codes
-  0  the report is written, whatever it shows
+  0  the report is written, or the metrics are, whatever they show
   2  it could not be written"""
 
 
@@ -44,16 +49,29 @@ Exit codes
     is_flag=True,
     help="Show keys and the texts of errors; by default only their first character and length.",
 )
+@click.option(
+    "--prometheus",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the model trueup_statistics to this file as metrics for Prometheus, and no page.",
+)
 @json_option
 @dbt_options
-def report(
-    *, collections: tuple[str, ...], output: Path, show_values: bool, as_json: bool, dbt: list[str]
+def report(  # noqa: PLR0913 - each is an option
+    *,
+    collections: tuple[str, ...],
+    output: Path,
+    show_values: bool,
+    prometheus: Path | None,
+    as_json: bool,
+    dbt: list[str],
 ) -> int:
     """Write a report of collections (by default all of them) as one HTML file.
 
     It needs no server and no network. With --json it prints what the report shows, and writes no
     file.
     """
+    if prometheus:
+        return report_metrics(dbt, collections, prometheus, as_json=as_json)
     if not as_json:
         require_charts()
     try:
@@ -68,4 +86,21 @@ def report(
     for line in summarize(data.collections):
         click.echo(line.text)
     click.echo(f"report  {output.resolve()}")
+    return 0
+
+
+def report_metrics(
+    dbt: list[str], collections: tuple[str, ...], file: Path, *, as_json: bool
+) -> int:
+    """Write the statistics for Prometheus. With `as_json`, print them and write no file."""
+    require_prometheus()
+    try:
+        rows = read_statistics(dbt, collections)
+    finally:
+        gc.collect()
+    if as_json:
+        click.echo(json.dumps(rows))
+        return 0
+    write_metrics(rows, file)
+    click.echo(f"metrics  {file.resolve()}")
     return 0

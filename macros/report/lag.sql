@@ -1,0 +1,106 @@
+{#- How far each collection is behind its log, or behind the collections that its SELECT reads. -#}
+
+{#-
+    One row for each collection. `changelogs` are tables by collection. The logs of the collections `unread` are
+    not read. A view over a log that cannot be read would show nothing of any collection.
+-#}
+{% macro _lag_select(changelogs, unread=[]) -%}
+with
+
+{{ trueup._listed_ctes(changelogs) }},
+
+progress as (
+
+    {{ trueup._progress_rows_select(changelogs) | indent }}
+
+),
+
+committed as (
+
+    select
+        collection,
+        max_by(_upper, _seq) as frontier,
+        max_by(_statistics.committed_at, _seq) as committed_at
+    from progress
+    group by collection
+
+),
+
+ahead as (
+    {% for collection, changelog in changelogs.items() %}
+    {%- set input = trueup._input_of_collection(collection) if collection not in unread else {} %}
+    select
+        {{ trueup._literal(collection) }} as collection,
+        {{ 'true' if trueup._has_known_end(input) else 'false' }} as has_end,
+        *
+    from {{ trueup._subquery(trueup._input_ahead_select(input, changelog)) }} as input
+    {% if not loop.last %}union all{% endif %}
+    {% endfor %}
+),
+
+ends as (
+
+    select
+        listed.collection,
+        committed.* except (collection),
+        ahead.* except (collection),
+        -- `greatest` ignores a null: a log without new commands ends at the frontier.
+        case when ahead.has_end then greatest(ahead.upper, committed.frontier) end as log_upper
+    from listed
+    left join committed on listed.collection = committed.collection
+    left join ahead on listed.collection = ahead.collection
+
+)
+
+select
+    collection,
+    frontier,
+    log_upper,
+    log_upper - frontier as ticks_behind,
+    commands as commands_waiting,
+    commands_to_settle,
+    committed_at,
+    timestampdiff(second, committed_at, current_timestamp()) as seconds_since_commit
+from ends
+{%- endmacro %}
+
+
+{#- Whether the end of an input can be known: of a log with ticks, and of the option `of` without a schedule. -#}
+{% macro _has_known_end(input) -%}
+    {{ return(
+        not input.is_reclocked if input.get('commands')
+        else input.get('of') and not input.refresh
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    One row: `commands` that are not settled, the end of their ticks, and `commands_to_settle`. `input` is what
+    `_input_of_collection` returns. For a SELECT only the end of the ticks is known, if the option `of` says what
+    it reads. A SELECT with the option `refresh` has no lag: it follows its schedule.
+-#}
+{% macro _input_ahead_select(input, changelog) -%}
+    {%- if input.get('commands') -%}
+        {{ return(trueup._commands_ahead_select(
+            dict(input, changelog=changelog),
+            'coalesce((select max(_upper) from ' ~ changelog ~ " where _kind = 'progress'), "
+            ~ trueup._least_tick_expr() ~ ')'
+        )) }}
+    {%- endif -%}
+    {%- set states = [] -%}
+    {%- for name in input.get('of') or [] if trueup._has_known_end(input) -%}
+        {%- do states.append(trueup._named_relation(name, name ~ '_state', 'report')) -%}
+    {%- endfor -%}
+    {{ return(trueup._nothing_ahead_select(
+        trueup._least_upper_expr(states) if states else 'cast(null as bigint)'
+    )) }}
+{%- endmacro %}
+
+
+{#- The row of a collection whose commands are not known. -#}
+{% macro _nothing_ahead_select(upper) -%}
+select
+    cast(null as bigint) as commands,
+    {{ upper }} as upper,
+    cast(null as bigint) as commands_to_settle
+{%- endmacro %}

@@ -1,0 +1,175 @@
+{#- What dbt reports of the runs of collections, kept in the table `trueup_runs`. -#}
+
+{#- Records failures, successes after a failure, and rebuilt states. See the YAML beside this file. -#}
+{% macro record_runs(results) -%}
+    {%- if execute and flags.WHICH in ['run', 'build', 'retry'] -%}
+        {%- set outcomes = trueup._outcomes(results) -%}
+        {%- set runs = trueup._get_runs_relation() if outcomes else none -%}
+        {%- if runs is not none -%}
+            {%- do trueup._ensure_recorded(runs, outcomes) -%}
+        {%- endif -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- The table of the model `trueup_runs`; none if it is not enabled, or was never built. -#}
+{% macro _get_runs_relation() -%}
+    {%- for model in trueup._enabled_models('trueup_runs') -%}
+        {{ return(load_relation(trueup._relation_of_node(model))) }}
+    {%- endfor -%}
+    {{ return(none) }}
+{%- endmacro %}
+
+
+{#-
+    How the models of monitored collections ended in this run, in the order in which they ended: a list of dicts
+    with `collection`, `model`, and `error`, none if the model succeeded. A model that was skipped counts only if no
+    other model of its collection failed.
+-#}
+{% macro _outcomes(results) -%}
+    {%- set collections = trueup._monitored_collections() -%}
+    {%- set outcomes, failed = [], [] -%}
+    {%- for skipped in [false, true] -%}
+        {%- for result in results if (result.status == 'skipped') == skipped
+                and result.node.resource_type == 'model' -%}
+            {%- set collection = trueup._monitored_collection_of(result.node.name, collections) -%}
+            {%- set is_success = result.status == 'success' -%}
+            {%- if collection is not none and not (skipped and collection in failed) -%}
+                {%- do outcomes.append({
+                    'collection': collection,
+                    'model': result.node.name,
+                    'error': none if is_success else (
+                        'The model was skipped, because a model that it reads failed.' if skipped
+                        else trueup._error_text(result.message)
+                    ),
+                }) -%}
+                {%- if not is_success -%}
+                    {%- do failed.append(collection) -%}
+                {%- endif -%}
+            {%- endif -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {{ return(outcomes) }}
+{%- endmacro %}
+
+
+{#- The message of a failed model, without the lines that say in which macro it was. At most 4000 characters. -#}
+{% macro _error_text(message) -%}
+    {{ return(((message or 'dbt gives no message.').split('\n  > ')[0] | trim)[:4000]) }}
+{%- endmacro %}
+
+
+{#- The monitored collection that a model writes; none if it writes none. Views are not counted. -#}
+{% macro _monitored_collection_of(model_name, collections) -%}
+    {%- for role in ['commands', 'desired', 'corrections', 'batch', 'changelog', 'state'] -%}
+        {%- for collection in collections if model_name == collection ~ '_' ~ role -%}
+            {{ return(collection) }}
+        {%- endfor -%}
+    {%- endfor -%}
+    {{ return(none) }}
+{%- endmacro %}
+
+
+{#-
+    Adds the outcomes that are news to the table. One query asks for the failures that it has. If there is no
+    news, nothing is written.
+-#}
+{% macro _ensure_recorded(runs, outcomes) -%}
+    {%- set query -%}
+select model, error from ({{ trueup._last_outcomes_select(runs) }}) where outcome = 'failed'
+    {%- endset -%}
+    {%- set known = {} -%}
+    {%- for row in run_query(query) -%}
+        {%- do known.update({row[0]: row[1]}) -%}
+    {%- endfor -%}
+    {%- set rows = [] -%}
+    {%- for outcome in outcomes if known.get(outcome.model) != outcome.error -%}
+        {%- do known.update({outcome.model: outcome.error}) -%}
+        {%- do rows.append(dict(outcome, outcome='failed' if outcome.error else 'succeeded')) -%}
+    {%- endfor -%}
+    {%- set rebuilds = trueup._rebuilds(outcomes | map(attribute='collection') | unique | list) -%}
+    {%- if rows or rebuilds -%}
+        {%- do run_query(trueup._record_runs_sql(runs, rows + rebuilds)) -%}
+    {%- endif -%}
+    {%- if rows -%}
+        {%- do trueup._ensure_lag_readable(known) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- The states of collections that this run rebuilt: a list of rows of `trueup_runs`. -#}
+{% macro _rebuilds(collections) -%}
+    {%- set rows = [] -%}
+    {%- for name in collections -%}
+        {%- set changelog = trueup._named_relation(name, name ~ '_changelog', 'record_runs') -%}
+        {%- set seconds = trueup._finding({'changelog': changelog}, 'rehydration_seconds') -%}
+        {%- if seconds is not none -%}
+            {%- do rows.append({
+                'collection': name, 'model': name ~ '_state', 'outcome': 'rehydrated', 'error': none,
+                'seconds': seconds, 'changelog': changelog
+            }) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(rows) }}
+{%- endmacro %}
+
+
+{#-
+    Makes the view `trueup_lag` again, without the logs that a failed model reads. `errors` are the errors of the
+    models that failed, by model; none for a model that succeeded since. If a collection was never built, the view
+    cannot exist yet.
+-#}
+{% macro _ensure_lag_readable(errors) -%}
+    {%- set changelogs, unread = {}, [] -%}
+    {%- for name in trueup._monitored_collections() -%}
+        {%- set changelog = trueup._named_relation(name, name ~ '_changelog', 'record_runs') -%}
+        {%- if load_relation(changelog) is none -%}
+            {{ return(none) }}
+        {%- endif -%}
+        {%- do changelogs.update({name: changelog}) -%}
+        {%- for role in ['commands', 'corrections', 'batch'] if errors.get(name ~ '_' ~ role) -%}
+            {%- do unread.append(name) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {%- for model in trueup._enabled_models('trueup_lag') -%}
+        {%- do run_query(
+            trueup._step_marker('create') ~ '\ncreate or replace view ' ~ trueup._relation_of_node(model)
+            ~ ' as\n' ~ trueup._lag_select(changelogs, unread)
+        ) -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+
+{#- The statement that adds rows to the table. -#}
+{% macro _record_runs_sql(runs, rows) -%}
+{{ trueup._step_marker('record') }}
+insert into {{ runs }} by name
+{% for row in rows -%}
+select
+    {{ trueup._literal(row.collection) }} as collection,
+    {{ trueup._literal(row.model) }} as model,
+    {{ trueup._literal(row.outcome) }} as outcome,
+    {{ trueup._literal_or_null(row.error) }} as error,
+    cast({{ trueup._number_or_null(row.get('seconds')) }} as double) as seconds,
+    {% if row.get('changelog') -%}
+    (select sum(_statistics.updates_staged) from {{ row.changelog }} where _kind = 'progress')
+    {%- else -%}
+    cast(null as bigint)
+    {%- endif %} as updates,
+    {{ loop.index }} as place,
+    {{ trueup._literal(invocation_id) }} as invocation_id,
+    current_timestamp() as recorded_at
+{{ 'union all' if not loop.last }}
+{% endfor %}
+{%- endmacro %}
+
+
+{#- The last outcome of each model that has failed once: a row of `trueup_runs`. -#}
+{% macro _last_outcomes_select(runs) -%}
+select inline(array(max_by(
+    struct(collection, model, outcome, error, place, recorded_at), struct(recorded_at, place)
+)))
+from {{ runs }}
+where outcome in ('failed', 'succeeded')
+group by model
+{%- endmacro %}

@@ -1,0 +1,328 @@
+"""The monitoring models show what the oracle counts, and how each run ended."""
+
+from __future__ import annotations
+
+import re
+from datetime import timezone
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from dbt.cli.main import dbtRunner
+from prometheus_client.parser import text_string_to_metric_families
+
+from dbt_trueup.command_line.program import main
+from tests import oracle
+from tests.acceptance import Column
+from tests.macros.package import ROOT
+from tests.oracle import Command
+from tests.project import QUIET, Project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
+COUNTERS = ("inserts", "updates", "deletes", "error_inserts", "error_retractions", "ties")
+COLLECTIONS = ["orders", "queue", "sums", "unborn"]
+MODELS = ("trueup_runs", "trueup_statistics", "trueup_lag", "trueup_health")
+FRESHNESS = {
+    "loaded_at_field": (
+        "if(coalesce(commands_to_settle, ticks_behind) > 0, committed_at, current_timestamp())"
+    ),
+    "freshness": {"error_after": {"count": 0, "period": "minute"}},
+}
+SOURCES = {
+    "sources": [
+        {
+            "name": "trueup",
+            "schema": "monitored",
+            "tables": [
+                {
+                    "name": name,
+                    "identifier": "trueup_lag",
+                    "config": {
+                        **FRESHNESS,
+                        "freshness": {
+                            **FRESHNESS["freshness"],  # type: ignore[dict-item]
+                            "filter": f"collection = '{name}'",
+                        },
+                    },
+                }
+                for name in COLLECTIONS
+            ],
+        }
+    ]
+}
+"""As on the page of monitoring, but without patience."""
+PARTITION = "p"
+
+
+def put(ts: int, key: str, order: int = 1) -> Command:
+    return Command(ts, (order,), (key,), (f"value {ts} {order}",))
+
+
+def break_value(ts: int, key: str) -> Command:
+    return Command(ts, (1,), (key,), None, "no number")
+
+
+def delete(ts: int, key: str) -> Command:
+    return Command(ts, (1,), (key,), None)
+
+
+def offset(at: int, key: str = "a") -> Command:
+    return Command(0, (at,), (key,), (PARTITION,))
+
+
+BATCHES = (
+    [put(1, "a"), put(1, "b"), put(2, "c"), *(break_value(2, key) for key in "de")],
+    # A late command, a tie, a value in place of an error, and a delete.
+    [put(1, "b", 2), put(4, "t"), delete(4, "t"), put(5, "d"), delete(5, "a")],
+)
+"""What arrives in the log of `orders` before each run."""
+AHEAD = [put(9, "a"), put(9, "b"), put(11, "f")]
+"""What arrives after the last run."""
+
+
+@pytest.fixture(scope="module")
+def project(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Four collections after their first run: with ticks, without ticks, by a SELECT, empty."""
+    package = tmp_path_factory.mktemp("package")
+    for part in ("dbt_project.yml", "macros"):
+        (package / part).symlink_to(ROOT / part)
+    (package / "models").symlink_to(ROOT / "models" / "operations")
+    project = Project(tmp_path_factory.mktemp("monitored"), "monitored", spark, package)
+    project.settings = {
+        "vars": {"trueup_collections": COLLECTIONS},
+        "on-run-end": "{{ trueup.record_runs(results) }}",
+    }
+    options = {"late": "correct", "ties": "prefer_upsert", "max_retractions": 2}
+    project.add_collection("orders", KEY, VALUE, options)
+    project.add_collection("queue", KEY, VALUE, {"max_commands_per_batch": 1})
+    project.add_collection("unborn", KEY, VALUE)
+    arguments = "reclock=['v', 'log_order'], columns=['v']"
+    project.write(
+        "models/queue/queue_commands.sql",
+        f"{{{{ trueup.commands('{project.name}.queue_log', {arguments}) }}}}",
+    )
+    project.add_select(
+        "sums", "select v, count(*) as n from {{ ref('orders') }} group by v", ["v"], of=["orders"]
+    )
+    project.write("models/sources.yml", yaml.safe_dump(SOURCES))
+    project.append("queue", [offset(10), offset(11), offset(12)])
+    project.append("orders", BATCHES[0])
+    steps = ("commands", "desired", "corrections", "batch", "changelog", "state")
+    models = [f"{name}_{step}" for name in COLLECTIONS for step in steps]
+    project.run("orders", *models, *MODELS)
+    return project
+
+
+def show(project: Project, model: str) -> dict[str, dict[str, Any]]:
+    """Return the rows of a monitoring model by collection."""
+    return {row["collection"]: row.asDict() for row in project.sql(f"select * from {{}}.{model}")}
+
+
+@pytest.fixture(scope="module")
+def day(project: Project) -> dict[str, dict[str, dict[str, Any]]]:
+    """What the models showed on a bad day. `orders` and `queue` fail, and succeed later."""
+    shown = {}
+    project.append("orders", BATCHES[1])
+    project.run("path:models/orders", fails=True)
+    shown["stopped"] = show(project, "trueup_health")
+    (plan,) = set(re.findall(r"plan-\w+", shown["stopped"]["orders"]["error"]))
+    project.run("orders_changelog", "orders_state", approve=plan)
+    project.sql("alter table {}.queue_log rename to {}.lost_log")
+    project.run("queue_commands", fails=True)
+    shown["broken"] = show(project, "trueup_health")
+    project.sql("alter table {}.lost_log rename to {}.queue_log")
+    project.append("queue", [offset(20, "b"), offset(21)])
+    project.run("path:models/queue", read_only=True)
+    project.append("orders", AHEAD)
+    project.run("--full-refresh", "orders_state")
+    project.run("trueup_health", stalled_after=1)
+    shown["late"] = show(project, "trueup_health")
+    return shown
+
+
+@pytest.fixture(scope="module")
+def expected() -> oracle.Collection:
+    """The oracle after the same batches."""
+    collection = oracle.Collection("correct", ties="prefer_upsert")
+    log: list[Command] = []
+    for commands in BATCHES:
+        log += commands
+        collection.run(log)
+    return collection
+
+
+Day = dict[str, dict[str, dict[str, Any]]]
+
+
+def statuses(health: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Return the status of each collection."""
+    return {name: row["status"] for name, row in health.items()}
+
+
+def test_a_batch_that_waits_for_approval_is_stalled_and_the_error_shows_how_to_approve(
+    day: Day,
+) -> None:
+    health = day["stopped"]
+
+    assert statuses(health) == {
+        "orders": "stalled",
+        "queue": "running",
+        "sums": "running",
+        "unborn": "created",
+    }
+    assert "must be one that retracts at most 2 rows" in health["orders"]["error"]
+    assert "> in macro" not in health["orders"]["error"]
+    assert health["orders"]["hint"].startswith("Look at the staged batch.")
+    assert health["orders"]["failed_since"] is not None
+    assert (health["orders"]["frontier"], health["orders"]["ticks_behind"]) == (3, 3)
+    assert health["orders"]["open_errors"] == 2
+    assert health["queue"]["error"] is health["queue"]["hint"] is None
+
+
+def test_a_failed_collection_shows_its_error_and_hides_no_other_collection(day: Day) -> None:
+    health = day["broken"]
+
+    assert statuses(health) == {
+        "orders": "running",
+        "queue": "failed",
+        "sums": "running",
+        "unborn": "created",
+    }
+    assert "queue_log` cannot be found" in health["queue"]["error"]
+    assert health["queue"]["hint"].endswith("dbt run -s queue_commands+")
+    assert health["queue"]["frontier"] == 1
+    assert health["queue"]["commands_to_settle"] is None
+    assert health["orders"]["error"] is None
+    assert health["orders"]["open_errors"] == 1
+
+
+def test_a_dry_run_pauses_and_a_log_that_waits_too_long_stalls(day: Day) -> None:
+    health = day["late"]
+
+    assert statuses(health) == {
+        "orders": "stalled",
+        "queue": "paused",
+        "sums": "stalled",
+        "unborn": "created",
+    }
+    assert health["orders"]["error"] is None
+    assert "no batch was committed for" in health["orders"]["hint"]
+    assert "trueup_read_only" in health["queue"]["hint"]
+    assert health["orders"]["commands_to_settle"] == len(AHEAD)
+    assert {row["batches_to_apply"] for row in health.values()} == {0}
+
+
+@pytest.mark.usefixtures("day")
+def test_each_failure_success_and_rebuild_is_recorded_once(project: Project) -> None:
+    assert project.sql("select model, outcome from {}.trueup_runs order by recorded_at") == [
+        ("orders_changelog", "failed"),
+        ("orders_changelog", "succeeded"),
+        ("queue_commands", "failed"),
+        ("queue_commands", "succeeded"),
+        ("orders_state", "rehydrated"),
+    ]
+
+
+@pytest.mark.usefixtures("day")
+def test_the_counters_and_gauges_are_those_of_the_oracle(
+    project: Project, expected: oracle.Collection
+) -> None:
+    shown = show(project, "trueup_statistics")
+    orders, counted = shown["orders"], expected.counters
+    progress = project.progress("orders")
+    certificate = progress[-1]["_certificate"]
+
+    assert {name: orders[name] for name in COUNTERS} == {name: counted[name] for name in COUNTERS}
+    # The late command is counted when its tick is corrected, not as a message.
+    assert orders["messages_received"] == counted["messages_received"] - 1
+    assert orders["late_dropped"] == orders["corrections"] == 1
+    updates = len(project.updates("orders"))
+    assert orders["updates_staged"] == orders["updates_committed"] == updates == 11
+    assert orders["records_indexed"] == len(expected.rows) + len(expected.errors)
+    assert orders["bytes_indexed"] == sum(one["len_sum"] for one in certificate) > 0
+    assert orders["offset_known"] == orders["offset_committed"] == expected.upper
+    assert orders["snapshot_records_known"] == orders["snapshot_records_staged"] == len(BATCHES[0])
+    assert orders["snapshot_committed"] is True
+    assert orders["rehydration_latency"] > 0
+    assert orders["rehydration_updates"] == updates
+    assert orders["batches_committed"] == len(BATCHES)
+    assert orders["committed_at"] == progress[-1]["_statistics"]["committed_at"]
+
+
+@pytest.mark.usefixtures("day")
+def test_statistics_without_ticks_a_log_or_a_batch(project: Project) -> None:
+    shown = show(project, "trueup_statistics")
+
+    queue = shown["queue"]
+    # The dry run has staged a batch of one update, which is not committed.
+    assert (queue["updates_staged"], queue["updates_committed"]) == (2, 1)
+    assert queue["offset_known"] == queue["offset_committed"] == 13
+    assert shown["sums"]["snapshot_records_known"] is None
+    assert shown["sums"]["snapshot_records_staged"] is None
+    assert shown["sums"]["snapshot_committed"] is True
+    nothing = {
+        name: value for name, value in shown["unborn"].items() if value not in (None, 0, "unborn")
+    }
+    assert nothing == {}
+    assert shown["unborn"]["snapshot_committed"] is False
+
+
+@pytest.mark.usefixtures("day")
+def test_the_lag_is_the_distance_to_the_end_of_the_log(project: Project) -> None:
+    shown = {name: list(row.values())[1:6] for name, row in show(project, "trueup_lag").items()}
+
+    assert shown == {
+        "orders": [6, 12, 6, 3, 3],
+        "queue": [1, None, None, 2, 2],
+        "sums": [3, 6, 3, None, None],
+        "unborn": [None, None, None, 0, 0],
+    }
+
+
+@pytest.mark.usefixtures("day")
+def test_the_freshness_of_dbt_fails_if_something_waits(project: Project) -> None:
+    result = dbtRunner(manifest=project._manifest).invoke(
+        ["source", "freshness", "--project-dir", str(project.folder), *QUIET]
+    )
+
+    found = {
+        one.node.name: str(one.status)
+        for one in result.result.results  # type: ignore[union-attr]
+        if one.node.resource_type == "source"
+    }
+    assert found == {"orders": "error", "queue": "error", "sums": "error", "unborn": "pass"}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_yaml_lists_the_columns_of_the_model(project: Project, model: str) -> None:
+    page = yaml.safe_load((ROOT / "models" / "operations" / f"{model}.yml").read_text())
+    columns = page["models"][0]["columns"]
+
+    assert [(one["name"], one["data_type"]) for one in columns] == project.spark.table(
+        f"{project.name}.{model}"
+    ).dtypes
+
+
+@pytest.mark.usefixtures("day")
+def test_the_metrics_are_the_statistics(project: Project, tmp_path: Path) -> None:
+    file = tmp_path / "trueup.prom"
+
+    arguments = ["--project-dir", str(project.folder)]
+    assert main(["report", "orders", "--prometheus", str(file), *arguments]) == 0
+
+    read = {
+        sample.name: (sample.value, sample.labels)
+        for family in text_string_to_metric_families(file.read_text())
+        for sample in family.samples
+    }
+    orders = show(project, "trueup_statistics")["orders"]
+    assert read["trueup_updates_committed_total"] == (11, {"collection": "orders"})
+    assert read["trueup_bytes_indexed"][0] == orders["bytes_indexed"]
+    assert read["trueup_committed_at"][0] == int(
+        orders["committed_at"].replace(tzinfo=timezone.utc).timestamp()
+    )

@@ -1,0 +1,88 @@
+"""The metrics of Prometheus have the statistics, as the library's own parser reads them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from dbt_trueup.command_line.program import main
+from dbt_trueup.report import metrics
+from tests.macros.package import ROOT
+from tests.report.sample import HOSTILE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+PAGE = ROOT / "models" / "operations" / "trueup_statistics.yml"
+KINDS = {"counter": metrics.COUNTERS, "gauge": metrics.GAUGES}
+NAMES = ["orders", f'a "quote"\\ and {HOSTILE}\nnext line']
+
+
+def rows() -> list[dict[str, Any]]:
+    """Invent a row for each collection, with another number in each column."""
+    columns = [*metrics.COUNTERS, *metrics.GAUGES]
+    made = [
+        {"collection": name, **{column: at + 100 * place for at, column in enumerate(columns)}}
+        for place, name in enumerate(NAMES)
+    ]
+    made[0] |= {"snapshot_committed": True, "rehydration_latency": 0.25}
+    made[1] |= {"snapshot_committed": False, "rehydration_latency": None}
+    return made
+
+
+def test_the_parser_of_the_library_reads_every_value(tmp_path: Path) -> None:
+    file = tmp_path / "new folder" / "trueup.prom"
+
+    metrics.write_metrics(rows(), file)
+
+    families = list(text_string_to_metric_families(file.read_text()))
+    read = {
+        (each.name, sample.labels["collection"]): sample.value
+        for each in families
+        for sample in each.samples
+    }
+    given = {
+        (f"trueup_{column}", row["collection"]): float(row[column])
+        for row in rows()
+        for column in row
+        if column != "collection" and row[column] is not None
+    }
+    assert read == given
+    assert {each.name: each.type for each in families} == {
+        f"trueup_{column}": kind for kind, columns in KINDS.items() for column in columns
+    }
+    assert "trueup_messages_received_total{" in file.read_text()
+
+
+def test_every_column_of_the_model_is_a_metric_of_the_kind_that_it_describes() -> None:
+    (model,) = yaml.safe_load(PAGE.read_text())["models"]
+    kinds = {
+        column["name"]: (re.match(r"(Counter|Gauge):", column["description"]) or [""])[0]
+        for column in model["columns"]
+    }
+    described = {name: kind.strip(":").lower() for name, kind in kinds.items()}
+
+    assert described.pop("collection") == ""
+    # A truth and a time are gauges, too.
+    assert {described.pop(name) for name in ("snapshot_committed", "committed_at")} == {""}
+    for kind, columns in KINDS.items():
+        listed = [name for name in described if described[name] == kind]
+        assert listed == [name for name in columns if name in described]
+    assert described.keys() <= metrics.COUNTERS.keys() | metrics.GAUGES.keys()
+
+
+def test_a_missing_library_is_refused_with_the_command_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(metrics, "find_spec", lambda _: None)
+
+    assert main(["report", "--prometheus", "never.prom"]) == 2
+
+    error = capsys.readouterr().err
+    assert "prometheus-client, but it is not installed" in error
+    assert 'pip install "prometheus-client>=0.26,<1"' in error
