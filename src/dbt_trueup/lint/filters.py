@@ -139,7 +139,7 @@ def frozen_filter_column(model: Model) -> Iterator[Found]:
         if is_frozen:
             hazard = (
                 f"The filter reads the greatest `{one.greatest}` of the table, but the merge does"
-                " not update this column. It stays behind, and runs read the same rows again and again."
+                " not update this column. It stays behind, so runs read the same rows again."
             )
             option = "merge_update_columns" if updated else "merge_exclude_columns"
             fix = f"{'add' if updated else 'remove'} '{one.greatest}' {'to' if updated else 'from'}"
