@@ -9,6 +9,7 @@ import click
 
 from dbt_trueup.errors import TrueupError
 
+from .adopt import adopt
 from .check import check
 from .init import init
 from .lint import lint
@@ -28,7 +29,7 @@ def trueup() -> None:
     """Keep tables exactly as their logs say. Run it in the folder of a dbt project."""
 
 
-for command in (init, lint, run, watch, check, report):
+for command in (init, lint, adopt, run, watch, check, report):
     trueup.add_command(command)
 
 
