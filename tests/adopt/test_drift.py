@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,8 @@ from dbt_trueup.adopt import drift, steps
 from dbt_trueup.adopt.screen import describe_drift
 from dbt_trueup.command_line.program import main
 from dbt_trueup.errors import UsageError
+from tests.conftest import ROOT
+from tests.test_docs import first_cells
 
 ROWS: list[dict[str, Any]] = [
     {"cause": "equal", "cause_rows": 1200, "key": ["1"], "differing": None},
@@ -39,8 +42,13 @@ def test_the_report_masks_keys_and_values_unless_they_are_asked_for() -> None:
     assert "key anna@example.org, null: status placed by phone -> null" in shown
 
 
-def test_every_cause_of_the_macro_is_known() -> None:
+def test_every_cause_of_the_macro_is_known_and_on_the_page() -> None:
+    macro = (ROOT / "macros/report/adoption.sql").read_text().partition("_drift_causes_ctes(key) -")
+    tables = {"compared", "values_of_log"}
+    assert set(re.findall(r"'([a-z_]+)'", macro[2])) - tables == {"equal", *drift.CAUSES}
     assert set(drift.parse_drift([], show_values=False).counts) == {"equal", *drift.CAUSES}
+    rows = [cell.strip("`") for cell in first_cells(ROOT / "docs/adopt.md", "Four commands")]
+    assert set(drift.CAUSES) <= set(rows)
     with pytest.raises(KeyError):
         drift.parse_drift([{**ROWS[2], "cause": "invented"}], show_values=False)
 

@@ -196,6 +196,11 @@ def test_a_second_adoption_changes_nothing(
     assert code == 0, errors
     assert json.loads(printed)["corrected"] == {"adopted": 11, "added": 5, "removed": 6}
     assert (str(project.updates("orders")), len(project.progress("orders"))) == before
+    code, printed, errors = adopt("adopt.orders")
+    assert code == 1, errors
+    assert printed.endswith(
+        "orders has adopted these rows already; its changelog has the corrections\n"
+    )
     later = [put(3, "same", "late"), put(7, "new", "new7"), put(8, "new", "new8")]
     project.append("orders", later)
     project.run("models/orders")

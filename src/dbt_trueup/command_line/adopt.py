@@ -71,7 +71,8 @@ def adopt(  # noqa: PLR0913 - each is an option of the command
         # A failed dbt command leaves threads behind, and Python complains about them at exit.
         gc.collect()
     if as_json:
-        report = {"table": steps.plain_name(facts.now), **asdict(drift), "corrected": corrected}
+        where = {"table": steps.plain_name(facts.now), "is_adopted": apply or facts.is_adopted}
+        report = {**where, **asdict(drift), "corrected": corrected}
         click.echo(json.dumps(report))
     elif corrected is not None:
         click.echo(
@@ -79,6 +80,8 @@ def adopt(  # noqa: PLR0913 - each is an option of the command
             f" {corrected['removed']:,} and add {corrected['added']:,} rows"
             f"\nthe table of before is {steps.plain_name(facts.then)}"
         )
+    elif facts.is_adopted:
+        click.echo(f"{name} has adopted these rows already; its changelog has the corrections")
     else:
         click.echo(f"next: trueup adopt {table} --apply")
     return 0 if apply or not drift.differing_rows else 1
