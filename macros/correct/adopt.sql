@@ -117,19 +117,30 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
 {{ trueup._create_table_sql(
     collection.corrections, trueup._adoption_select(rows, plan, columns, collection.unique_key),
     replace=true,
-    own_properties=dict(trueup._comparison_properties(plan, 'all'), **{'trueup.adopts': table | string})
+    own_properties=dict(
+        trueup._comparison_properties(plan, 'all'),
+        **{'trueup.adopts': table ~ ' ' ~ invocation_id}
+    )
 ) }}
     {%- endcall -%}
 {%- endmacro %}
 
 
-{#- Raises unless the corrections are the rows of this table: `comparison` is what made them. -#}
+{#-
+    Raises unless the corrections of a first batch are the rows of the table that this run adopts; with the
+    table none, unless they are not the rows of a table. `comparison` is what made the corrections. Another run
+    may have made them, with another value of the var. A table that is replaced keeps its properties, so the
+    property names the run that set it.
+-#}
 {% macro _require_adopted_corrections(collection, comparison, table) -%}
-    {%- if comparison.get('trueup.adopts') != table | string -%}
+    {%- set given, _, made_by = comparison.get('trueup.adopts', '').rpartition(' ') -%}
+    {%- set taken = given if made_by == comparison.get('trueup.compared_by', '') else '' -%}
+    {%- set expected = table | string if table else '' -%}
+    {%- if taken != expected -%}
         {%- do trueup._raise_error(
-            'With var `trueup_adopt`, ' ~ collection.corrections, 'made of the rows of ' ~ table,
-            'corrections of something else',
-            'Run the whole collection: dbt run -s ' ~ collection.name ~ '_commands+'
+            'The first corrections, ' ~ collection.corrections ~ ',',
+            'made with the var `trueup_adopt` of this run: ' ~ (expected or 'none'),
+            taken or 'none', 'Run the whole collection: dbt run -s ' ~ collection.name ~ '_commands+'
         ) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -12,16 +12,16 @@
     {%- endif -%}
     {%- set comparison = trueup._get_comparison(corrections) if takes_corrections else none -%}
     {%- set adopted = trueup._get_adopted_table(collection) -%}
-    {%- if adopted -%}
-        {%- do trueup._require_adopted_corrections(collection, comparison, adopted) -%}
-        {%- set collection = trueup._adopting_collection(collection) -%}
-    {%- endif -%}
+    {%- set collection = trueup._adopting_collection(collection) if adopted else collection -%}
     {#- 2. Catch up and plan: make missing tables, apply the rest of the changelog, choose the ticks. -#}
     {%- set collection = trueup._ensure_input(collection) -%}
     {%- set plan = trueup._ensure_plan(collection, corrections, is_rebase) -%}
     {%- set collection = dict(collection, commands=plan.commands) -%}
     {%- if takes_corrections and not collection.is_by_select -%}
         {%- set plan = trueup._with_compared_commands(plan, comparison) -%}
+    {%- endif -%}
+    {%- if takes_corrections and plan.last_seq == 0 -%}
+        {%- do trueup._require_adopted_corrections(collection, comparison, adopted) -%}
     {%- endif -%}
     {%- set plan = trueup._adopting_plan(plan) if adopted else plan -%}
     {#- 3. If an approved batch is staged or there is nothing to do, stage nothing. -#}

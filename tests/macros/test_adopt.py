@@ -108,11 +108,27 @@ def test_a_log_without_commands_is_refused() -> None:
     assert got == "Got: no command below 0"
 
 
-def test_corrections_of_something_else_are_never_the_first_batch() -> None:
+@pytest.mark.parametrize(
+    ("comparison", "table", "taken"),
+    [
+        ({"trueup.adopts": f"{TABLE} 1b5f", "trueup.compared_by": "1b5f"}, TABLE, None),
+        ({"trueup.compared_by": "1b5f"}, None, None),
+        ({}, None, None),
+        # A run without the var has replaced the rows, and the property is still there.
+        ({"trueup.adopts": f"{TABLE} 1b5f", "trueup.compared_by": "2c60"}, None, None),
+        ({"trueup.adopts": f"{TABLE} 1b5f", "trueup.compared_by": "2c60"}, TABLE, "none"),
+        ({"trueup.adopts": f"{TABLE} 1b5f", "trueup.compared_by": "1b5f"}, None, str(TABLE)),
+        ({"trueup.adopts": "a.b 1b5f", "trueup.compared_by": "1b5f"}, TABLE, "a.b"),
+        ({}, TABLE, "none"),
+    ],
+)
+def test_the_first_batch_takes_only_corrections_of_the_same_adoption(
+    comparison: dict[str, str], table: Relation | None, taken: str | None
+) -> None:
     trueup = in_model("files_batch", options={"late": "correct"})
     collection = trueup._collection("batch")
-    trueup._require_adopted_corrections(collection, {"trueup.adopts": str(TABLE)}, TABLE)
-    for comparison in ({}, {"trueup.adopts": "lake.other"}):
-        assert refused(trueup._require_adopted_corrections, collection, comparison, TABLE)[1] == (
-            "Got: corrections of something else"
-        )
+    call = (trueup._require_adopted_corrections, collection, comparison, table)
+    if taken is None:
+        call[0](*call[1:])
+    else:
+        assert refused(*call)[1] == f"Got: {taken}"
