@@ -50,6 +50,7 @@ SMALL = {
 SLOWEST_FIRST = [
     *(
         "init",
+        "adopt",
         "desired",
         "eager",
         "races",

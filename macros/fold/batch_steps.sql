@@ -5,7 +5,7 @@
 {% macro _ensure_batch_steps(collection, plan, columns, takes_corrections) -%}
     {%- set planned = trueup._session_name(collection.name, 'plan') -%}
     {%- set values = trueup._value_names(columns, collection.unique_key) -%}
-    {%- set input = none if collection.is_by_select else trueup._input_select(
+    {%- set input = none if collection.is_by_select or plan.get('adopts') else trueup._input_select(
         collection, columns,
         trueup._first_tick_expr(collection.options) if plan.takes_late else planned ~ '.lower',
         planned ~ '.open_upper',

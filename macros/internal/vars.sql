@@ -1,10 +1,10 @@
 {#-
-    The checked value of a var of trueup: a tick for `trueup_until`, a plan for `trueup_approve`,
-    seconds for `trueup_stalled_after`, false or true for every other var.
+    The checked value of a var of trueup: a tick for `trueup_until`, a plan for `trueup_approve`, a table for
+    `trueup_adopt`, seconds for `trueup_stalled_after`, false or true for every other var.
 -#}
 {% macro _var(name) -%}
     {%- set defaults = {
-        'trueup_until': none, 'trueup_approve': none, 'trueup_stalled_after': 3600
+        'trueup_until': none, 'trueup_approve': none, 'trueup_adopt': none, 'trueup_stalled_after': 3600
     } -%}
     {%- set value = var(name, defaults.get(name, false)) -%}
     {%- if name == 'trueup_until' -%}
@@ -15,6 +15,9 @@
             else 'the plan of a staged batch, such as plan-0123456789abcdef' -%}
     {%- elif name == 'trueup_stalled_after' -%}
         {%- set must = none if trueup._is_bigint(value) and value > 0 else 'a number of seconds above 0' -%}
+    {%- elif name == 'trueup_adopt' -%}
+        {%- set must = none if value is none or value is string and value.count('.') == 1
+            else 'a table with its schema, such as shop.orders_before_trueup' -%}
     {%- else -%}
         {%- set must = none if value is boolean else 'true or false' -%}
     {%- endif -%}

@@ -11,6 +11,8 @@
         {%- do trueup._require_made(collection.name, corrections, by='corrections') -%}
     {%- endif -%}
     {%- set comparison = trueup._get_comparison(corrections) if takes_corrections else none -%}
+    {%- set adopted = trueup._get_adopted_table(collection) -%}
+    {%- set collection = trueup._adopting_collection(collection) if adopted else collection -%}
     {#- 2. Catch up and plan: make missing tables, apply the rest of the changelog, choose the ticks. -#}
     {%- set collection = trueup._ensure_input(collection) -%}
     {%- set plan = trueup._ensure_plan(collection, corrections, is_rebase) -%}
@@ -18,6 +20,10 @@
     {%- if takes_corrections and not collection.is_by_select -%}
         {%- set plan = trueup._with_compared_commands(plan, comparison) -%}
     {%- endif -%}
+    {%- if takes_corrections and plan.last_seq == 0 -%}
+        {%- do trueup._require_adopted_corrections(collection, comparison, adopted) -%}
+    {%- endif -%}
+    {%- set plan = trueup._adopting_plan(plan) if adopted else plan -%}
     {#- 3. If an approved batch is staged or there is nothing to do, stage nothing. -#}
     {%- set note = trueup._get_log_note(collection, plan) -%}
     {%- set idle = {
@@ -51,6 +57,7 @@
     {%- set commands_note = trueup._commands_note(plan) -%}
     {{ return({
         'message': 'batch ' ~ plan.seq ~ ' [' ~ plan.lower ~ ', ' ~ plan.upper ~ ')'
+        ~ ('; adopts ' ~ adopted if adopted)
         ~ ('; ' ~ commands_note if commands_note)
         ~ ('; folded natively: the session has no Python aggregates' if is_folded_natively)
         ~ ('; ' ~ note if note),

@@ -17,6 +17,8 @@
     {%- endif -%}
 
     {%- do trueup._var('trueup_compare') -%}
+    {%- set adopted = trueup._get_adopted_table(collection) -%}
+    {%- set collection = trueup._adopting_collection(collection) if adopted else collection -%}
 
     {{ run_hooks(pre_hooks) }}
 
@@ -47,9 +49,15 @@
                 collection, 'progress', dict(plan, applied_seq=plan.last_seq, is_state_lost=false)
             ) -%}
         {%- endif -%}
-        {#- 5. Compare the desired rows with the persisted rows, and write the corrections. -#}
-        {%- set scope = trueup._ensure_comparison_scope(collection, plan, healed) -%}
-        {%- if scope.extent -%}
+        {#-
+            5. Compare the desired rows with the persisted rows, and write the corrections. Or, in the first
+            run, take the rows of a table.
+        -#}
+        {%- set scope = {'extent': 'all'} if adopted
+            else trueup._ensure_comparison_scope(collection, plan, healed) -%}
+        {%- if adopted -%}
+            {%- do trueup._ensure_adopted(collection, plan, columns, adopted) -%}
+        {%- elif scope.extent -%}
             {%- set plan = trueup._with_tick(plan, options) if collection.is_by_select else plan -%}
             {%- set surplus = trueup._ensure_compared(
                 collection, plan, columns, compiled_code, scope, keeps_edits=healed

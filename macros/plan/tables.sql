@@ -8,6 +8,7 @@
     {%- set changelog, state, batch = collection.changelog, collection.state, collection.batch -%}
     {%- set unique_key, columns = collection.unique_key, collection.command_columns -%}
     {%- if load_relation(changelog) is none -%}
+        {%- do trueup._require_free_view(collection.name) -%}
         {%- do trueup._ensure_table(
             changelog,
             trueup._empty_changelog_select(collection.source, unique_key, columns),
@@ -28,6 +29,26 @@
     {%- endif -%}
     {%- do trueup._ensure_upgraded(collection) -%}
     {%- do trueup._ensure_state(collection) -%}
+{%- endmacro %}
+
+
+{#-
+    Raises if the view of a collection that has never run would take the place of a table. dbt would drop the
+    table. Nothing is asked: dbt knows the relations of the schema.
+-#}
+{% macro _require_free_view(collection) -%}
+    {%- set node = graph.nodes.get('model.' ~ model.package_name ~ '.' ~ collection) -%}
+    {%- if node is none or node.config.materialized != 'view' -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set relation = load_relation(trueup._relation_of_node(node)) -%}
+    {%- if relation is not none and relation.type == 'table' -%}
+        {%- do trueup._raise_error(
+            'The name of the view ' ~ relation, 'free, because dbt drops a table in its place', 'a table',
+            'Nothing is written. Make the collection of its rows: trueup adopt ' ~ relation
+            ~ '. Or rename the table.'
+        ) -%}
+    {%- endif -%}
 {%- endmacro %}
 
 

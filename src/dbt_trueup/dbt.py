@@ -47,6 +47,14 @@ def parse(options: Sequence[str]) -> Any:
     return invoke(options, "parse")
 
 
+def list_nodes(options: Sequence[str], select: Sequence[str]) -> list[str]:
+    """Return the ids of the models and snapshots that dbt selects. The warehouse is not asked."""
+    kinds = ("--resource-type", "model", "--resource-type", "snapshot")
+    output = ("--output", "json", "--output-keys", "unique_id")
+    lines = invoke(options, "ls", "--select", *select, *kinds, *output)
+    return [json.loads(line)["unique_id"] for line in lines]
+
+
 def compile_inline(options: Sequence[str], text: str) -> str:
     """Return what dbt makes of a text with Jinja in it, such as a call of a macro."""
     result = invoke(options, "compile", "--inline", text)

@@ -9,8 +9,10 @@ import click
 
 from dbt_trueup.errors import TrueupError
 
+from .adopt import adopt
 from .check import check
 from .init import init
+from .lint import lint
 from .options import epilog
 from .report import report
 from .run import run, watch
@@ -27,7 +29,7 @@ def trueup() -> None:
     """Keep tables exactly as their logs say. Run it in the folder of a dbt project."""
 
 
-for command in (init, run, watch, check, report):
+for command in (init, lint, adopt, run, watch, check, report):
     trueup.add_command(command)
 
 

@@ -258,7 +258,7 @@
 
   const CAUSES = [
     ["late_command", "blue"], ["code_change", "brown"], ["error_fixed", "teal"],
-    ["unknown", "grey"],
+    ["adopted", "good"], ["drift", "bad"], ["unknown", "grey"],
   ];
 
   function count(label, field, of, sign = 1) {

@@ -1,0 +1,226 @@
+{#-
+    Adoption: the first batch of a collection takes the rows of a table that exists, as the var `trueup_adopt`
+    says, and no commands. These rows come into the batch like corrections, with the cause `adopted`. The next
+    batch compares them with the log, and its corrections have the cause `drift`.
+-#}
+
+{#-
+    The table that this run adopts: the var `trueup_adopt`. None without the var, and none if the collection
+    has a batch: then an earlier run has adopted the table, and this run is like any other.
+-#}
+{% macro _get_adopted_table(collection) -%}
+    {%- set name = trueup._var('trueup_adopt') -%}
+    {%- if name is none -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- if load_relation(collection.changelog) is not none
+            and trueup._get_batch_count(collection.changelog).last_seq -%}
+        {%- do trueup._require_adopted(collection) -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- do trueup._require_may_adopt(collection.options, collection.is_by_select) -%}
+    {%- set schema, _, identifier = name.partition('.') -%}
+    {%- set table = load_relation(api.Relation.create(schema=schema, identifier=identifier)) -%}
+    {%- if table is none -%}
+        {%- do trueup._raise_error(
+            'Var `trueup_adopt`', 'a table that exists, with its schema', name,
+            'Correct the name, or run `trueup adopt`, which finds the table.'
+        ) -%}
+    {%- endif -%}
+    {{ return(table) }}
+{%- endmacro %}
+
+
+{#- Raises unless the first batch of a collection has adopted a table. -#}
+{% macro _require_adopted(collection) -%}
+    {%- if not trueup._get_is_adopted(collection.changelog) -%}
+        {%- do trueup._raise_error(
+            'The collection `' ~ collection.name ~ '` with var `trueup_adopt`', 'one that has never run',
+            'a changelog with batches of its log: ' ~ collection.changelog,
+            'Leave out the var. Or drop the tables of the collection, and adopt again.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Whether the first batch of a changelog has adopted a table. -#}
+{% macro _get_is_adopted(changelog) -%}
+    {%- set query -%}
+select count(*)
+from {{ changelog }}
+where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._adopted_definition() }}'
+    {%- endset -%}
+    {{ return(run_query(query).rows[0][0] > 0) }}
+{%- endmacro %}
+
+
+{#- The definition of a batch that has adopted a table: no model defines its rows. -#}
+{% macro _adopted_definition() -%}
+    {{ return('adopted') }}
+{%- endmacro %}
+
+
+{#- Raises unless a collection with these options can find how an adopted table differs from its log. -#}
+{% macro _require_may_adopt(options, is_by_select) -%}
+    {%- if is_by_select -%}
+        {%- do trueup._raise_error(
+            'An adopted table', 'that of a collection by commands', 'a collection by a SELECT',
+            'Let the SELECT run: it compares the rows in each run.'
+        ) -%}
+    {%- endif -%}
+    {%- for name, value in {'late': 'correct', 'log': 'complete', 'eager': false}.items()
+            if options[name] != value -%}
+        {%- do trueup._raise_error(
+            'Option `' ~ name ~ '` of a collection that adopts a table', value | lower, options[name] | lower,
+            'Set it in `meta: {trueup: {...}}` of all models of the collection. You may change it after the'
+            ~ ' first two batches.'
+        ) -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+
+{#- The collection with the options of a first batch that adopts a table: it is whole, as another dict. -#}
+{% macro _adopting_collection(collection) -%}
+    {{ return(dict(collection, options=dict(
+        collection.options, max_commands_per_batch=none, first_batch='history'
+    ))) }}
+{%- endmacro %}
+
+
+{#- The plan of a batch that adopts a table, as another dict. It settles the ticks, and folds no command. -#}
+{% macro _adopting_plan(plan) -%}
+    {{ return(dict(
+        plan,
+        adopts=true,
+        definition=trueup._adopted_definition(),
+        commands_settled=plan.commands_settled + plan.commands_ahead,
+        commands_ahead=0,
+        has_truncates=false,
+        since=plan.upper - 1
+    )) }}
+{%- endmacro %}
+
+
+{#- Writes the rows of an adopted table as the corrections of the first batch. -#}
+{% macro _ensure_adopted(collection, plan, columns, table) -%}
+    {%- if plan.upper == plan.lower -%}
+        {%- do trueup._raise_error(
+            'The log of a collection that adopts a table', 'one with commands to settle',
+            'no command below ' ~ plan.upper, 'Nothing is adopted. Look at the model of the commands.'
+        ) -%}
+    {%- endif -%}
+    {%- set rows = trueup._adopted_rows_select(
+        table, trueup._get_columns('select * from ' ~ table), columns, collection.unique_key,
+        collection.options.null_keys
+    ) -%}
+    {%- call statement('main') -%}
+{{ trueup._create_table_sql(
+    collection.corrections, trueup._adoption_select(rows, plan, columns, collection.unique_key),
+    replace=true,
+    own_properties=dict(
+        trueup._comparison_properties(plan, 'all'),
+        **{'trueup.adopts': table ~ ' ' ~ invocation_id}
+    )
+) }}
+    {%- endcall -%}
+{%- endmacro %}
+
+
+{#-
+    Raises unless the corrections of a first batch are the rows of the table that this run adopts; with the
+    table none, unless they are not the rows of a table. `comparison` is what made the corrections. Another run
+    may have made them, with another value of the var. A table that is replaced keeps its properties, so the
+    property names the run that set it.
+-#}
+{% macro _require_adopted_corrections(collection, comparison, table) -%}
+    {%- set given, _, made_by = comparison.get('trueup.adopts', '').rpartition(' ') -%}
+    {%- set taken = given if made_by == comparison.get('trueup.compared_by', '') else '' -%}
+    {%- set expected = table | string if table else '' -%}
+    {%- if taken != expected -%}
+        {%- do trueup._raise_error(
+            'The first corrections, ' ~ collection.corrections ~ ',',
+            'made with the var `trueup_adopt` of this run: ' ~ (expected or 'none'),
+            taken or 'none', 'Run the whole collection: dbt run -s ' ~ collection.name ~ '_commands+'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- The corrections that add the rows of an adopted table, as a select. `rows` is a select. -#}
+{% macro _adoption_select(rows, plan, columns, unique_key) -%}
+select
+    {{ trueup._column_list(unique_key) }},
+    cast(null as string) as _error_key,
+    if(false, _persisted, null) as _persisted,
+    _persisted as _desired,
+    'adopted' as _cause,
+    cast({{ plan.seq }} as bigint) as _seq,
+    cast({{ plan.upper - 1 }} as bigint) as _ts,
+    cast(null as string) as _after_batch_id
+from {{ trueup._subquery(rows) }}
+where not _is_null_key
+{%- endmacro %}
+
+
+{#-
+    One row for each key of a table that was not made by trueup, as a select: the key; `_persisted`, a struct
+    of the value columns and `_error`; `_persisted_count`, how many rows of the table have the key; and
+    `_is_null_key`, whether the key is null where it must not be.
+
+    If a key is there several times, the greatest row is taken: the table itself says nothing better, and
+    another run must take the same one. `columns` are those of the collection. A column that the table lacks
+    is null.
+-#}
+{% macro _adopted_rows_select(table, table_columns, columns, unique_key, null_keys) -%}
+    {%- set found, values = {}, [] -%}
+    {%- for column in table_columns -%}
+        {%- do found.update({column.name | lower: column}) -%}
+    {%- endfor -%}
+    {%- for name in unique_key if name | lower not in found -%}
+        {%- do trueup._raise_error(
+            'The table ' ~ table, 'one with the key of the collection: ' ~ (unique_key | join(', ')),
+            'no column ' ~ name, 'Nothing is adopted. Look at `unique_key`, or rename the column of the table.'
+        ) -%}
+    {%- endfor -%}
+    {%- set keys = columns | selectattr('name', 'in', unique_key) | list -%}
+    {%- set key_list = trueup._column_list(keys | map(attribute='name')) -%}
+    {%- for column in columns | rejectattr('name', 'in', unique_key) -%}
+        {%- do values.append(
+            trueup._literal(column.name) ~ ', ' ~ trueup._adopted_column_expr(column, found)
+        ) -%}
+    {%- endfor %}
+select
+    {{ key_list }},
+    max(_persisted) as _persisted,
+    count(*) as _persisted_count,
+    {% if null_keys == 'value' -%}
+    false as _is_null_key
+    {%- else -%}
+    {% for column in keys %}{{ trueup._quoted(column.name) }} is null{{ ' or ' if not loop.last }}{% endfor %}
+        as _is_null_key
+    {%- endif %}
+from (
+    select
+        {% for column in keys -%}
+        {{ trueup._adopted_column_expr(column, found) }} as {{ trueup._quoted(column.name) }},
+        {% endfor -%}
+        named_struct({{ (values + ["'_error', cast(null as string)"]) | join(', ') }}) as _persisted
+    from {{ table }} as adopted
+)
+group by {{ key_list }}
+{%- endmacro %}
+
+
+{#- A column of an adopted table, in the type and the form of the collection. -#}
+{% macro _adopted_column_expr(column, found) -%}
+    {%- set given = found.get(column.name | lower) -%}
+    {%- set type = trueup._sql_type(column.type) -%}
+    {%- if given is none -%}
+        {{ return('cast(null as ' ~ type ~ ')') }}
+    {%- endif -%}
+    {%- set value = 'adopted.' ~ trueup._quoted(given.name) -%}
+    {%- if given.type != column.type -%}
+        {%- set value = 'try_cast(' ~ value ~ ' as ' ~ type ~ ')' -%}
+    {%- endif -%}
+    {{ return(value ~ ' + cast(0 as ' ~ type ~ ')' if column.type in ['float', 'double'] else value) }}
+{%- endmacro %}

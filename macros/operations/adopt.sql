@@ -1,0 +1,72 @@
+{#-
+    Makes the name of a collection's view free: if a table has it, the table is renamed to
+    `<table>_before_trueup`. Nothing is dropped. Then it says with which var the first run takes the rows of
+    the table. `trueup adopt --apply` does all of this, with a report before.
+
+    An operation: `dbt run-operation trueup.adopt --args '{collection: orders, table: shop.orders}'`.
+-#}
+{% macro adopt(collection, table) -%}
+    {%- do trueup._require_may_adopt(trueup._options_of_collection(collection), is_by_select=false) -%}
+    {%- do trueup._require_unrun(collection) -%}
+    {%- set place = trueup._get_table_to_adopt(collection, table) -%}
+    {%- if place.now != place.then -%}
+        {%- do run_query(
+            trueup._step_marker('alter') ~ '\nalter table ' ~ place.now ~ ' rename to ' ~ place.then
+        ) -%}
+        {%- do log('Renamed ' ~ place.now ~ ' to ' ~ place.then ~ '.', info=true) -%}
+    {%- endif -%}
+    {%- do log(
+        "Next: dbt run with --vars '{trueup_adopt: " ~ place.then ~ "}', then dbt run.", info=true
+    ) -%}
+{%- endmacro %}
+
+
+{#-
+    Where the table is that a collection adopts, as a dict of relations: `now`, and `then`, where it must be
+    before the collection runs. They differ if the collection's view needs the name of the table.
+-#}
+{% macro _get_table_to_adopt(collection, table) -%}
+    {%- set view = trueup._named_relation(collection, collection, 'adopt') -%}
+    {%- set schema, _, name = table.rpartition('.') -%}
+    {%- set given = api.Relation.create(schema=schema or view.schema, identifier=name) -%}
+    {%- set kept = given.incorporate(path={'identifier': name ~ '_before_trueup'}) -%}
+    {%- set found, found_before = load_relation(given), load_relation(kept) -%}
+    {%- set is_free = found is none or found.type == 'view' -%}
+    {%- if given | string != view | string and found is not none -%}
+        {{ return({'now': given, 'then': given}) }}
+    {%- elif given | string == view | string and not is_free and found_before is none -%}
+        {{ return({'now': given, 'then': kept}) }}
+    {%- elif given | string == view | string and is_free and found_before is not none -%}
+        {{ return({'now': kept, 'then': kept}) }}
+    {%- endif -%}
+    {%- do trueup._raise_error(
+        trueup._argument('adopt', 'table'), 'one table that exists',
+        'two: ' ~ given ~ ' and ' ~ kept if found_before is not none else 'no table ' ~ given,
+        'Nothing is changed. Rename or drop the one that is not meant.' if found_before is not none
+            else 'Nothing is changed. Correct the name.'
+    ) -%}
+{%- endmacro %}
+
+
+{#- The options of a collection, for macros that belong to none of its models. They are not checked. -#}
+{% macro _options_of_collection(collection) -%}
+    {%- do trueup._named_relation(collection, collection ~ '_commands', 'adopt') -%}
+    {%- set options = {} -%}
+    {%- for name, rule in trueup._option_rules().items() -%}
+        {%- do options.update({name: rule.default}) -%}
+    {%- endfor -%}
+    {%- for node in trueup._enabled_models(collection ~ '_corrections') -%}
+        {%- do options.update((node.config.meta or {}).get('trueup') or {}) -%}
+    {%- endfor -%}
+    {{ return(options) }}
+{%- endmacro %}
+
+
+{#- Raises if a collection has batches of its log: then it has its own rows, and cannot take others. -#}
+{% macro _require_unrun(collection) -%}
+    {%- set changelog = trueup._named_relation(collection, collection ~ '_changelog', 'adopt') -%}
+    {%- if load_relation(changelog) is not none
+            and trueup._get_batch_count(changelog).last_seq -%}
+        {%- do trueup._require_adopted({'name': collection, 'changelog': changelog}) -%}
+    {%- endif -%}
+{%- endmacro %}

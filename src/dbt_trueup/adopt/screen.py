@@ -1,0 +1,50 @@
+"""Writes the drift of a table for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dbt_trueup.plural import count
+
+from .drift import CAUSES, EQUAL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .drift import Drift
+
+NAME_WIDTH = 15
+
+
+def describe_drift(table: str, drift: Drift) -> str:
+    """Write how many rows differ by cause, with some of them."""
+    differing, equal = count(drift.differing_rows, "difference"), drift.counts[EQUAL]
+    lines = [f"{table}: {differing} from the log, {count(equal, 'equal row')}"]
+    for cause, why in CAUSES.items():
+        if drift.counts[cause]:
+            lines.append(f"{drift.counts[cause]:>11,}  {cause:<{NAME_WIDTH}}{why}")
+            lines += [f"{'':13}  {describe_row(row)}" for row in drift.samples[cause]]
+    return "\n".join(lines)
+
+
+def describe_row(row: dict[str, Any]) -> str:
+    """Write the key of a row, and the columns in which the table and the log differ.
+
+    Example:
+        >>> describe_row({"key": ["7"], "differing": {"status": ["placed", None]}})
+        'key 7: status placed -> null'
+    """
+    changes = [
+        f"{name} {text(pair[0])} -> {text(pair[1])}" for name, pair in row["differing"].items()
+    ]
+    return f"key {texts(row['key'])}" + (f": {', '.join(changes)}" if changes else "")
+
+
+def texts(values: Sequence[str | None]) -> str:
+    """Write several values in one line."""
+    return ", ".join(map(text, values))
+
+
+def text(value: str | None) -> str:
+    """Write a value in one line."""
+    return "null" if value is None else " ".join(value.split())

@@ -1,0 +1,85 @@
+"""Adopts a table: renames it if its name is needed, and runs the collection twice."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from dbt_trueup import dbt
+from dbt_trueup.errors import UsageError
+from dbt_trueup.runner.project import with_vars
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .drift import Facts
+
+ROLES = ("commands", "corrections", "batch", "changelog", "state", "errors")
+"""The models of a collection, without its view."""
+
+
+def models_of(manifest: Any, collection: str) -> list[str]:
+    """Return the names of the models that a run of the collection needs.
+
+    Raises:
+        UsageError: The project has no such collection.
+    """
+    known = dbt.collections(manifest)
+    if collection not in known:
+        message = (
+            f"TABLE or --collection must name a collection: {', '.join(known) or 'none'}.\n"
+            f"Got: {collection}\n"
+            f"Write its models first: trueup init <the log> --name {collection}"
+        )
+        raise UsageError(message)
+    names = {collection, *(f"{collection}_{role}" for role in ROLES)}
+    return sorted(node.name for node in manifest.nodes.values() if is_model_of(node, names))
+
+
+def is_model_of(node: Any, names: set[str]) -> bool:
+    """Whether a node is a model with one of these names."""
+    return str(node.resource_type) == "model" and node.name in names
+
+
+def make_commands(options: Sequence[str], collection: str) -> None:
+    """Make the view of the commands, which the comparison reads. It holds no rows."""
+    dbt.invoke(options, "run", "--select", f"{collection}_commands")
+
+
+def adopt(
+    options: Sequence[str], collection: str, table: str, facts: Facts, models: Sequence[str]
+) -> None:
+    """Make the collection of the table's rows, and correct it from the log.
+
+    Each step may be repeated, so an interrupted adoption is continued by calling this again.
+    """
+    if not facts.is_adopted:
+        arguments = json.dumps({"collection": collection, "table": table})
+        dbt.invoke(options, "run-operation", "trueup.adopt", "--args", arguments)
+        adopting = with_vars(options, {"trueup_adopt": plain_name(facts.then)})
+        dbt.invoke(adopting, "run", "--select", *models)
+    dbt.invoke(options, "run", "--select", *models)
+
+
+def plain_name(relation: str) -> str:
+    """Return the name of a relation without quotes.
+
+    Example:
+        >>> plain_name("`shop`.`orders`")
+        'shop.orders'
+    """
+    return relation.replace("`", "")
+
+
+def read_corrections(options: Sequence[str], collection: str) -> dict[str, int]:
+    """Return how many keys the corrections after the adoption changed, by kind."""
+    changelog = f"{{{{ ref({collection + '_changelog'!r}) }}}}"
+    select = f"""\
+select
+    count_if(_diff = 1 and _cause = 'adopted') as adopted,
+    count_if(_diff = 1 and _cause = 'drift') as added,
+    count_if(_diff = -1 and _cause = 'drift') as removed
+from {changelog}
+where _kind = 'update'"""  # noqa: S608 - the name of a model that exists
+    (row,) = dbt.query(options, select)
+    return row

@@ -1,0 +1,120 @@
+"""The drift report: what is masked, what is written, and which steps an adoption has."""
+
+from __future__ import annotations
+
+import json
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dbt_trueup import dbt
+from dbt_trueup.adopt import drift, steps
+from dbt_trueup.adopt.screen import describe_drift
+from dbt_trueup.command_line.program import main
+from dbt_trueup.errors import UsageError
+from tests.conftest import ROOT
+from tests.test_docs import first_cells
+
+ROWS: list[dict[str, Any]] = [
+    {"cause": "equal", "cause_rows": 1200, "key": ["1"], "differing": None},
+    {
+        "cause": "late_update",
+        "cause_rows": 3000,
+        "key": ["anna@example.org", None],
+        "differing": [{"column": "status", "in_table": "placed\nby phone", "in_log": None}],
+    },
+    {"cause": "unknown_key", "cause_rows": 1, "key": ["17"], "differing": None},
+]
+
+
+def test_the_report_masks_keys_and_values_unless_they_are_asked_for() -> None:
+    masked = describe_drift("shop.orders", drift.parse_drift(ROWS, show_values=False))
+    assert masked == (
+        "shop.orders: 3,001 differences from the log, 1,200 equal rows\n"
+        "      3,000  late_update    the table has an older value of the log\n"
+        "               key a… (16 characters), null: status p… (15 characters) -> null\n"
+        "          1  unknown_key    the log never had the key\n"
+        "               key … (2 characters)"
+    )
+    shown = describe_drift("shop.orders", drift.parse_drift(ROWS, show_values=True))
+    assert "key anna@example.org, null: status placed by phone -> null" in shown
+
+
+def test_every_cause_of_the_macro_is_known_and_on_the_page() -> None:
+    macro = (ROOT / "macros/report/adoption.sql").read_text().partition("_drift_causes_ctes(key) -")
+    tables = {"compared", "values_of_log"}
+    assert set(re.findall(r"'([a-z_]+)'", macro[2])) - tables == {"equal", *drift.CAUSES}
+    assert set(drift.parse_drift([], show_values=False).counts) == {"equal", *drift.CAUSES}
+    rows = [cell.strip("`") for cell in first_cells(ROOT / "docs/adopt.md", "Four commands")]
+    assert set(drift.CAUSES) <= set(rows)
+    with pytest.raises(KeyError):
+        drift.parse_drift([{**ROWS[2], "cause": "invented"}], show_values=False)
+
+
+def test_an_adoption_renames_then_runs_twice_and_a_second_one_only_corrects(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    called: list[list[str]] = []
+    monkeypatch.setattr(dbt, "invoke", lambda options, *words: called.append([*words, *options]))
+    options, models = ["--vars", "{trueup_until: 9}"], ["orders", "orders_state"]
+    facts = drift.Facts("`shop`.`orders`", "`shop`.`orders_before_trueup`", is_adopted=False)
+    steps.adopt(options, "orders", "shop.orders", facts, models)
+    assert called == [
+        [
+            *("run-operation", "trueup.adopt", "--args"),
+            json.dumps({"collection": "orders", "table": "shop.orders"}),
+            *options,
+        ],
+        [
+            *("run", "--select", *models, "--vars"),
+            json.dumps({"trueup_adopt": "shop.orders_before_trueup", "trueup_until": 9}),
+        ],
+        ["run", "--select", *models, *options],
+    ]
+    called.clear()
+    facts = drift.Facts(facts.then, facts.then, is_adopted=True)
+    steps.adopt(options, "orders", "shop.orders", facts, models)
+    assert called == [["run", "--select", *models, *options]]
+
+
+def manifest(*collections: str) -> Any:
+    """A manifest with the models of collections, and a model and a test beside them."""
+    names = [
+        *("orders_report", *collections),
+        *(f"{name}_{role}" for name in collections for role in steps.ROLES),
+    ]
+    nodes = [
+        SimpleNamespace(
+            name=name,
+            resource_type="model",
+            config=SimpleNamespace(
+                materialized="trueup_state" if name.endswith("_state") else "view"
+            ),
+        )
+        for name in names
+    ]
+    test = SimpleNamespace(
+        name="orders", resource_type="test", config=SimpleNamespace(materialized="test")
+    )
+    return SimpleNamespace(nodes=dict(enumerate([*nodes, test])))
+
+
+def test_only_the_models_of_the_collection_run() -> None:
+    assert steps.models_of(manifest("orders", "payments"), "orders") == sorted(
+        ["orders", *(f"orders_{role}" for role in steps.ROLES)]
+    )
+
+
+def test_without_a_collection_the_user_is_told_how_to_write_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UsageError, match="must name a collection: payments"):
+        steps.models_of(manifest("payments"), "orders")
+    monkeypatch.setattr("dbt_trueup.command_line.adopt.parse", lambda _: manifest())
+    assert main(["adopt", "shop.orders"]) == 2
+    assert capsys.readouterr().err == (
+        "trueup adopt: TABLE or --collection must name a collection: none.\nGot: orders\n"
+        "Write its models first: trueup init <the log> --name orders\n"
+    )

@@ -1,0 +1,134 @@
+"""What may be adopted, and how the columns of a table become those of a collection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.macros.package import Relation, column, in_model, one_line, refused
+
+TABLE = Relation(None, "lake", "files_before_trueup")
+WELL = {"late": "correct", "log": "complete", "eager": False, "null_keys": "error"}
+COLUMNS = [column("path", "string"), column("size", "double"), column("a`b", "string")]
+
+
+def rows_of(*given: dict[str, str], null_keys: str = "error") -> str:
+    """The select of the rows of a table with these columns."""
+    trueup = in_model("files_corrections")
+    return one_line(trueup._adopted_rows_select(TABLE, list(given), COLUMNS, ["path"], null_keys))
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "must"),
+    [("late", "drop", "correct"), ("log", "partial", "complete"), ("eager", True, "false")],
+)
+def test_an_option_that_cannot_find_the_differences_is_refused(
+    option: str, value: object, must: str
+) -> None:
+    trueup = in_model("files_corrections")
+    required, got, then = refused(
+        trueup._require_may_adopt, {**WELL, option: value}, is_by_select=False
+    )
+    assert required == f"Option `{option}` of a collection that adopts a table must be {must}."
+    assert got == f"Got: {str(value).lower()}"
+    assert then.startswith("Set it in `meta: {trueup: {...}}`")
+    trueup._require_may_adopt(WELL, is_by_select=False)
+    assert (
+        refused(trueup._require_may_adopt, WELL, is_by_select=True)[1]
+        == "Got: a collection by a SELECT"
+    )
+
+
+@pytest.mark.parametrize("name", ["orders", "lake.shop.orders", 7, True, ["a.b"]])
+def test_the_var_must_be_a_table_with_its_schema(name: object) -> None:
+    trueup = in_model("files_batch", variables={"trueup_adopt": name})
+    must, got, _ = refused(trueup._var, "trueup_adopt")
+    assert must.startswith("Var `trueup_adopt` must be a table with its schema, such as")
+    assert got == f"Got: {name}"
+
+
+def test_without_the_var_nothing_is_asked() -> None:
+    trueup = in_model("files_corrections", options={"late": "correct"})
+    assert trueup._get_adopted_table(trueup._collection("corrections")) is None
+
+
+def test_columns_are_matched_by_name_in_any_case_and_cast_if_their_type_differs() -> None:
+    sql = rows_of(column("PATH", "string"), column("size", "string"), column("extra", "int"))
+    assert "adopted.`PATH` as `path`" in sql
+    assert "try_cast(adopted.`size` as double) + cast(0 as double)" in sql
+    assert "'a`b', cast(null as string)" in sql
+    assert "extra" not in sql
+    assert "`path` is null as _is_null_key" in sql
+
+
+def test_null_keys_are_kept_if_they_are_values() -> None:
+    assert "false as _is_null_key" in rows_of(column("path", "string"), null_keys="value")
+
+
+def test_a_table_without_the_key_is_refused() -> None:
+    trueup = in_model("files_corrections")
+    must, got, _ = refused(
+        trueup._adopted_rows_select, TABLE, [column("size")], COLUMNS, ["path"], "error"
+    )
+    assert must.endswith("must be one with the key of the collection: path.")
+    assert got == "Got: no column path"
+
+
+def test_the_plan_of_an_adoption_settles_all_commands_and_folds_none() -> None:
+    plan: dict[str, Any] = {
+        "upper": 9,
+        "commands_settled": 2,
+        "commands_ahead": 5,
+        "has_truncates": True,
+        "definition": "f00d",
+    }
+    adopting = in_model("files_batch")._adopting_plan(plan)
+    assert adopting == {
+        "upper": 9,
+        "commands_settled": 7,
+        "commands_ahead": 0,
+        "has_truncates": False,
+        "definition": "adopted",
+        "adopts": True,
+        "since": 8,
+    }
+    assert plan["definition"] == "f00d"
+
+
+def test_a_log_without_commands_is_refused() -> None:
+    trueup = in_model("files_corrections", options={"late": "correct"})
+    collection = trueup._collection("corrections")
+    must, got, _ = refused(
+        trueup._ensure_adopted, collection, {"upper": 0, "lower": 0}, COLUMNS, TABLE
+    )
+    assert must == (
+        "The log of a collection that adopts a table must be one with commands to settle."
+    )
+    assert got == "Got: no command below 0"
+
+
+@pytest.mark.parametrize(
+    ("comparison", "table", "taken"),
+    [
+        ({"trueup.adopts": f"{TABLE} 1b5f", "trueup.compared_by": "1b5f"}, TABLE, None),
+        ({"trueup.compared_by": "1b5f"}, None, None),
+        ({}, None, None),
+        # A run without the var has replaced the rows, and the property is still there.
+        ({"trueup.adopts": f"{TABLE} 1b5f", "trueup.compared_by": "2c60"}, None, None),
+        ({"trueup.adopts": f"{TABLE} 1b5f", "trueup.compared_by": "2c60"}, TABLE, "none"),
+        ({"trueup.adopts": f"{TABLE} 1b5f", "trueup.compared_by": "1b5f"}, None, str(TABLE)),
+        ({"trueup.adopts": "a.b 1b5f", "trueup.compared_by": "1b5f"}, TABLE, "a.b"),
+        ({}, TABLE, "none"),
+    ],
+)
+def test_the_first_batch_takes_only_corrections_of_the_same_adoption(
+    comparison: dict[str, str], table: Relation | None, taken: str | None
+) -> None:
+    trueup = in_model("files_batch", options={"late": "correct"})
+    collection = trueup._collection("batch")
+    call = (trueup._require_adopted_corrections, collection, comparison, table)
+    if taken is None:
+        call[0](*call[1:])
+    else:
+        assert refused(*call)[1] == f"Got: {taken}"
