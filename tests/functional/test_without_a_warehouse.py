@@ -133,7 +133,10 @@ def test_compile_needs_no_warehouse(project: Path) -> None:
             "--select +path:models/orders/orders.sql",
             ORDERS - {"orders_errors"} | {"order_events"},
         ),
-        ("--select orders_state+", {"orders_state", "orders", "orders_errors"}),
+        (
+            "--select orders_state+",
+            {"orders_state", "orders", "orders_errors", "trueup_lag", "trueup_health"},
+        ),
         ("--select orders_commands+1", {"orders_commands", "orders_corrections", "orders_batch"}),
         ("--select config.materialized:trueup_state", {"orders_state"}),
         ("--select +exposure:revenue", ORDERS - {"orders_errors"} | {"order_events"}),
@@ -161,5 +164,6 @@ def test_state_modified_selects_what_was_changed_and_only_that(project: Path) ->
     )
     model.write_text(text)
     assert changed == {"orders_commands"}
-    assert downstream == ORDERS | {"orders_history", "trueup_batches"}
+    monitoring = {f"trueup_{name}" for name in ("batches", "health", "lag", "statistics")}
+    assert downstream == ORDERS | {"orders_history"} | monitoring
     assert listed(project, *modified) == set()
