@@ -10,6 +10,7 @@ import click
 from dbt_trueup.errors import TrueupError
 
 from .check import check
+from .explain import explain
 from .init import init
 from .options import epilog
 from .report import report
@@ -27,7 +28,7 @@ def trueup() -> None:
     """Keep tables exactly as their logs say. Run it in the folder of a dbt project."""
 
 
-for command in (init, run, watch, check, report):
+for command in (init, run, watch, check, explain, report):
     trueup.add_command(command)
 
 
