@@ -11,6 +11,7 @@ from dbt_trueup.errors import TrueupError
 
 from .adopt import adopt
 from .check import check
+from .explain import explain
 from .init import init
 from .lint import lint
 from .options import epilog
@@ -29,7 +30,7 @@ def trueup() -> None:
     """Keep tables exactly as their logs say. Run it in the folder of a dbt project."""
 
 
-for command in (init, lint, adopt, run, watch, check, report):
+for command in (init, lint, adopt, explain, run, watch, check, report):
     trueup.add_command(command)
 
 

@@ -1,0 +1,124 @@
+{#- What `explain` and `prove` must know of a collection before they can ask about its keys. -#}
+
+{#-
+    The object of a collection for a macro that belongs to none of its models: the fields of `_collection` and
+    `_ensure_input` that the fold reads, and `columns`, the key and value columns of the changelog. `macro` is
+    the macro that asks.
+-#}
+{% macro _get_explained_collection(collection, changelog, state, macro) -%}
+    {%- for relation in [changelog, state] if load_relation(relation) is none -%}
+        {%- do trueup._raise_error(
+            trueup._argument(macro, 'collection'), 'the name of a collection that has run',
+            collection ~ ', without the table ' ~ relation, 'Build the collection first.'
+        ) -%}
+    {%- endfor -%}
+    {%- set unique_key = trueup._key_of_collection(collection) -%}
+    {%- set desired = trueup._enabled_models(collection ~ '_desired') | first -%}
+    {%- if desired -%}
+        {%- set source = trueup._subquery(
+            trueup._desired_rows_select(trueup._relation_of_node(desired), unique_key)
+        ) -%}
+    {%- else -%}
+        {%- set source = trueup._named_relation(collection, collection ~ '_commands', macro) -%}
+    {%- endif -%}
+    {%- set described = trueup._get_columns('select * from ' ~ source) -%}
+    {{ return({
+        'name': collection,
+        'unique_key': unique_key,
+        'identity': unique_key + ['_error_key'],
+        'options': trueup._options_of(collection, desired),
+        'is_by_select': desired is defined,
+        'changelog': changelog,
+        'state': state,
+        'commands': source,
+        'command_columns': trueup._user_columns(described),
+        'extras': trueup._extra_columns(described),
+        'columns': trueup._get_user_columns(changelog),
+    }) }}
+{%- endmacro %}
+
+
+{#- The options of a collection, from its model of the batch. That model has refused wrong ones. -#}
+{% macro _options_of(collection, is_by_select) -%}
+    {%- set given = {} -%}
+    {%- for model in trueup._enabled_models(collection ~ '_batch') -%}
+        {%- do given.update((model.config.meta or {}).get('trueup') or {}) -%}
+    {%- endfor -%}
+    {%- set options = {} -%}
+    {%- for name, rule in trueup._option_rules().items() -%}
+        {%- set is_unread = is_by_select and rule.get('of') == 'commands' -%}
+        {%- do options.update({name: rule.default if is_unread else given.get(name, rule.default)}) -%}
+    {%- endfor -%}
+    {{ return(options) }}
+{%- endmacro %}
+
+
+{#-
+    The condition that a row belongs to the given key or error key, as an SQL expression. It asks the warehouse
+    whether each value can be cast to the type of its column. An error key has no key columns.
+-#}
+{% macro _get_is_identity_expr(collection, key, error_key) -%}
+    {%- if (key is none) == (error_key is none) -%}
+        {%- do trueup._raise_error(
+            trueup._argument('explain', 'key'),
+            'given, or else the argument `error_key`', 'both' if key is not none else 'neither',
+            'Give a value for each key column: ' ~ (collection.unique_key | join(', ')) ~ '.'
+        ) -%}
+    {%- elif error_key is not none -%}
+        {%- set literals = ['null'] * collection.unique_key | length -%}
+    {%- else -%}
+        {%- set literals = trueup._get_key_literals(collection, key) -%}
+    {%- endif -%}
+    {%- set terms = ['_error_key <=> ' ~ trueup._literal_or_null(error_key)] -%}
+    {%- for name in collection.unique_key -%}
+        {%- do terms.append(trueup._quoted(name) ~ ' <=> ' ~ literals[loop.index0]) -%}
+    {%- endfor -%}
+    {{ return('(' ~ (terms | join(' and ')) ~ ')') }}
+{%- endmacro %}
+
+
+{#- The values of the key columns as SQL literals of their types, in the sequence of `unique_key`. -#}
+{% macro _get_key_literals(collection, key) -%}
+    {%- set subject, unique_key = trueup._argument('explain', 'key'), collection.unique_key -%}
+    {%- set given = {} -%}
+    {%- for name, value in (key.items() if key is mapping else []) -%}
+        {%- do given.update({name | lower: value}) -%}
+    {%- endfor -%}
+    {%- if given.keys() | sort != unique_key | map('lower') | sort -%}
+        {%- do trueup._raise_error(
+            subject, 'a value for each of the key columns ' ~ (unique_key | join(', ')), key,
+            'Name each key column once; null is a value, too.'
+        ) -%}
+    {%- endif -%}
+    {%- set types = {} -%}
+    {%- for column in collection.columns -%}
+        {%- do types.update({column.name: column.type}) -%}
+    {%- endfor -%}
+    {%- set literals, checks = [], [] -%}
+    {%- for name in unique_key -%}
+        {%- set cast = trueup._typed_literal_expr(given[name | lower], types[name]) -%}
+        {%- do literals.append(cast) -%}
+        {%- do checks.append(cast ~ ' is not null' if given[name | lower] is not none else 'true') -%}
+    {%- endfor -%}
+    {%- set are_cast = run_query('select ' ~ (checks | join(', '))).rows[0] -%}
+    {%- for name in unique_key -%}
+        {%- if not are_cast[loop.index0] -%}
+            {%- do trueup._raise_error(
+                subject, 'a value of the type ' ~ types[name] ~ ' for the column ' ~ name,
+                given[name | lower], 'Write it as Spark reads it in a cast to ' ~ types[name] ~ '.'
+            ) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(literals) }}
+{%- endmacro %}
+
+
+{#- A value as an SQL literal of a type; null if it cannot be cast. A struct or an array is given as JSON. -#}
+{% macro _typed_literal_expr(value, type) -%}
+    {%- if value is none -%}
+        {{ return('cast(null as ' ~ trueup._sql_type(type) ~ ')') }}
+    {%- elif type.startswith(('struct<', 'array<')) -%}
+        {{ return('from_json(' ~ trueup._literal(value) ~ ', ' ~ trueup._literal(trueup._sql_type(type)) ~ ')') }}
+    {%- endif -%}
+    {{ return('try_cast(' ~ trueup._literal(value) ~ ' as ' ~ type ~ ')') }}
+{%- endmacro %}

@@ -1,0 +1,67 @@
+"""`trueup explain`: why a row looks as it does."""
+
+from __future__ import annotations
+
+import gc
+import json
+from dataclasses import asdict
+
+import click
+
+from dbt_trueup.explain.facts import explain as ask
+from dbt_trueup.explain.facts import read_key
+from dbt_trueup.explain.screen import describe
+
+from .options import dbt_options, epilog, json_option
+
+EXAMPLE = """\
+Example: why is this order paid, and not sent?
+  $ trueup explain orders order_id=1
+  orders: order_id = '1'
+  ..."""
+
+CODES = """\
+Exit codes
+  0  log, changelog and state agree, or the option `late` wants the difference
+  1  they do not agree
+  2  the key could not be explained"""
+
+
+@click.command(epilog=epilog(EXAMPLE, CODES), short_help="Say why a row looks as it does.")
+@click.argument("collection")
+@click.argument("key", nargs=-1, metavar="[COLUMN=VALUE]...")
+@click.option("--null", "nulls", multiple=True, metavar="COLUMN", help="A key column that is null.")
+@click.option("--error-key", help="The error key of a broken key, such as x00ff, or null.")
+@click.option(
+    "--latest",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="How many commands, and how many updates, are shown.",
+)
+@json_option
+@dbt_options
+def explain(  # noqa: PLR0913 - each is an option of the command
+    *,
+    collection: str,
+    key: tuple[str, ...],
+    nulls: tuple[str, ...],
+    error_key: str | None,
+    latest: int,
+    as_json: bool,
+    dbt: list[str],
+) -> int:
+    """Explain one key of a collection: its row, its commands and its updates.
+
+    Give a value for each key column. Values are cast to the type of the column.
+    """
+    try:
+        explanation = ask(dbt, collection, read_key(key, nulls), error_key, latest)
+    finally:
+        # A failed dbt command leaves threads behind, and Python complains about them at exit.
+        gc.collect()
+    if as_json:
+        click.echo(json.dumps({**asdict(explanation), "agrees": explanation.agrees}))
+    else:
+        click.echo(describe(explanation))
+    return 0 if explanation.agrees else 1
