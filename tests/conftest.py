@@ -50,8 +50,11 @@ SMALL = {
 SLOWEST_FIRST = [
     *(
         "init",
+        "monitoring",
         "adopt",
+        "explain",
         "desired",
+        "desired_errors",
         "eager",
         "races",
         "log_position",
@@ -60,7 +63,7 @@ SLOWEST_FIRST = [
         "widening",
         "large_state",
     ),
-    *("acceptance", "verification", "newest"),
+    *("acceptance", "verification", "newest", "doctor"),
     *(
         "late_correct",
         "rehydration",
