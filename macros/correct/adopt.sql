@@ -1,11 +1,11 @@
 {#-
-    Adoption: the first batch of a collection takes the rows of a table that exists, as the var `trueup_adopt`
-    says, and no commands. These rows come into the batch like corrections, with the cause `adopted`. The next
-    batch compares them with the log, and its corrections have the cause `drift`.
+    Adoption: the var `trueup_adopt` names a table that exists. The first batch of the collection takes the
+    rows of this table, and no commands. These rows come into the batch like corrections, with the cause
+    `adopted`. The next batch compares them with the log, and its corrections have the cause `drift`.
 -#}
 
 {#-
-    The table that this run adopts: the var `trueup_adopt`. None without the var, and none if the collection
+    The table that this run adopts: the var `trueup_adopt`; none without the var. Also none if the collection
     has a batch: then an earlier run has adopted the table, and this run is like any other.
 -#}
 {% macro _get_adopted_table(collection) -%}
@@ -79,7 +79,7 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
 {%- endmacro %}
 
 
-{#- The collection with the options of a first batch that adopts a table: it is whole, as another dict. -#}
+{#- A copy of the collection for the first batch, which adopts a table: no option may limit this batch. -#}
 {% macro _adopting_collection(collection) -%}
     {{ return(dict(collection, options=dict(
         collection.options, max_commands_per_batch=none, first_batch='history'
@@ -87,7 +87,7 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
 {%- endmacro %}
 
 
-{#- The plan of a batch that adopts a table, as another dict. It settles the ticks, and folds no command. -#}
+{#- A copy of the plan for a batch that adopts a table: it settles the ticks, and folds no command. -#}
 {% macro _adopting_plan(plan) -%}
     {{ return(dict(
         plan,
@@ -127,10 +127,10 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
 
 
 {#-
-    Raises unless the corrections of a first batch are the rows of the table that this run adopts; with the
-    table none, unless they are not the rows of a table. `comparison` is what made the corrections. Another run
-    may have made them, with another value of the var. A table that is replaced keeps its properties, so the
-    property names the run that set it.
+    Raises if this run cannot take the corrections of a first batch. If the run adopts `table`, they must be
+    the rows of this table. If `table` is none, they must not be the rows of any table. `comparison` has the
+    properties of the corrections. Another run may have made them, with another value of the var. A table that
+    is replaced keeps its properties, so the property also names the run that set it.
 -#}
 {% macro _require_adopted_corrections(collection, comparison, table) -%}
     {%- set given, _, made_by = comparison.get('trueup.adopts', '').rpartition(' ') -%}
@@ -167,9 +167,8 @@ where not _is_null_key
     of the value columns and `_error`; `_persisted_count`, how many rows of the table have the key; and
     `_is_null_key`, whether the key is null where it must not be.
 
-    If a key is there several times, the greatest row is taken: the table itself says nothing better, and
-    another run must take the same one. `columns` are those of the collection. A column that the table lacks
-    is null.
+    If a key has several rows, the greatest is taken: the table gives no better rule, and another run must
+    take the same one. `columns` are those of the collection. A column that the table lacks is null.
 -#}
 {% macro _adopted_rows_select(table, table_columns, columns, unique_key, null_keys) -%}
     {%- set found, values = {}, [] -%}

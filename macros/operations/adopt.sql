@@ -1,7 +1,7 @@
 {#-
-    Makes the name of a collection's view free: if a table has it, the table is renamed to
-    `<table>_before_trueup`. Nothing is dropped. Then it says with which var the first run takes the rows of
-    the table. `trueup adopt --apply` does all of this, with a report before.
+    Makes the name of a collection's view free: if a table has this name, it is renamed to
+    `<table>_before_trueup`. Nothing is dropped. Then the operation prints the var with which the first run
+    takes the rows of the table. `trueup adopt --apply` does all of this, after a drift report.
 
     An operation: `dbt run-operation trueup.adopt --args '{collection: orders, table: shop.orders}'`.
 -#}
@@ -22,8 +22,8 @@
 
 
 {#-
-    Where the table is that a collection adopts, as a dict of relations: `now`, and `then`, where it must be
-    before the collection runs. They differ if the collection's view needs the name of the table.
+    The table that a collection adopts, as a dict of relations. `now` is where the table is. `then` is where
+    it must be before the collection runs. They differ if the collection's view needs the name of the table.
 -#}
 {% macro _get_table_to_adopt(collection, table) -%}
     {%- set view = trueup._named_relation(collection, collection, 'adopt') -%}
@@ -42,13 +42,13 @@
     {%- do trueup._raise_error(
         trueup._argument('adopt', 'table'), 'one table that exists',
         'two: ' ~ given ~ ' and ' ~ kept if found_before is not none else 'no table ' ~ given,
-        'Nothing is changed. Rename or drop the one that is not meant.' if found_before is not none
+        'Nothing is changed. Rename or drop the wrong one.' if found_before is not none
             else 'Nothing is changed. Correct the name.'
     ) -%}
 {%- endmacro %}
 
 
-{#- The options of a collection, for macros that belong to none of its models. They are not checked. -#}
+{#- The options of a collection, for macros that belong to none of its models. This does not check them. -#}
 {% macro _options_of_collection(collection) -%}
     {%- do trueup._named_relation(collection, collection ~ '_commands', 'adopt') -%}
     {%- set options = {} -%}
@@ -62,7 +62,7 @@
 {%- endmacro %}
 
 
-{#- Raises if a collection has batches of its log: then it has its own rows, and cannot take others. -#}
+{#- Raises if a collection has run from its log: then it has its own rows, and cannot take others. -#}
 {% macro _require_unrun(collection) -%}
     {%- set changelog = trueup._named_relation(collection, collection ~ '_changelog', 'adopt') -%}
     {%- if load_relation(changelog) is not none

@@ -10,8 +10,8 @@
     {%- set state = trueup._get_relation_of(collection, 'state', 'compact') -%}
     {%- do trueup._get_isolated_properties(changelog) -%}
     {#-
-        Read the ticks before the position: updates appended in between are at or above the upper of these
-        ticks.
+        Read the ticks before the position. If updates are appended in between, they are at or above the
+        upper that was read.
     -#}
     {%- set row = run_query(trueup._readable_ticks_select(changelog)).rows[0].dict() -%}
     {%- do trueup._require_applied(
@@ -27,7 +27,7 @@
         {%- do trueup._raise_error(
             trueup._argument('compact', 'since'), 'after ' ~ row.since
             ~ ', up to which ' ~ changelog ~ ' is compacted already', since,
-            'Nothing is left to do, unless a later tick was meant.'
+            'Nothing is left to do. To compact more, call it with a later tick.'
         ) -%}
     {%- endif -%}
     {%- do trueup._require_sound_changelog(

@@ -1,5 +1,5 @@
 {#-
-    Examines a collection. Says in plain words in which state it is, and what to run next. It only reads.
+    Examines a collection. It says in plain words what is wrong, and what to run next. It only reads.
 
     An operation: `dbt run-operation trueup.doctor --args '{collection: files}'`. It reads the whole changelog
     and the whole state once. Returns the checks, and logs one line for each.
@@ -29,9 +29,9 @@
 
 
 {#-
-    The tables of a collection by role, none for each that does not exist; its `name`, `unique_key` and
-    `options` as they are given. `source` is the view of the commands, none for a collection by a SELECT;
-    `source_role` is the end of the name of the model that defines the rows.
+    A dict: the tables of a collection by role, none for a table that does not exist; and the `name`, the
+    `unique_key` and the `options` of the collection, as they are given. `source` is the view of the commands,
+    none for a collection by a SELECT; `source_role` is the end of the name of the model that defines the rows.
 -#}
 {% macro _get_examined_tables(collection) -%}
     {%- set tables = {

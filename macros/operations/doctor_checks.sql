@@ -1,6 +1,6 @@
 {#- The checks of `trueup.doctor`, one macro for each thing that may be wrong. Each returns a list of checks. -#}
 
-{#- Tables of another version of trueup; no check if they are of this version. -#}
+{#- Tables of another version of trueup; no check if this version has written them. -#}
 {% macro _get_format_checks(tables) -%}
     {%- set known = trueup._statistics_fields() | map(attribute='name') | list -%}
     {%- set names = trueup._get_statistics_names(tables.changelog) -%}
@@ -36,7 +36,7 @@
 {%- endmacro %}
 
 
-{#- Settings on which two runs at once rely. -#}
+{#- Settings that isolate two runs from each other. -#}
 {% macro _get_setting_checks(tables) -%}
     {%- set checks = [] -%}
     {%- for role in ['changelog', 'state'] if tables[role] -%}
@@ -57,7 +57,7 @@
 {%- endmacro %}
 
 
-{#- Whether the batches of the changelog are what their certificates say, and since when they are not. -#}
+{#- Whether each batch of the changelog matches its certificate; if not, the first that does not. -#}
 {% macro _get_certificate_checks(tables) -%}
     {%- set damaged = run_query(trueup._first_damaged_select(
         tables.changelog, tables.unique_key, trueup._get_user_columns(tables.changelog)
@@ -132,7 +132,7 @@
         )]) }}
     {%- endif -%}
     {{ return([trueup._check(
-        'batch ' ~ staged.seq ~ ' is staged but not appended: a run was killed, looked only'
+        'batch ' ~ staged.seq ~ ' is staged but not appended: a run was killed, was a dry run'
         ~ ' (`trueup_read_only`), waits for approval (`max_retractions`), or is active',
         'look at ' ~ tables.batch ~ '. Then dbt run -s ' ~ tables.name ~ '_changelog+ appends it, and '
         ~ trueup._run_command(tables) ~ ' stages a new one.'
@@ -141,8 +141,8 @@
 
 
 {#-
-    Whether the log still reaches the ticks that were settled. There is no such check if the log may lose
-    commands, if it has no ticks of its own, and for a collection by a SELECT.
+    Whether the log still reaches the ticks that were settled. There is no such check for a log that may lose
+    commands, for a log without ticks, and for a collection by a SELECT.
 -#}
 {% macro _get_log_checks(tables) -%}
     {%- if not tables.source or tables.options.get('log') == 'partial' -%}

@@ -1,8 +1,8 @@
 {#- What `trueup adopt` shows: how a table that trueup did not make differs from its log. -#}
 
 {#-
-    What must be known before a table is adopted, as a dict: `now` and `then`, where the table is and where it
-    must be; `is_adopted`, whether the collection has adopted it already. Raises if it cannot be adopted.
+    Facts that are needed before an adoption, as a dict. `now` is where the table is, `then` is where it must
+    be. `is_adopted` says whether the collection has adopted it already. Raises if it cannot be adopted.
 -#}
 {% macro _get_adoption_facts(collection, table) -%}
     {%- do trueup._require_may_adopt(trueup._options_of_collection(collection), is_by_select=false) -%}
@@ -18,8 +18,8 @@
 
 
 {#-
-    A select of the drift report: at most `limit` rows of each cause, each with the number of all rows of the
-    cause. The view of the commands must exist.
+    The select of the drift report: at most `limit` rows of each cause. Each row also has the number of all
+    rows of its cause. The view of the commands must exist.
 -#}
 {% macro _get_drift_select(collection, table, limit) -%}
     {%- set found = trueup._get_collection_to_adopt(collection) -%}
@@ -156,8 +156,8 @@ where _match_place <= {{ limit }}
 
 
 {#-
-    CTEs that say why a row of a table differs from its log. A key that is there several times gives one more
-    row for these.
+    CTEs that say why a row of a table differs from its log. A key with several rows in the table gives one
+    more row here, which counts the extra ones.
 
     Reads: `compared`, `values_of_log`, `adopted`. Ends with: `counted`.
 -#}

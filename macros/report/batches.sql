@@ -1,4 +1,4 @@
-{#- What happened in the batches of a collection. Many old batches are one row. -#}
+{#- What happened in the batches of a collection. Old batches are grouped: one row for many of them. -#}
 
 {#-
     The group of a batch, as an SQL expression. Each of the recent batches is a group of its own; all batches
@@ -64,9 +64,9 @@ group by _group
 
 
 {#-
-    How long append and apply took, by group: from the time of the batch until the changelog, and then the
-    state, had their next snapshot. None if the tables keep no list of snapshots that a query can read. Old
-    snapshots may be gone: a group without them has no row.
+    How long append and apply took, by group. The append lasts from the time of the batch to the next snapshot
+    of the changelog. The apply lasts from there to the next snapshot of the state. None if the tables keep no
+    list of snapshots that a query can read. If the snapshots of a group have expired, it has no row.
 -#}
 {% macro _get_step_times_select(tables, group) -%}
     {%- for table in [tables.changelog, tables.state] -%}

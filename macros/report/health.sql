@@ -1,11 +1,11 @@
-{#- Whether each collection runs well; and if not, the error and what to do. -#}
+{#- Whether each collection runs well. If not: the error, and what to do. -#}
 
 {#-
     One row for each collection. `changelogs`, `batches` and `states` are tables by collection, `lag` and `runs`
     the models `trueup_lag` and `trueup_runs`.
 
-    Rule: the first status that is true counts, in the order failed or stalled by the breaker, paused, created,
-    stalled, running.
+    Rule: the first status that is true counts, in this order: stalled by `max_retractions`, failed, paused,
+    created, stalled, running.
 -#}
 {% macro _health_select(changelogs, batches, states, lag, runs) -%}
 with
@@ -98,7 +98,7 @@ case
         when status = 'stalled' and error is not null
             then 'Look at the staged batch. The last line of the error shows how to approve it.'
         when status = 'failed' then concat(
-            'Repair what the error says, then run the model again: dbt run -s ', model, '+'
+            'Repair the cause of the error, then run the model again: dbt run -s ', model, '+'
         )
         when status = 'paused'
             then 'The last run was a dry run. A run without the var trueup_read_only appends the batch.'

@@ -1,8 +1,8 @@
 {#- How far each collection is behind its log, or behind the collections that its SELECT reads. -#}
 
 {#-
-    One row for each collection. `changelogs` are tables by collection. The logs of the collections `unread` are
-    not read. A view over a log that cannot be read would show nothing of any collection.
+    One row for each collection. `changelogs` are tables by collection. The logs of the collections in
+    `unread` are not read: one log that cannot be read would make the view fail for all collections.
 -#}
 {% macro _lag_select(changelogs, unread=[]) -%}
 with
@@ -65,7 +65,7 @@ from ends
 {%- endmacro %}
 
 
-{#- Whether the end of an input can be known: of a log with ticks, and of the option `of` without a schedule. -#}
+{#- Whether the end of an input is known: yes for a log with ticks, and for `of` without a schedule. -#}
 {% macro _has_known_end(input) -%}
     {{ return(
         not input.is_reclocked if input.get('commands')

@@ -1,9 +1,9 @@
 {#- How far a collection is behind its log. Only commands at or past the frontier are read. -#}
 
 {#-
-    One row: the number of `commands` that are not settled, and the end of their ticks, `upper`; null without
-    one. `input_upper` may keep some of these ticks open: `commands_to_settle` counts those that the next batch
-    may settle. `frontier` is none if there is no batch.
+    One row. `commands` is the number of commands that are not settled. `upper` is the end of their ticks;
+    null if there are none. `input_upper` may keep some of these ticks open, so `commands_to_settle` counts
+    only the commands that the next batch may settle. `frontier` is none if there is no batch.
 -#}
 {% macro _commands_ahead_select(tables, frontier) -%}
 with

@@ -1,11 +1,11 @@
 {#- What `trueup report` shows of a collection. Python asks for one select, and makes the page of it. -#}
 
 {#-
-    A select of everything that the report shows of a collection: `part` says what a row is about, `value` has
-    it in JSON. A collection that has not run has only the part `collection`.
+    A select of everything that the report shows of a collection. `part` says what a row is about; `value` is
+    the row in JSON. A collection that has not run has only the part `collection`.
 
-    `limits` keep the answer small whatever the data: `recent` batches one by one, all batches before them in
-    `older` groups, and at most `rows` wrong rows and open errors.
+    `limits` keep the answer small: `recent` batches one by one, all batches before them in `older` groups,
+    and at most `rows` rows in each list.
 -#}
 {% macro _get_report_select(collection, limits) -%}
     {%- set tables = trueup._get_report_tables(collection) -%}
@@ -33,7 +33,7 @@
 {%- endmacro %}
 
 
-{#- The rows of a select as a part of the report. Numbers keep all digits and nulls keep their names. -#}
+{#- The rows of a select as a part of the report. Numbers keep all digits, and a null stays in the JSON. -#}
 {% macro _part_select(part, select) -%}
 select '{{ part }}' as part, to_json(struct(*), map('ignoreNullFields', 'false')) as value
 from (
@@ -67,7 +67,7 @@ from (
 
 
 {#-
-    What the commands of a collection are, as a dict: `commands`, the view of them, none for a SELECT;
+    The input of a collection, as a dict: `commands`, the view of its commands, none for a SELECT;
     `is_reclocked`, true if they have no ticks; and the options `input_upper`, `of` and `refresh`. While dbt
     parses, nothing is known.
 -#}
@@ -95,8 +95,8 @@ from (
 
 
 {#-
-    The last batch of the changelog, as a dict: its `seq`, 0 if there is none, and its `upper`. `errors_of_a_day`
-    is by how many the open errors grew in 24 hours.
+    The last batch of the changelog, as a dict: its `seq`, 0 if there is none, and its `upper`. And
+    `errors_of_a_day`: how many open errors were added in the last 24 hours, minus those that were removed.
 -#}
 {% macro _get_last_batch(changelog) -%}
     {%- set query -%}
@@ -113,7 +113,7 @@ where _kind = 'progress'
 {%- endmacro %}
 
 
-{#- One row: where the collection stands. -#}
+{#- One row: how far the collection is, and its numbers of rows and errors. -#}
 {% macro _collection_facts_select(tables, last) -%}
 select
     true as has_run,

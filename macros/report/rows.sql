@@ -67,8 +67,9 @@ from (
 
 
 {#-
-    The rows of the table of corrections: what the last comparison or heal found, with the number of all rows
-    of each cause. The changes of a SELECT have no cause, because they are no corrections.
+    The rows of the table of corrections: what the last comparison or heal found. Each row also has the number
+    of all rows of its cause. Changes of a SELECT have no cause, so they are left out: they are no
+    corrections.
 -#}
 {% macro _corrected_rows_select(tables, limit) -%}
 select

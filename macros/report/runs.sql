@@ -1,4 +1,4 @@
-{#- What dbt reports of the runs of collections, kept in the table `trueup_runs`. -#}
+{#- Keeps in the table `trueup_runs` what dbt reports about the runs of collections. -#}
 
 {#- Records failures, successes after a failure, and rebuilt states. See the YAML beside this file. -#}
 {% macro record_runs(results) -%}
@@ -23,8 +23,8 @@
 
 {#-
     How the models of monitored collections ended in this run, in the order in which they ended: a list of dicts
-    with `collection`, `model`, and `error`, none if the model succeeded. A model that was skipped counts only if no
-    other model of its collection failed.
+    with `collection`, `model` and `error`. `error` is none if the model succeeded. A model that was skipped
+    counts only if no other model of its collection failed.
 -#}
 {% macro _outcomes(results) -%}
     {%- set collections = trueup._monitored_collections() -%}
@@ -59,7 +59,7 @@
 {%- endmacro %}
 
 
-{#- The monitored collection that a model writes; none if it writes none. Views are not counted. -#}
+{#- The monitored collection to which a model belongs, by its role; none for the other models. -#}
 {% macro _monitored_collection_of(model_name, collections) -%}
     {%- for role in ['commands', 'desired', 'corrections', 'batch', 'changelog', 'state'] -%}
         {%- for collection in collections if model_name == collection ~ '_' ~ role -%}
@@ -71,8 +71,8 @@
 
 
 {#-
-    Adds the outcomes that are news to the table. One query asks for the failures that it has. If there is no
-    news, nothing is written.
+    Adds new outcomes to the table. One query reads the failures that the table has. If nothing is new,
+    nothing is written.
 -#}
 {% macro _ensure_recorded(runs, outcomes) -%}
     {%- set query -%}
@@ -115,8 +115,8 @@ select model, error from ({{ trueup._last_outcomes_select(runs) }}) where outcom
 
 
 {#-
-    Makes the view `trueup_lag` again, without the logs that a failed model reads. `errors` are the errors of the
-    models that failed, by model; none for a model that succeeded since. If a collection was never built, the view
+    Replaces the view `trueup_lag` with one that does not read the logs of failed models. `errors` are the
+    errors by model; none for a model that has succeeded since. If a collection was never built, the view
     cannot exist yet.
 -#}
 {% macro _ensure_lag_readable(errors) -%}
@@ -164,7 +164,7 @@ select
 {%- endmacro %}
 
 
-{#- The last outcome of each model that has failed once: a row of `trueup_runs`. -#}
+{#- The last outcome of each model that has ever failed, as rows of `trueup_runs`. -#}
 {% macro _last_outcomes_select(runs) -%}
 select inline(array(max_by(
     struct(collection, model, outcome, error, place, recorded_at), struct(recorded_at, place)

@@ -11,7 +11,7 @@
 
 
 {#-
-    The CTE `listed`: one row for each collection, also if it has no batch.
+    The CTE `listed`: one row for each collection, even if it has no batch.
 
     Reads: nothing. Ends with: `listed`.
 -#}
@@ -28,7 +28,7 @@ listed as (
 {%- endmacro %}
 
 
-{#- The progress rows of a table of each collection. `tables` has them by collection. -#}
+{#- The progress rows of one table for each collection. `tables` are these tables by collection. -#}
 {% macro _progress_rows_select(tables) -%}
 {% for collection, table in tables.items() -%}
 select
@@ -49,7 +49,7 @@ where _kind = 'progress'
     One row for each collection: its counters and gauges. `changelogs` and `batches` are tables by collection,
     `runs` is the model `trueup_runs`.
 
-    Rule: without ticks a batch settles all offsets that it reads. So it knows no offset beyond them.
+    Rule: in a log without ticks, a batch settles all offsets that it reads. So it knows no later offset.
 -#}
 {% macro _statistics_select(changelogs, batches, runs) -%}
 with

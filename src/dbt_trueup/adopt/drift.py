@@ -37,7 +37,7 @@ class Facts:
     now: str
     """The table."""
     then: str
-    """Its name when the collection runs."""
+    """The name that it must have when the collection runs."""
     is_adopted: bool
 
 
@@ -81,7 +81,7 @@ def read_drift(options: Sequence[str], collection: str, table: str, *, show_valu
 
 
 def when_executed(call: str) -> str:
-    """Write a call in Jinja that asks the warehouse. While dbt parses, there is nobody to ask."""
+    """Write a Jinja call that queries the warehouse. It is skipped while dbt only parses."""
     return f"{{% if execute %}}{{{{ {call} }}}}{{% endif %}}"
 
 

@@ -42,14 +42,14 @@ def is_model_of(node: Any, names: set[str]) -> bool:
 
 
 def make_commands(options: Sequence[str], collection: str) -> None:
-    """Make the view of the commands, which the comparison reads. It holds no rows."""
+    """Create the view of the commands, which the comparison reads. A view stores no rows."""
     dbt.invoke(options, "run", "--select", f"{collection}_commands")
 
 
 def adopt(
     options: Sequence[str], collection: str, table: str, facts: Facts, models: Sequence[str]
 ) -> None:
-    """Make the collection of the table's rows, and correct it from the log.
+    """Make the collection from the rows of the table, and correct it from the log.
 
     Each step may be repeated, so an interrupted adoption is continued by calling this again.
     """
@@ -72,7 +72,7 @@ def plain_name(relation: str) -> str:
 
 
 def read_corrections(options: Sequence[str], collection: str) -> dict[str, int]:
-    """Return how many keys the corrections after the adoption changed, by kind."""
+    """Return how many rows were adopted, and how many the corrections added and removed."""
     changelog = f"{{{{ ref({collection + '_changelog'!r}) }}}}"
     select = f"""\
 select

@@ -31,7 +31,7 @@ Exit codes
 @click.command(epilog=epilog(EXAMPLE, CODES), short_help="Make a collection of a table.")
 @click.argument("table")
 @click.option("--collection", help="The collection of the log; by default the name of the table.")
-@click.option("--apply", is_flag=True, help="Adopt the table, and correct it from the log.")
+@click.option("--apply", is_flag=True, help="Adopt the table and correct it from the log.")
 @click.option(
     "--show-values",
     is_flag=True,
@@ -51,8 +51,8 @@ def adopt(  # noqa: PLR0913 - each is an option of the command
     """Show how a table differs from its log, and make a collection of it.
 
     TABLE is a table with its schema. Without --apply only the view of the commands is made. With
-    --apply the rows of the table are the first batch of the collection, and the differences are
-    corrections of the second. If the collection needs the name of the table, the table is renamed
+    --apply the rows of the table become the first batch of the collection, and the second batch
+    corrects the differences. If the collection needs the name of the table, the table is renamed
     to <table>_before_trueup. No row of it is changed.
     """
     name = collection or table.rpartition(".")[2]
@@ -78,7 +78,7 @@ def adopt(  # noqa: PLR0913 - each is an option of the command
         click.echo(
             f"adopted {corrected['adopted']:,} rows in batch 1; corrections since then remove"
             f" {corrected['removed']:,} and add {corrected['added']:,} rows"
-            f"\nthe table of before is {steps.plain_name(facts.then)}"
+            f"\nthe old table is {steps.plain_name(facts.then)}"
         )
     elif facts.is_adopted:
         click.echo(f"{name} has adopted these rows already; its changelog has the corrections")

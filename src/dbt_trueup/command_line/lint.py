@@ -22,14 +22,14 @@ Example: one folder
   $ trueup lint models/marts
   models/marts/orders.sql:11  orders  late-rows-lost
     The filter reads only rows whose `updated_at` is above the greatest `updated_at` ...
-    fix: where updated_at >= (select max(updated_at) - interval 3 days from {{ this }}), ...
+    fix: where updated_at >= (select max(updated_at) - interval 3 days from {{ this }}); ...
   ..."""
 
 CODES = """\
 Exit codes
   0  no finding
-  1  a finding
-  2  it could not look: a wrong option, or dbt failed"""
+  1  at least one finding
+  2  it could not check the project: a wrong option, or dbt failed"""
 
 
 @click.command(epilog=epilog(EXAMPLE, CODES), short_help="Find hazards in incremental models.")

@@ -48,7 +48,7 @@ CLOCK = re.compile(
 
 @dataclass(frozen=True)
 class LastValue:
-    """A filter of the source by the greatest value that the table has."""
+    """A filter of the source that compares with the greatest value in the table."""
 
     start: int
     column: str
@@ -101,8 +101,8 @@ def late_rows_lost(model: Model) -> Iterator[Found]:
         fix = f"where {one.column} >= (select {lowest} from {{{{ this }}}})"  # noqa: S608 - a text
         if not is_arrival:
             fix += (
-                ", which still loses rows that are later; trueup has no window: `late: newest` or"
-                " `late: correct`"
+                "; rows that come even later are still lost. trueup needs no window: use"
+                " `late: newest` or `late: correct`"
             )
         yield model.line(one.start), hazard, fix
 
@@ -118,11 +118,11 @@ def window_of_the_clock(model: Model) -> Iterator[Found]:
         ):
             hazard = (
                 f"The filter counts back from `{clock.group().strip('( ')}`. If no run succeeds for"
-                " longer than that, the rows between are never read."
+                " longer than that, the rows in between are never read."
             )
             fix = (
                 "count back from what the table has: (select max(<column>) - interval 3 days from"
-                " {{ this }}); trueup goes on where its last batch ended"
+                " {{ this }}); trueup continues where its last batch ended"
             )
             yield model.line(clock.start()), hazard, fix
             return

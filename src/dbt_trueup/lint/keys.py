@@ -19,7 +19,7 @@ NEVER_NULL = re.compile(
     r"\{\{|\b(?:coalesce|ifnull|nvl|concat_ws|xxhash64|hash|uuid|row_number|count|case)\b",
     re.IGNORECASE,
 )
-"""An expression that is not null, or of which it is not known."""
+"""An expression that is never null, or that the rule cannot judge."""
 
 ONE_ROW_PER_KEY = re.compile(
     r"\b(?:row_number|rank|dense_rank|max_by|min_by|arg_?max|arg_?min|last_value|first_value)\s*\("
@@ -32,7 +32,7 @@ DELETE = re.compile(
     r"|dbt_valid_to",
     re.IGNORECASE,
 )
-"""A word of SQL that tells something about deletes."""
+"""A word which shows that the SQL knows about deletes."""
 
 MARKER = re.compile(r"_*(?:op|operation|change_type|cdc_operation|rowkind)", re.IGNORECASE)
 """The name of a column that says what a row of a log does."""
@@ -57,8 +57,8 @@ def ignored_key(model: Model) -> Iterator[Found]:
         is_given = model.node.config.incremental_strategy is not None
         strategy = f"`{model.strategy}`" + ("" if is_given else ", the default of dbt-spark,")
         hazard = (
-            f"The strategy {strategy} ignores `unique_key`. A row that is read again is there twice"
-            " or replaces a whole partition."
+            f"The strategy {strategy} ignores `unique_key`. A row that is read again is in the"
+            " table twice, or it replaces a whole partition."
         )
         yield (
             model.line_of_key(),
@@ -84,7 +84,7 @@ def nullable_key(model: Model) -> Iterator[Found]:
 
 
 def is_never_null(model: Model, column: str) -> bool:
-    """Whether something says that a column of the key is not null."""
+    """Whether the model or its tests show that a column of the key is never null."""
     is_filtered = rf"(?<!\w)`?{re.escape(column)}`?\s+is\s+not\s+null\b"
     return (
         model.is_tested(column, NOT_NULL)
@@ -129,7 +129,7 @@ def has_key_of_parent(model: Model) -> bool:
 
 
 def no_deletes(model: Model) -> Iterator[Found]:
-    """A model whose input may delete rows, and which never does."""
+    """A model that keeps rows which its input deletes."""
     hooks = [*model.node.config.pre_hook, *model.node.config.post_hook]
     if any(DELETE.search(hook.sql) for hook in hooks):
         return
@@ -142,11 +142,12 @@ def no_deletes(model: Model) -> Iterator[Found]:
     if markers and not DELETE.search(model.all_code):
         table, column = markers[0]
         hazard = (
-            f"`{table}` has the column `{column}`, and the model does not read it. A deleted row"
-            " stays in the table, or is there with its last values."
+            f"`{table}` has the column `{column}`, but the model does not read it. So a deleted"
+            " row stays in the table as if it still existed."
         )
         fix = (
-            f"keep deleted rows with a column is_deleted that `{column}` sets; trueup deletes them:"
+            f"keep deleted rows, and mark them in a column is_deleted that you set from `{column}`;"
+            " trueup deletes them:"
             f" `trueup.commands(..., delete_when=\"{column} = 'D'\")`"
         )
         yield model.line(0), hazard, fix
@@ -166,7 +167,7 @@ def no_deletes(model: Model) -> Iterator[Found]:
 
 
 def knows_deletes(model: Model) -> bool:
-    """Whether the code or the columns of a model, or of what it reads, tell of deletes."""
+    """Whether the code or the columns of a model, or of what it reads, show deletes."""
     columns = [*model.node.columns, *(name for one in model.parents() for name in one.columns)]
     return DELETE.search(" ".join([model.all_code, *columns])) is not None
 

@@ -1,4 +1,4 @@
-"""Reads from dbt's manifest what the rules need of a model."""
+"""Reads from dbt's manifest what the rules need to know about a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 NOT_NULL = re.compile(r"not_(?:be_)?null")
 UNIQUE = re.compile(r"unique")
-"""How the names of data tests begin, or what they contain, in dbt and in its packages."""
+"""What the names of such data tests contain, in dbt and in its packages."""
 
 COMBINATIONS = ("combination_of_columns", "column_list")
 """The arguments of data tests that name the columns of a key."""
@@ -125,7 +125,7 @@ class Model:
         )
 
     def is_key_tested(self) -> bool:
-        """Whether a data test finds it if a key is there twice."""
+        """Whether a data test fails if a key is there twice."""
         tables = {self.node.unique_id, *(parent.unique_id for parent in self.parents())}
         key = {column.lower() for column in self.key}
         return any(
@@ -136,7 +136,7 @@ class Model:
         )
 
     def tests(self, tested: re.Pattern[str]) -> Iterator[Any]:
-        """The data tests of the project of this kind."""
+        """The data tests of this kind in the project."""
         for node in self.manifest.nodes.values():
             metadata = getattr(node, "test_metadata", None)
             if metadata is not None and tested.search(metadata.name):
@@ -169,7 +169,7 @@ class Model:
 
 
 def tested_columns(test: Any) -> list[set[str]]:
-    """The columns that a data test is about, as one set: each of its arguments that names some."""
+    """The columns that a data test names: one set for each argument that names some."""
     kwargs = test.test_metadata.kwargs
     lists: list[Sequence[str]] = [kwargs[name] for name in COMBINATIONS if name in kwargs]
     column = test.column_name or kwargs.get("column_name")

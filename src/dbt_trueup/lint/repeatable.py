@@ -39,14 +39,16 @@ def random_values(model: Model) -> Iterator[Found]:
         name = found.group().strip("( ")
         hazard = (
             f"`{name}()` gives other values in each run. A row that is read again changes, and a"
-            " rebuilt table differs from this one."
+            " rebuilt table differs from the old one."
         )
         fix = "make the value from columns of the row, such as sha2(to_json(struct(<key>)), 256)"
         yield model.line(found.start()), hazard, fix
     for column in model.key:
         if any(CLOCK.search(one) for one in expressions_named(model.code, column)):
             at = re.search(rf"\bas\s+`?{re.escape(column)}\b", model.code, re.IGNORECASE)
-            hazard = f"The key `{column}` comes from the clock. A row that is read again is new."
+            hazard = (
+                f"The key `{column}` comes from the clock. A row that is read again gets a new key."
+            )
             fix = "make the key from columns of the row"
             yield model.line(at.start() if at else 0), hazard, fix
 
@@ -63,8 +65,8 @@ def arbitrary_row(model: Model) -> Iterator[Found]:
             continue
         named = f" ({' '.join(order.split())})" if items else ""
         hazard = (
-            f"Rows may be equal in the order of `row_number`{named}. Which of them is kept differs"
-            " from run to run."
+            f"Rows may be equal in the order of `row_number`{named}. Each run may keep another one"
+            " of them."
         )
         better = [f"{item} desc" for item in items if not CONSTANT.fullmatch(item)]
         fix = (
@@ -109,7 +111,7 @@ def limit_without_order(model: Model) -> Iterator[Found]:
             continue
         hazard = (
             f"`{' '.join(found.group().split())}` keeps arbitrary rows, because there is no order."
-            " Another run keeps others."
+            " Another run may keep other rows."
         )
         fix = "order by a unique column before the limit, or leave the limit out"
         yield model.line(found.start()), hazard, fix

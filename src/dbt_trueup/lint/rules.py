@@ -40,7 +40,7 @@ def models_of(manifest: Any, project: Path, selected: Collection[str]) -> list[M
     Args:
         manifest: What dbt knows of the project.
         project: The folder of the project.
-        selected: The ids of the nodes that are looked at.
+        selected: The ids of the nodes to check.
     """
     package = manifest.metadata.project_name
     nodes = [
@@ -68,7 +68,7 @@ def lint_model(model: Model) -> list[Finding]:
     allowed = allowed_rules(model)
     rules = SNAPSHOT_RULES if model.is_snapshot else RULES
     if model.node.language != "sql":
-        # A model in Python has no SQL to read. Its config is read all the same.
+        # A model in Python has no SQL to read. Only its config is checked.
         rules = {name: RULES[name] for name in ("no-key", "ignored-key")}
     found = [
         Finding(model.name, model.file, line, name, hazard, fix)

@@ -66,7 +66,7 @@ def is_in_incremental_part(code: str, position: int) -> bool:
 
 
 def is_only_for_some_targets(code: str, position: int) -> bool:
-    """Whether a position depends on the target, such as a limit for developers."""
+    """Whether the code here is only for some targets, such as a limit for developers."""
     return any("target" in one or "var" in one for one in conditions_at(code, position))
 
 
@@ -114,7 +114,7 @@ def column_of(expression: str) -> str | None:
 
 
 def expressions_named(code: str, name: str) -> list[str]:
-    """Return the expressions that a select names so.
+    """Return the expressions to which a select gives this name.
 
     Example:
         >>> expressions_named("select a, coalesce(b, c) as d, e from t", "d")

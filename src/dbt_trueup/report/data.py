@@ -1,4 +1,4 @@
-"""What a report shows of each collection, asked from dbt with one query for each."""
+"""Asks dbt what a report shows: one query for each collection."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Collection:
     batch: int = 0
     """The last batch of the changelog."""
     applied_batch: int | None = None
-    """The last batch that the state has."""
+    """The last batch that the state has applied."""
     frontier: int | None = None
     rows: int = 0
     open_errors: int = 0
@@ -187,7 +187,7 @@ def read_collection(
 ) -> Collection:
     """Ask dbt about one collection.
 
-    The wrong rows of a state are searched only if its certificate shows that there are some.
+    It searches for the wrong rows of a state only if the certificate shows that there are some.
     """
     quoted = json.dumps(name)
     select = f"{{{{ trueup._get_report_select({quoted}, {json.dumps(limits)}) }}}}"

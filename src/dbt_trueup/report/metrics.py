@@ -36,7 +36,7 @@ COUNTERS = {
     "ties": "Keys and ticks whose greatest order had more than one content.",
     "corrections": "Corrections that changed a row or an error.",
     "late_dropped": "Commands that arrived late.",
-    "superseded": "Commands that a newer command of their key had overtaken.",
+    "superseded": "Commands that came after a newer command of their key was settled.",
     "batches_committed": "Batches in the changelog.",
 }
 """The columns that only grow. The name of such a metric ends in `_total`."""
@@ -65,7 +65,7 @@ class Statistics:
         self.rows = rows
 
     def collect(self) -> Iterator[Metric]:
-        """Make one metric of each column. A null is left out."""
+        """Make one metric for each column. A null is left out."""
         from prometheus_client.core import (  # noqa: PLC0415 - not always installed
             CounterMetricFamily,
             GaugeMetricFamily,
@@ -107,7 +107,7 @@ def read_statistics(options: Sequence[str], names: Sequence[str] = ()) -> list[d
 
 
 def write_metrics(rows: Sequence[dict[str, Any]], file: Path) -> None:
-    """Write the metrics to a file, in one step: a reader never sees a half of it."""
+    """Write the metrics to a file, in one step: a reader never sees half of them."""
     from prometheus_client import CollectorRegistry, write_to_textfile  # noqa: PLC0415
 
     registry = CollectorRegistry(auto_describe=False)

@@ -104,7 +104,7 @@ def write_figures(data: Data) -> str:
 
 
 def pack(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Write the names of fields once, and not in every row.
+    """Write the names of the fields only once, not in every row.
 
     Example:
         >>> pack([{"first": 1, "last": 2}, {"first": 3, "last": 3}])
