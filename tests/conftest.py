@@ -50,6 +50,7 @@ SMALL = {
 SLOWEST_FIRST = [
     *(
         "init",
+        "explain",
         "desired",
         "eager",
         "races",

@@ -13,6 +13,7 @@ from .check import check
 from .explain import explain
 from .init import init
 from .options import epilog
+from .prove import prove
 from .report import report
 from .run import run, watch
 
@@ -28,7 +29,7 @@ def trueup() -> None:
     """Keep tables exactly as their logs say. Run it in the folder of a dbt project."""
 
 
-for command in (init, run, watch, check, explain, report):
+for command in (init, run, watch, check, explain, prove, report):
     trueup.add_command(command)
 
 
