@@ -49,13 +49,17 @@ explained as (
 
 facts as (
 
-    {{ trueup._row_facts_select(collection, values) | indent }}
-    union all
-    {{ trueup._update_facts_select(values) | indent }}
-    {%- if not collection.is_by_select %}
-    union all
-    {{ trueup._command_facts_select(collection, values) | indent }}
-    {%- endif %}
+{{ trueup._row_facts_select(collection, values) }}
+
+union all
+
+{{ trueup._update_facts_select(values) }}
+{%- if not collection.is_by_select %}
+
+union all
+
+{{ trueup._command_facts_select(collection, values) }}
+{%- endif %}
 
 )
 

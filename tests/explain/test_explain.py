@@ -349,3 +349,23 @@ def test_a_key_that_cannot_be_explained_says_why(
     project: Project, words: list[str], message: str
 ) -> None:
     assert message in say_why(project, *words, code=2)
+
+
+def test_a_state_without_the_last_batch_is_behind(project: Project) -> None:
+    project.run("queue_corrections", "queue_batch", "queue_changelog")
+
+    found = say_why(project, "queue", "k=1", code=1)
+
+    assert rows(found)["changelog"] == ("sound", '{"v":"q"}')
+    assert rows(found)["state"] == ("behind", '{"v":"p"}')
+
+
+def test_a_changelog_that_no_command_explains_differs(project: Project) -> None:
+    """Somebody has changed the row of the last update, and doubled another one."""
+    project.sql("update {}.drop_changelog set verdict = 'x' where k = 'a' and _ts = 5")
+
+    found = say_why(project, "drop", *A_WORDS, code=1)
+
+    assert rows(found)["log"][0] == "differ"
+    assert rows(found)["changelog"][0] == "unsound"
+    assert [one["verdict"] for one in found["commands"]].count("wins") == 0

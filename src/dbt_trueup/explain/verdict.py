@@ -1,0 +1,52 @@
+"""How a proof is written for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dbt_trueup.plural import count
+
+if TYPE_CHECKING:
+    from .proof import Difference, Proof, Round
+
+SHOWN = 3
+"""How many counterexamples of a round, and how many of their updates, are shown."""
+
+
+def describe_proof(proof: Proof) -> str:
+    """Describe each round in a line, and its counterexamples below it."""
+    lines = [line for each in proof.rounds for line in describe_round(each)]
+    last = "equal" if proof.holds else "NOT equal"
+    return "\n".join([*lines, f"{proof.collection}: {last}"])
+
+
+def describe_round(one: Round) -> list[str]:
+    """Describe a round.
+
+    Example:
+        >>> from .proof import Round
+        >>> describe_round(Round(seed=1, batches=2, keys=100, commands=340, late_keys=["a"]))
+        ['seed 1: 100 keys, 340 commands in 2 batches: equal; 1 key differs as late commands want']
+    """
+    text = f"seed {one.seed}: {count(one.keys, 'key')}, {count(one.commands, 'command')}"
+    text += f" in {one.batches} batch{'' if one.batches == 1 else 'es'}: "
+    found = len(one.counterexamples)
+    text += count(found, "counterexample") if found else "equal"
+    if one.late_keys:
+        number = len(one.late_keys)
+        text += f"; {count(number, 'key')} differ{'s' if number == 1 else ''} as late commands want"
+    if not one.compares_ticks:
+        text += "; the changelog was compacted, so only the rows of now were compared with it"
+    shown = [line for each in one.counterexamples[:SHOWN] for line in describe_difference(each)]
+    if found > SHOWN:
+        shown.append(f"  {found - SHOWN:,} more are left out; --json has all of them")
+    return [text, *shown]
+
+
+def describe_difference(one: Difference) -> list[str]:
+    """Describe a key that is not the same in two places."""
+    return [
+        f"  {one.key}: {one.places} differ",
+        *(f"    expected {update}" for update in one.expected[:SHOWN]),
+        *(f"    got      {update}" for update in one.got[:SHOWN]),
+    ]
