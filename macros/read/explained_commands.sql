@@ -165,6 +165,7 @@ judged as (
     select
         winners.*,
         carriers._correction,
+        rand() as _step_token,
         {{ trueup._verdict_expr(collection) | indent }} as verdict
     from settled_winners as winners
     cross join last_change

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from dbt_trueup.plural import count
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .proof import Difference, Proof, Round
 
 SHOWN = 3
@@ -47,6 +49,21 @@ def describe_difference(one: Difference) -> list[str]:
     """Describe a key that is not the same in two places."""
     return [
         f"  {one.key}: {one.places} differ",
-        *(f"    expected {update}" for update in one.expected[:SHOWN]),
-        *(f"    got      {update}" for update in one.got[:SHOWN]),
+        *(f"    expected  {describe_update(*update)}" for update in one.expected[:SHOWN]),
+        *(f"    got       {describe_update(*update)}" for update in one.got[:SHOWN]),
     ]
+
+
+def describe_update(tick: int | None, diff: int, value: Sequence[str | None]) -> str:
+    """Describe an update, or a row that exists now.
+
+    Example:
+        >>> describe_update(4, -1, ('{"v":1}', '{"w":null}', None))
+        'tick 4  -  {"v":1,"w":null}'
+        >>> describe_update(None, 1, ('{"v":null}', '{"w":null}', "no number"))
+        'error: no number'
+    """
+    *columns, error = value
+    text = "{" + ",".join((column or "{}")[1:-1] for column in columns) + "}"
+    text = text if error is None else f"error: {error}"
+    return text if tick is None else f"tick {tick}  {'+' if diff > 0 else '-'}  {text}"
