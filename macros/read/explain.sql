@@ -22,8 +22,8 @@
 {#-
     The select behind `explain`. `is_identity` is the condition that a row belongs to the key.
 
-    Only the first CTEs have the columns of the user. `explained` has a random number, so Spark reads the log
-    once for all CTEs that use it.
+    Only the first CTEs have the columns of the user. Some CTEs have a random number, `_step_token`, which nobody
+    reads: so Spark computes them once for all CTEs that use them.
 -#}
 {% macro _explained_select(collection, is_identity, latest) -%}
     {%- set values = trueup._value_names(collection.columns, collection.unique_key) -%}
@@ -49,13 +49,17 @@ explained as (
 
 facts as (
 
-    {{ trueup._row_facts_select(collection, values) | indent }}
-    union all
-    {{ trueup._update_facts_select(values) | indent }}
-    {%- if not collection.is_by_select %}
-    union all
-    {{ trueup._command_facts_select(collection, values) | indent }}
-    {%- endif %}
+{{ trueup._row_facts_select(collection, values) }}
+
+union all
+
+{{ trueup._update_facts_select(values) }}
+{%- if not collection.is_by_select %}
+
+union all
+
+{{ trueup._command_facts_select(collection, values) }}
+{%- endif %}
 
 )
 

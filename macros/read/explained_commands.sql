@@ -165,6 +165,7 @@ judged as (
     select
         winners.*,
         carriers._correction,
+        rand() as _step_token,
         {{ trueup._verdict_expr(collection) | indent }} as verdict
     from settled_winners as winners
     cross join last_change
@@ -267,11 +268,11 @@ end
         'truncated': 'a truncate of a greater order in its tick removed it',
         'late_dropped': 'its tick was settled without it, so it was dropped (option `late: drop`)',
         'late_stops': 'its tick was settled without it, so each run stops (option `late: fail`)',
-        'late_superseded': 'its tick was settled without it, and a command of a later tick or a greater order'
-            ~ ' wins anyway',
-        'late_corrected': 'its tick was settled without it, so a later batch wrote it; it was changed again since',
         'late_waiting': 'its tick was settled without it; the next run writes it (option `late: '
             ~ options.late ~ '`)',
+        'late_corrected': 'its tick was settled without it, so a later batch wrote it; it was changed again since',
+        'late_superseded': 'its tick was settled without it, and a command of a later tick or a greater order'
+            ~ ' wins anyway',
         'older': 'it came after a newer command of its key (option `late: newest`)',
         'not_settled': 'its tick is at or past the upper of the last batch; '
             ~ ('its value is provisional (option `eager`)' if options.eager else 'a later run settles it'),

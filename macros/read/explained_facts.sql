@@ -1,7 +1,7 @@
 {#- The rows that `explain` returns: the facts about one key, all in one form. -#}
 
 {#- Each verdict on the rows of the log and the state, with its rule in one sentence. -#}
-{% macro _row_verdicts(is_by_select) -%}
+{% macro _row_verdicts() -%}
     {{ return({
         'sound': 'the updates of the key sum to one row or none',
         'unsound': 'the updates of the key do not sum to one row or none: the changelog is damaged',
@@ -51,7 +51,7 @@ select
     'row' as fact,
     source,
     verdict,
-    {{ trueup._rule_expr(trueup._row_verdicts(is_by_select)) }} as rule,
+    {{ trueup._rule_expr(trueup._row_verdicts()) }} as rule,
     _ts,
     cast(null as string) as _op,
     cast(null as string) as _order,
@@ -199,6 +199,6 @@ where
     not _is_truncate
     or _before is not null
     or verdict not in (
-        'absent_delete', 'no_change', 'lower_order', 'duplicate', 'superseded', 'before_as_of'
+        'absent_delete', 'no_change', 'lower_order', 'duplicate', 'superseded', 'truncated', 'before_as_of'
     )
 {%- endmacro %}

@@ -26,7 +26,8 @@ frontier as (
         max_by(_upper, _seq) as _upper,
         max(_since) as _since,
         coalesce((select max(_seq) from {{ collection.state }} where _kind = 'progress'), 0)
-            as _applied_seq
+            as _applied_seq,
+        rand() as _step_token
     from batches
 
 )
@@ -48,7 +49,8 @@ updates as (
         _diff,
         _cause,
         _seq,
-        struct({{ trueup._column_list(values + ['_error']) }}) as _value
+        struct({{ trueup._column_list(values + ['_error']) }}) as _value,
+        rand() as _step_token
     from {{ collection.changelog }}
     where _kind = 'update' and {{ is_identity }}
 

@@ -22,7 +22,7 @@ KEY, VALUE = [Column("k", "string"), Column("n.o", "int")], [Column("verdict", "
 HOSTILE = "}} {% raw %} ' \" \\ ${env:HOME} 😀 = \n"
 """A key that tries to leave its quotes in Jinja, JSON and SQL."""
 
-A, B, OTHER = ("a", None), ("b", 1), (HOSTILE, 2)
+A, B = ("a", None), (HOSTILE, 1)
 A_WORDS = ["k=a", "--null", "n.o"]
 
 
@@ -47,7 +47,7 @@ FIRST = [
     *(put(1, "one"), put(1, "one"), put(2, "one")),
     *(put(3, "low", 1), put(3, "high", 2)),
     *(put(4, "tie"), put(4, "other"), put(5, "last")),
-    *(put(1, "good", key=B), Command(5, (9,), B, None, "no number"), put(5, "mine", key=OTHER)),
+    *(put(1, "good", key=B), Command(5, (9,), B, None, "no number")),
     *(broken(2, "x00ff"), broken(3, "xff"), broken(4, "xff", is_delete=True)),
 ]
 LATE = [put(3, "late", 7), put(5, "late", 7)]
@@ -137,8 +137,7 @@ def ran(new_project: Callable[[str], Project]) -> tuple[Project, Documents]:
         "corrected": say_why(project, "correct", *A_WORDS),
         "won": say_why(project, "newest", *A_WORDS),
         "drop": say_why(project, "drop", *A_WORDS),
-        "hostile": say_why(project, "drop", f"k={HOSTILE}", "N.O=2"),
-        "error": say_why(project, "drop", "k=b", "n.o=1"),
+        "error": say_why(project, "drop", f"k={HOSTILE}", "N.O=1"),
         "key error": say_why(project, "drop", "--error-key", "x00ff"),
         "parts": say_why(project, "parts", "k=1"),
         "truncated": say_why(project, "parts", "k=3"),
@@ -224,14 +223,13 @@ def test_a_late_command_that_was_written_wins_with_the_batch_of_its_correction(
     assert rows(asked[name])["log"] == ("agree", '{"verdict":"late"}')
 
 
-def test_a_key_with_hostile_characters_is_found(asked: Documents) -> None:
-    assert verdicts(asked["hostile"])[5, "mine"] == ["wins"]
-    assert rows(asked["hostile"])["state"] == ("agree", '{"verdict":"mine"}')
-
-
-def test_an_open_error_is_the_row_of_its_key(asked: Documents) -> None:
+def test_an_open_error_is_the_row_of_its_key_even_if_that_has_hostile_characters(
+    asked: Documents,
+) -> None:
     assert rows(asked["error"])["state"] == ("agree", "no number")
-    assert verdicts(asked["error"])[5, "no number"] == ["wins"]
+    found = verdicts(asked["error"])
+    assert found[5, "no number"] == ["wins"]
+    assert found[1, "good"] == ["superseded"]
 
 
 def test_a_key_error_is_explained_by_its_raw_bytes(asked: Documents) -> None:
@@ -349,3 +347,24 @@ def test_a_key_that_cannot_be_explained_says_why(
     project: Project, words: list[str], message: str
 ) -> None:
     assert message in say_why(project, *words, code=2)
+
+
+def test_a_state_without_the_last_batch_is_behind(project: Project) -> None:
+    project.run("queue_corrections", "queue_batch", "queue_changelog")
+
+    found = say_why(project, "queue", "k=1", code=1)
+
+    assert rows(found)["changelog"] == ("sound", '{"v":"q"}')
+    assert rows(found)["state"] == ("behind", '{"v":"p"}')
+
+
+def test_a_changelog_that_no_command_explains_differs(project: Project) -> None:
+    """Somebody has made two additions of another row of the last change."""
+    changed = "update {}.drop_changelog set verdict = 'x', _diff = 1 where k = 'a' and _ts = 5"
+    project.sql(changed)
+
+    found = say_why(project, "drop", *A_WORDS, code=1)
+
+    assert rows(found)["log"][0] == "differ"
+    assert rows(found)["changelog"][0] == "unsound"
+    assert [one["verdict"] for one in found["commands"]].count("wins") == 0

@@ -15,6 +15,7 @@ from .explain import explain
 from .init import init
 from .lint import lint
 from .options import epilog
+from .prove import prove
 from .report import report
 from .run import run, watch
 
@@ -30,7 +31,7 @@ def trueup() -> None:
     """Keep tables exactly as their logs say. Run it in the folder of a dbt project."""
 
 
-for command in (init, lint, adopt, explain, run, watch, check, report):
+for command in (init, lint, adopt, explain, prove, run, watch, check, report):
     trueup.add_command(command)
 
 

@@ -66,7 +66,7 @@ def describe_winner(commands: Sequence[dict[str, Any]]) -> str:
     """Describe the command that the present row, or its absence, comes from."""
     winners = [one for one in commands if one["verdict"] == "wins"]
     if not winners:
-        return "winner    none: no command of the log changed this key"
+        return "winner    none: no command explains what the changelog has"
     return "\n".join(f"winner    {place(one)}  {content(one)}" for one in winners)
 
 

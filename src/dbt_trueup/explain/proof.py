@@ -1,0 +1,261 @@
+"""The proof of a collection: a sample of its keys, folded again from other batches.
+
+Each round deals the settled commands of the sample into other batches, in another sequence and
+with duplicates. Two folds must agree: that of the package, in SQL, and a dict model here. The
+changelog and the state must have the same rows, unless a late command explains the difference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from dbt_trueup import dbt
+
+from .facts import FINE, as_text, explain, require_collection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+LATE = frozenset(
+    {"late_corrected", "late_dropped", "late_stops", "late_superseded", "late_waiting", "older"}
+)
+"""The verdicts on commands that explain why a changelog differs from the fold of its log."""
+
+MOST_BATCHES = 3
+"""The most batches of a round. A round with more of them would take Spark long to plan."""
+
+Value = tuple[str | None, ...]
+"""Each column of a row in JSON, and the text of the error."""
+Update = tuple[int | None, Value]
+"""The tick, or None for a row that exists now, and the value."""
+Updates = dict[str, Counter[Update]]
+"""The net updates of each key, which is in JSON, too."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A key whose updates or rows are not the same in two places."""
+
+    key: str
+    """The key columns and the error key, in JSON."""
+    places: str
+    """Which two places differ."""
+    expected: list[tuple[Any, ...]]
+    """Only in the first place."""
+    got: list[tuple[Any, ...]]
+    """Only in the second place."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round found."""
+
+    seed: int
+    batches: int
+    keys: int
+    commands: int
+    counterexamples: list[Difference] = field(default_factory=list)
+    late_keys: list[str] = field(default_factory=list)
+    """Keys whose changelog differs because of late commands, or of corrections with a cause."""
+    compares_ticks: bool = True
+    """False if something was compacted: then only the rows that exist now are compared."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What all rounds found."""
+
+    collection: str
+    rounds: list[Round]
+
+    @property
+    def holds(self) -> bool:
+        """Whether no round has a counterexample."""
+        return not any(each.counterexamples for each in self.rounds)
+
+
+def prove(
+    options: Sequence[str], collection: str, keys: int = 100, seed: int = 1, rounds: int = 3
+) -> Proof:
+    """Fold a sample of the collection's keys again, in some rounds.
+
+    Args:
+        options: Options for dbt's command line, such as `["--project-dir", "shop"]`.
+        collection: The name of the collection.
+        keys: How many keys the sample has.
+        seed: The seed of the first round; the next rounds have the next numbers.
+        rounds: How many rounds. They deal one, two and three batches in turn.
+
+    Raises:
+        UsageError: The project has no such collection.
+        DbtError: dbt or a query failed, or the collection cannot be proved.
+    """
+    require_collection(collection, dbt.collections(dbt.parse(options)))
+    found = []
+    for number in range(rounds):
+        draw = {"keys": keys, "seed": seed + number, "batches": 1 + number % MOST_BATCHES}
+        call = f"trueup._ensure_proof({as_text(collection)}, {draw})"
+        parts = split(dbt.query(options, f"{{{{ {call} }}}}"))
+        found.append(judge(options, collection, draw, parts))
+    return Proof(collection, found)
+
+
+def split(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of `trueup._ensure_proof`, by part."""
+    parts: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        parts[row["part"]].append(row)
+    return parts
+
+
+def judge(
+    options: Sequence[str],
+    collection: str,
+    draw: dict[str, int],
+    parts: dict[str, list[dict[str, Any]]],
+) -> Round:
+    """Compare the parts of one round. Each key that differs is explained."""
+    model = fold(parts["command"])
+    folded, persisted = net(parts["folded"]), net(parts["changelog"])
+    counterexamples = differences(model, folded, "the dict model and the fold in SQL")
+    compares_ticks = parts["since"][0]["_ts"] is None
+    if not compares_ticks:
+        model, persisted = without_ticks(model), without_ticks(persisted)
+    late_keys = []
+    for difference in differences(model, persisted, "the dict model and the changelog"):
+        if is_late(options, collection, difference.key):
+            late_keys.append(difference.key)
+        else:
+            counterexamples.append(difference)
+    counterexamples += differences(
+        net(parts["applied"]), net(parts["state"]), "the changelog and the state"
+    )
+    return Round(
+        seed=draw["seed"],
+        batches=draw["batches"],
+        keys=len({one["key"] for one in parts["command"] if not one["is_truncate"]}),
+        commands=len(parts["command"]),
+        counterexamples=counterexamples,
+        late_keys=late_keys,
+        compares_ticks=compares_ticks,
+    )
+
+
+def differences(expected: Updates, got: Updates, places: str) -> list[Difference]:
+    """Return the keys whose updates differ in two places, sorted."""
+    found = []
+    for key in sorted(expected.keys() | got.keys()):
+        first, second = expected.get(key, Counter()), got.get(key, Counter())
+        if first != second:
+            found.append(Difference(key, places, only_in(first, second), only_in(second, first)))
+    return found
+
+
+def only_in(updates: Counter[Update], others: Counter[Update]) -> list[tuple[Any, ...]]:
+    """Return the updates that the others do not have, sorted: tick, diff, value."""
+    return sorted(
+        (
+            (tick, diff, value)
+            for (tick, value), diff in updates.items()
+            if others[tick, value] != diff
+        ),
+        key=repr,
+    )
+
+
+def is_late(options: Sequence[str], collection: str, key: str) -> bool:
+    """Ask whether late commands, or corrections with a cause, explain why a key differs."""
+    values = json.loads(key)
+    error_key = values.pop("_error_key")
+    found = explain(
+        options,
+        collection,
+        {} if error_key is not None else {name: as_word(value) for name, value in values.items()},
+        error_key,
+        None,
+    )
+    has_cause = any("_cause" in update for update in found.updates)
+    # The state is compared for itself.
+    rows = [row for row in found.rows if row["source"] != "state"]
+    return all(row["verdict"] in {*FINE, "waits"} for row in rows) and (
+        has_cause or any(command["verdict"] in LATE for command in found.commands)
+    )
+
+
+def as_word(value: Any) -> str | None:
+    """Write a value of a key, as it comes from JSON, as a text that can be cast to its type.
+
+    Example:
+        >>> as_word("a"), as_word(None), as_word(True), as_word([1])
+        ('a', None, 'true', '[1]')
+    """
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def fold(commands: Sequence[dict[str, Any]]) -> Updates:
+    """Fold commands with a dict. The last command of each tick says what its key has.
+
+    Example:
+        >>> one = {"key": "a", "is_truncate": False, "unchanged": None}
+        >>> placed = {**one, "_ts": 1, "place": 1, "value": ['{"v":1}', None]}
+        >>> deleted = {**one, "_ts": 2, "place": 2, "value": None}
+        >>> dict(fold([deleted, placed, placed])["a"])
+        {(1, ('{"v":1}', None)): 1, (2, ('{"v":1}', None)): -1}
+    """
+    updates: Updates = defaultdict(Counter)
+    held: dict[str, Value] = {}
+    in_sequence = sorted(commands, key=lambda one: int(one["place"]))
+    for tick, group in groupby(in_sequence, key=lambda one: one["_ts"]):
+        before = dict(held)
+        for command in group:
+            if command["is_truncate"]:
+                held.clear()
+            elif command["value"] is None:
+                held.pop(command["key"], None)
+            else:
+                held[command["key"]] = put_onto(held.get(command["key"]), command)
+        for key in before.keys() | held.keys():
+            if before.get(key) != held.get(key):
+                if key in before:
+                    updates[key][tick, before[key]] -= 1
+                if key in held:
+                    updates[key][tick, held[key]] += 1
+    return updates
+
+
+def put_onto(before: Value | None, command: dict[str, Any]) -> Value:
+    """Return the value after a command, which may leave columns unchanged.
+
+    Example:
+        >>> put_onto(('{"V":1}', None), {"value": ['{"V":null}', None], "unchanged": ["v"]})
+        ('{"V":1}', None)
+    """
+    value: Value = tuple(command["value"])
+    if before is None or not command["unchanged"]:
+        return value
+    if before[-1] is not None:
+        return before
+    names = [next(iter(json.loads(column or "{}"))).lower() for column in value[:-1]]
+    pairs = zip(names, value[:-1], before[:-1], strict=True)
+    return (*(old if name in command["unchanged"] else new for name, new, old in pairs), value[-1])
+
+
+def net(rows: Iterable[dict[str, Any]]) -> Updates:
+    """Return the net updates of each key. Their diffs are not 0."""
+    updates: Updates = defaultdict(Counter)
+    for row in rows:
+        updates[row["key"]][row["_ts"], tuple(row["value"])] += row["diff"]
+    return updates
+
+
+def without_ticks(updates: Updates) -> Updates:
+    """Return the rows that the updates add up to."""
+    rows: Updates = defaultdict(Counter)
+    for key, found in updates.items():
+        for (_, value), diff in found.items():
+            rows[key][None, value] += diff
+    return {key: Counter({row: n for row, n in found.items() if n}) for key, found in rows.items()}

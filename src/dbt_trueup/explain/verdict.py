@@ -1,0 +1,69 @@
+"""How a proof is written for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dbt_trueup.plural import count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .proof import Difference, Proof, Round
+
+SHOWN = 3
+"""How many counterexamples of a round, and how many of their updates, are shown."""
+
+
+def describe_proof(proof: Proof) -> str:
+    """Describe each round in a line, and its counterexamples below it."""
+    lines = [line for each in proof.rounds for line in describe_round(each)]
+    last = "equal" if proof.holds else "NOT equal"
+    return "\n".join([*lines, f"{proof.collection}: {last}"])
+
+
+def describe_round(one: Round) -> list[str]:
+    """Describe a round.
+
+    Example:
+        >>> from .proof import Round
+        >>> describe_round(Round(seed=1, batches=2, keys=100, commands=340, late_keys=["a"]))
+        ['seed 1: 100 keys, 340 commands in 2 batches: equal; 1 key differs as late commands want']
+    """
+    text = f"seed {one.seed}: {count(one.keys, 'key')}, {count(one.commands, 'command')}"
+    text += f" in {one.batches} batch{'' if one.batches == 1 else 'es'}: "
+    found = len(one.counterexamples)
+    text += count(found, "counterexample") if found else "equal"
+    if one.late_keys:
+        number = len(one.late_keys)
+        text += f"; {count(number, 'key')} differ{'s' if number == 1 else ''} as late commands want"
+    if not one.compares_ticks:
+        text += "; the changelog was compacted, so only the rows of now were compared with it"
+    shown = [line for each in one.counterexamples[:SHOWN] for line in describe_difference(each)]
+    if found > SHOWN:
+        shown.append(f"  {found - SHOWN:,} more are left out; --json has all of them")
+    return [text, *shown]
+
+
+def describe_difference(one: Difference) -> list[str]:
+    """Describe a key that is not the same in two places."""
+    return [
+        f"  {one.key}: {one.places} differ",
+        *(f"    expected  {describe_update(*update)}" for update in one.expected[:SHOWN]),
+        *(f"    got       {describe_update(*update)}" for update in one.got[:SHOWN]),
+    ]
+
+
+def describe_update(tick: int | None, diff: int, value: Sequence[str | None]) -> str:
+    """Describe an update, or a row that exists now.
+
+    Example:
+        >>> describe_update(4, -1, ('{"v":1}', '{"w":null}', None))
+        'tick 4  -  {"v":1,"w":null}'
+        >>> describe_update(None, 1, ('{"v":null}', '{"w":null}', "no number"))
+        'error: no number'
+    """
+    *columns, error = value
+    text = "{" + ",".join((column or "{}")[1:-1] for column in columns) + "}"
+    text = text if error is None else f"error: {error}"
+    return text if tick is None else f"tick {tick}  {'+' if diff > 0 else '-'}  {text}"

@@ -1,0 +1,208 @@
+"""`trueup prove`: equal on a good collection; it finds a broken fold and an edited state."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dbt_trueup.command_line.program import main
+from dbt_trueup.explain import proof
+from dbt_trueup.explain.proof import differences, fold, judge, net
+from dbt_trueup.explain.verdict import describe_round
+from tests.acceptance import Column
+from tests.oracle import Collection, Command, consolidate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.project import Project
+
+KEY = [Column("k", "double"), Column("part`s", "string")]
+VALUE = [Column("steps", "string"), Column("W\n'1", "decimal(30,2)")]
+KEYS = [(float("nan"), None), (0.0, ""), (1.5, "${x}"), (1.5, None)]
+DRAW = {"keys": 4, "seed": 7, "batches": 2}
+
+
+def command(draw: Random) -> Command:
+    """Invent a command: a value, a partial value, an error, a delete or a truncate."""
+    ts, order, key = draw.randrange(12), (draw.randrange(100_000),), draw.choice(KEYS)
+    kind = draw.randrange(16)
+    if kind == 0:
+        return Command(ts, order, None, None, is_truncate=True)
+    if kind == 1:
+        return Command(ts, order, key, None, draw.choice(["bad", ""]))
+    if kind < 4:
+        return Command(ts, order, key, None)
+    value = (draw.choice(["a", None, "\x1f é"]), None)
+    return Command(ts, order, key, value, unchanged=frozenset({1} if kind < 9 else ()))
+
+
+def invented() -> list[Command]:
+    draw = Random(3)  # noqa: S311 - the same commands each time
+    return [command(draw) for _ in range(120)]
+
+
+def as_row(one: Command, place: int) -> dict[str, Any]:
+    """Write a command as `trueup._ensure_proof` returns it."""
+    value = None
+    if one.value is not None or one.error is not None:
+        columns = zip(("v", "W"), one.value or (None, None), strict=True)
+        value = [*(json.dumps({name: item}) for name, item in columns), one.error]
+    unchanged = ["w"] if one.unchanged else []
+    key = json.dumps([str(item) for item in one.key or ()])
+    row = {"key": key, "_ts": one.ts, "value": value, "place": place}
+    return {**row, "is_truncate": one.is_truncate, "unchanged": unchanged}
+
+
+def test_the_fold_with_a_dict_makes_the_updates_of_the_oracle() -> None:
+    commands = sorted(invented(), key=lambda one: (one.ts, one.order, not one.is_truncate))
+    oracle = Collection(tie_breaker=lambda rivals: rivals[-1])
+    oracle.run(commands)
+    expected: Counter[Any] = Counter()
+    for (ts, (key, _), (value, error)), diff in consolidate(oracle.changelog).items():
+        assert key is not None
+        names = ["nan" if item == ("NaN",) else str(item) for item in key]
+        pairs = zip(("v", "W"), value or (None, None), strict=True)
+        content = (*(json.dumps({name: item}) for name, item in pairs), error)
+        expected[json.dumps(names), ts, content] += diff
+    rows = [as_row(one, place) for place, one in enumerate(commands)]
+    Random(1).shuffle(rows)  # noqa: S311
+
+    found = fold(rows)
+
+    assert expected
+    assert {
+        (key, *update): diff for key, updates in found.items() for update, diff in updates.items()
+    } == dict(expected)
+
+
+A = {"key": '{"k":"a","_error_key":null}', "_ts": 1, "value": ['{"v":1}', None], "diff": 1}
+PLACED = {**A, "is_truncate": False, "unchanged": None, "place": 1}
+NOW = {**A, "_ts": None}
+GOOD: dict[str, list[dict[str, Any]]] = {
+    "command": [PLACED],
+    "folded": [A],
+    "changelog": [A],
+    "applied": [NOW],
+    "state": [NOW],
+    "since": [{"_ts": None}],
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "places"),
+    [
+        ("folded", "the dict model and the fold in SQL"),
+        ("changelog", "the dict model and the changelog"),
+        ("state", "the changelog and the state"),
+    ],
+)
+def test_a_difference_in_one_place_is_a_counterexample(
+    monkeypatch: pytest.MonkeyPatch, part: str, places: str
+) -> None:
+    monkeypatch.setattr(proof, "is_late", lambda *_: False)
+    other = [{**GOOD[part][0], "value": ['{"v":2}', None]}]
+
+    (found,) = judge([], "c", DRAW, {**GOOD, part: other}).counterexamples
+
+    assert (found.key, found.places) == (A["key"], places)
+    assert judge([], "c", DRAW, GOOD).counterexamples == []
+
+
+def test_a_difference_of_the_changelog_that_a_late_command_explains_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(proof, "is_late", lambda *_: True)
+
+    found = judge([], "c", DRAW, {**GOOD, "changelog": []})
+
+    assert (found.counterexamples, found.late_keys) == ([], [A["key"]])
+
+
+def test_after_a_compaction_only_the_rows_that_exist_are_compared() -> None:
+    compacted = {**GOOD, "changelog": [{**A, "_ts": 5}], "since": [{"_ts": 6}]}
+
+    found = judge([], "c", DRAW, compacted)
+
+    assert (found.counterexamples, found.compares_ticks) == ([], False)
+    assert "only the rows of now" in describe_round(found)[0]
+
+
+def test_a_retraction_is_a_difference_too() -> None:
+    (found,) = differences(net([A, {**A, "diff": -1, "_ts": 2}]), net([A]), "two places")
+
+    assert found.expected == [(2, -1, ('{"v":1}', None))]
+    assert found.got == []
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    """A collection with hostile names and values, after one run."""
+    project = new_project("proved")
+    project.add_collection("c", KEY, VALUE, extra=["truncate_when", "unchanged"])
+    project.append("c", invented())
+    project.run()
+    return project
+
+
+def prove(project: Project, *words: str) -> int:
+    """Run `trueup prove`. Return its exit code."""
+    return main(["prove", *words, "--project-dir", str(project.folder)])
+
+
+def test_batches_duplicates_and_the_sequence_of_commands_change_nothing(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert prove(project, "c", "--rounds", "3", "--seed", "5") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "seed 5: 4 keys, 120 commands in 1 batch: equal",
+        "seed 6: 4 keys, 120 commands in 2 batches: equal",
+        "seed 7: 4 keys, 120 commands in 3 batches: equal",
+        "c: equal",
+    ]
+
+
+def test_a_broken_fold_has_a_counterexample(
+    project: Project, package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken"
+    for path in package.rglob("*.sql"):
+        copy = broken / path.relative_to(package)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.symlink_to(path.resolve())
+    (broken / "dbt_project.yml").symlink_to((package / "dbt_project.yml").resolve())
+    fold_file = broken / "macros" / "fold" / "fold_ticks.sql"
+    text = fold_file.read_text()
+    fold_file.unlink()
+    fold_file.write_text(text.replace("        _command_rank = 1\n", "        _command_rank = 2\n"))
+    installed = project.folder / "dbt_packages" / "trueup"
+    installed.unlink()
+    installed.symlink_to(broken)
+
+    assert prove(project, "c", "--rounds", "1", "--json") == 1
+
+    installed.unlink()
+    installed.symlink_to(package)
+    (found,) = json.loads(capsys.readouterr().out)["rounds"]
+    places = {one["places"] for one in found["counterexamples"]}
+    assert places == {"the dict model and the fold in SQL"}
+
+
+def test_an_edited_state_has_a_counterexample_and_a_late_command_has_none(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.append("c", [Command(3, (7,), (9.0, "late"), ("late", None))])
+    project.sql("update {}.c_state set steps = 'edited' where k = 1.5 or isnan(k)")
+
+    assert prove(project, "c", "--rounds", "1") == 1
+
+    out = capsys.readouterr().out
+    assert "seed 1: 5 keys, 121 commands in 1 batch: " in out
+    assert "; 1 key differs as late commands want\n" in out
+    assert out.count(" differ\n") == out.count("the changelog and the state differ\n") > 0
+    assert out.endswith("c: NOT equal\n")

@@ -1,0 +1,150 @@
+"""Renders the select of `explain`, and compares its verdicts with the page about them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.macros.package import ROOT, Package, in_model, one_line, refused
+
+COLUMNS = [
+    {"name": "a`b", "type": "string"},
+    {"name": "n", "type": "int"},
+    {"name": "line\n  end", "type": "double"},
+]
+PAGE = (ROOT / "docs" / "explain.md").read_text()
+
+
+def collection(trueup: Package, **changes: Any) -> dict[str, Any]:
+    """Return what `_get_explained_collection` returns, without a query."""
+    given = {
+        "name": "files",
+        "unique_key": ["a`b", "n"],
+        "identity": ["a`b", "n", "_error_key"],
+        "options": trueup._options(),
+        "is_by_select": False,
+        "changelog": "lake.files_changelog",
+        "state": "lake.files_state",
+        "commands": "lake.files_commands",
+        "command_columns": COLUMNS,
+        "extras": [],
+        "columns": COLUMNS,
+    }
+    return given | changes
+
+
+@pytest.fixture
+def trueup() -> Package:
+    return in_model("files_batch")
+
+
+def test_every_verdict_is_on_the_page_and_every_verdict_of_the_page_exists(trueup: Package) -> None:
+    commands = list(trueup._command_verdicts(trueup._options()))
+    section = PAGE.partition("## The verdicts on commands")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)`", section, re.MULTILINE) == commands
+
+    section = PAGE.partition("## The verdicts on rows")[2].partition("\n## ")[0]
+    cells = [row.split("|")[2] for row in re.findall(r"^\| .*", section, re.MULTILINE)]
+    named = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    assert named == set(trueup._row_verdicts())
+
+
+@pytest.mark.parametrize("late", ["drop", "correct", "newest", "fail"])
+def test_every_verdict_that_the_select_gives_has_a_rule(late: str) -> None:
+    trueup = in_model("files_batch", options={"late": late, "as_of": 3})
+    given = collection(trueup)
+    sql = str(trueup._verdict_expr(given))
+    found = set(re.findall(r"(?:then|else) '(\w+)'", sql))
+    assert {"wins", "before_as_of", "not_settled"} < found
+    assert found <= set(trueup._command_verdicts(given["options"]))
+
+    sql = str(trueup._row_facts_select(given, ["v"])).partition("from (")[2]
+    found = set(re.findall(r"(?:then|else) '(\w+)'", sql))
+    assert {"agree", "late", "waits", "differ", "behind", "edited"} <= found
+    assert found <= set(trueup._row_verdicts())
+
+
+def test_the_names_of_columns_keep_their_quotes_and_line_ends(trueup: Package) -> None:
+    sql = str(trueup._explained_select(collection(trueup), "`a``b` <=> 'x'", 5))
+
+    assert "'line\n  end', _row.`line\n  end`" in sql
+    assert "`line\n    " not in sql
+    assert "where row_no <= 5 or verdict = 'wins'" in sql
+    assert "row_no <=" not in str(trueup._explained_select(collection(trueup), "true", None))
+
+
+def test_a_collection_by_a_select_has_no_commands(trueup: Package) -> None:
+    sql = str(trueup._explained_select(collection(trueup, is_by_select=True), "true", None))
+
+    assert "judged" not in sql
+    assert "'select' as source" in sql
+
+
+def test_a_key_is_compared_null_safe_with_values_of_its_types() -> None:
+    trueup = in_model("files_batch", row={"a": True, "b": True})
+
+    condition = trueup._get_is_identity_expr(collection(trueup), {"N": None, "A`b": "it's"}, None)
+
+    assert one_line(condition) == (
+        "(_error_key <=> null and `a``b` <=> try_cast('it\\'s' as string)"
+        " and `n` <=> cast(null as int))"
+    )
+
+
+def test_an_error_key_has_no_key_columns(trueup: Package) -> None:
+    condition = trueup._get_is_identity_expr(collection(trueup), None, "x00")
+
+    assert condition == "(_error_key <=> 'x00' and `a``b` <=> null and `n` <=> null)"
+
+
+@pytest.mark.parametrize(
+    ("key", "error_key", "got"),
+    [
+        (None, None, "Got: neither"),
+        ({"n": 1}, "x00", "Got: both"),
+        ({"n": 1}, None, "Got: {'n': 1}"),
+        ({"n": 1, "a`b": 2, "c": 3}, None, "Got: {'n': 1, 'a`b': 2, 'c': 3}"),
+        ("a", None, "Got: a"),
+    ],
+)
+def test_a_key_without_each_of_its_columns_is_refused(
+    trueup: Package, key: object, error_key: str | None, got: str
+) -> None:
+    given = collection(trueup)
+
+    assert refused(trueup._get_is_identity_expr, given, key, error_key)[1] == got
+
+
+def test_a_value_that_cannot_be_cast_is_refused() -> None:
+    trueup = in_model("files_batch", row={"a": True, "b": False})
+    given = collection(trueup)
+
+    must, got, _ = refused(trueup._get_is_identity_expr, given, {"n": "one", "a`b": "x"}, None)
+
+    assert must.endswith("must be a value of the type int for the column n.")
+    assert got == "Got: one"
+
+
+def test_a_log_of_which_a_sample_does_not_say_all_cannot_be_proved(trueup: Package) -> None:
+    partial = {**trueup._options(), "log": "partial"}
+    for changes in (
+        {"is_by_select": True},
+        {"extras": ["_old_key", "_unchanged"]},
+        {"options": partial},
+    ):
+        refused(trueup._require_provable, collection(trueup, **changes))
+    trueup._require_provable(collection(trueup))
+
+
+def test_the_first_dealt_batch_begins_with_nothing_and_the_next_with_what_it_left(
+    trueup: Package,
+) -> None:
+    first, second = (
+        one_line(trueup._dealt_updates_select(collection(trueup), number)) for number in (1, 2)
+    )
+
+    assert "_step_batch = 1" in first
+    assert "having sum(_diff) > 0" not in first
+    assert "having sum(_diff) > 0" in second
