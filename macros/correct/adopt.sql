@@ -10,7 +10,7 @@
 -#}
 {% macro _get_adopted_table(collection) -%}
     {%- set name = trueup._var('trueup_adopt') -%}
-    {%- if name is none -%}
+    {%- if name is none or collection.is_by_select -%}
         {{ return(none) }}
     {%- endif -%}
     {%- if load_relation(collection.changelog) is not none
@@ -19,6 +19,7 @@
         {{ return(none) }}
     {%- endif -%}
     {%- do trueup._require_may_adopt(collection.options, collection.is_by_select) -%}
+    {%- do trueup._require_alone(collection.name) -%}
     {%- set schema, _, identifier = name.partition('.') -%}
     {%- set table = load_relation(api.Relation.create(schema=schema, identifier=identifier)) -%}
     {%- if table is none -%}
@@ -28,6 +29,23 @@
         ) -%}
     {%- endif -%}
     {{ return(table) }}
+{%- endmacro %}
+
+
+{#- Raises if the run also builds another collection by commands: it would adopt the same table. -#}
+{% macro _require_alone(collection) -%}
+    {%- set others = [] -%}
+    {%- for id in selected_resources if id.endswith('_batch') and id[:-6] ~ '_commands' in graph.nodes
+            and id.split('.')[-1] != collection ~ '_batch' -%}
+        {%- do others.append(id.split('.')[-1][:-6]) -%}
+    {%- endfor -%}
+    {%- if others -%}
+        {%- do trueup._raise_error(
+            'A run with var `trueup_adopt`', 'one of a single collection: ' ~ collection,
+            'one that also builds ' ~ (others | join(', ')),
+            'Nothing is adopted. Run only this one: dbt run -s ' ~ collection ~ '_commands+ with the same var.'
+        ) -%}
+    {%- endif -%}
 {%- endmacro %}
 
 
@@ -51,12 +69,6 @@ from {{ changelog }}
 where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._adopted_definition() }}'
     {%- endset -%}
     {{ return(run_query(query).rows[0][0] > 0) }}
-{%- endmacro %}
-
-
-{#- The definition of a batch that has adopted a table: no model defines its rows. -#}
-{% macro _adopted_definition() -%}
-    {{ return('adopted') }}
 {%- endmacro %}
 
 
@@ -192,11 +204,10 @@ select
     {{ key_list }},
     max(_persisted) as _persisted,
     count(*) as _persisted_count,
-    {% if null_keys == 'value' -%}
+    {% if null_keys == 'value' or unique_key | length > 1 -%}
     false as _is_null_key
     {%- else -%}
-    {% for column in keys %}{{ trueup._quoted(column.name) }} is null{{ ' or ' if not loop.last }}{% endfor %}
-        as _is_null_key
+    {{ key_list }} is null as _is_null_key
     {%- endif %}
 from (
     select

@@ -11,7 +11,7 @@
         {%- do trueup._require_made(collection.name, corrections, by='corrections') -%}
     {%- endif -%}
     {%- set comparison = trueup._get_comparison(corrections) if takes_corrections else none -%}
-    {%- set adopted = trueup._get_adopted_table(collection) -%}
+    {%- set adopted = none if is_rebase else trueup._get_adopted_table(collection) -%}
     {%- set collection = trueup._adopting_collection(collection) if adopted else collection -%}
     {#- 2. Catch up and plan: make missing tables, apply the rest of the changelog, choose the ticks. -#}
     {%- set collection = trueup._ensure_input(collection) -%}
@@ -23,9 +23,9 @@
     {%- if takes_corrections and plan.last_seq == 0 -%}
         {%- do trueup._require_adopted_corrections(collection, comparison, adopted) -%}
     {%- endif -%}
+    {%- set note = trueup._get_log_note(collection, plan) -%}
     {%- set plan = trueup._adopting_plan(plan) if adopted else plan -%}
     {#- 3. If an approved batch is staged or there is nothing to do, stage nothing. -#}
-    {%- set note = trueup._get_log_note(collection, plan) -%}
     {%- set idle = {
         'message': trueup._idle_message(plan, note), 'code': trueup._idle_code(plan, note)
     } -%}

@@ -17,7 +17,7 @@
     {%- endif -%}
 
     {%- do trueup._var('trueup_compare') -%}
-    {%- set adopted = trueup._get_adopted_table(collection) -%}
+    {%- set adopted = none if is_rebase else trueup._get_adopted_table(collection) -%}
     {%- set collection = trueup._adopting_collection(collection) if adopted else collection -%}
 
     {{ run_hooks(pre_hooks) }}

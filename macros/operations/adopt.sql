@@ -16,7 +16,8 @@
         {%- do log('Renamed ' ~ place.now ~ ' to ' ~ place.then ~ '.', info=true) -%}
     {%- endif -%}
     {%- do log(
-        "Next: dbt run with --vars '{trueup_adopt: " ~ place.then ~ "}', then dbt run.", info=true
+        'Next: dbt run -s ' ~ collection ~ "_commands+ --vars '{trueup_adopt: " ~ place.then
+        ~ "}', then dbt run.", info=true
     ) -%}
 {%- endmacro %}
 

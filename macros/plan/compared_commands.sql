@@ -16,6 +16,10 @@
         {{ return(plan) }}
     {%- endif -%}
     {%- set is_of_batch = comparison.get('trueup.after_batch_id') == plan.last_batch_id -%}
+    {%- if not is_of_batch and plan.settled_definition == trueup._adopted_definition() -%}
+        {#- Nothing was compared since the adoption, so the next run must still compare all keys. -#}
+        {%- set plan = dict(plan, definition=plan.settled_definition) -%}
+    {%- endif -%}
     {%- set seen = comparison.get('trueup.commands_settled', before) | int
         if is_of_batch else before -%}
     {%- set last_position = fromjson(plan.last_position) if plan.last_position else none -%}

@@ -81,6 +81,7 @@
 -#}
 {% macro _ensure_forgotten(collection) -%}
     {%- do trueup._require_single_read() -%}
+    {%- do trueup._require_free_view(collection.name) -%}
     {%- if collection.is_by_select -%}
         {%- do trueup._require_unique_keys(collection) -%}
     {%- else -%}

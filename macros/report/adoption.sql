@@ -29,6 +29,12 @@
             'Let the collection begin with its log, under another name, and compare the two tables.'
         ) -%}
     {%- endif -%}
+    {%- if '_offset' in found.extras -%}
+        {%- do trueup._raise_error(
+            'A log whose table is adopted', 'one with ticks', 'a log with `reclock`',
+            'Nothing is changed. Let the collection begin with its log, under another name.'
+        ) -%}
+    {%- endif -%}
     {%- set now = trueup._get_table_to_adopt(collection, table).now -%}
     {%- set rows = trueup._adopted_rows_select(
         now, trueup._get_columns('select * from ' ~ now), found.command_columns, found.unique_key,
@@ -37,6 +43,12 @@
     {%- set log = run_query(trueup._measured_log_select(
         found.commands, {'last_seq': 0, 'last_batch_id': none, 'lower': 0}, none, found.options
     )).rows[0].dict() -%}
+    {%- if log.upper is none or log.upper == log.lower -%}
+        {%- do trueup._raise_error(
+            'The log of a collection that adopts a table', 'one with commands to settle', 'none',
+            'Nothing is changed. Look at the model ' ~ found.commands ~ '.'
+        ) -%}
+    {%- endif -%}
     {{ return(trueup._drift_select(found, rows, log, limit)) }}
 {%- endmacro %}
 

@@ -66,6 +66,30 @@ def test_null_keys_are_kept_if_they_are_values() -> None:
     assert "false as _is_null_key" in rows_of(column("path", "string"), null_keys="value")
 
 
+def test_a_null_in_a_key_of_several_columns_is_an_ordinary_value() -> None:
+    trueup = in_model("files_corrections")
+    given = [column("path", "string"), column("size", "double")]
+    sql = trueup._adopted_rows_select(TABLE, given, COLUMNS, ["path", "size"], "error")
+    assert "false as _is_null_key" in one_line(sql)
+
+
+def test_all_keys_are_compared_until_something_was_compared_after_the_adoption() -> None:
+    trueup = in_model("files_batch")
+    plan = {
+        "settled_before": 3,
+        "settled_definition": "adopted",
+        "definition": "code",
+        "last_batch_id": "first",
+        "last_position": None,
+        "position": None,
+        "whole_log_reason": None,
+        "commands_settled": 3,
+    }
+    compared = {"trueup.after_batch_id": "first", "trueup.commands_settled": "3"}
+    assert trueup._with_compared_commands(plan, {})["definition"] == "adopted"
+    assert trueup._with_compared_commands(plan, compared)["definition"] == "code"
+
+
 def test_a_table_without_the_key_is_refused() -> None:
     trueup = in_model("files_corrections")
     must, got, _ = refused(
