@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from . import statements
 from .java import require_java, start_jvm
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def install() -> None:
         if SparkContext._gateway is None:  # noqa: SLF001 - None until a JVM has started
             prepare(builder._options)  # noqa: SLF001 - the settings given so far
         session = get_or_create(builder)
+        statements.wrap(type(session), "sql")  # Spark Connect has another class
         if not hasattr(session, "has_aggregates"):
             from dbt_trueup.udfs import aggregates  # noqa: PLC0415 - needs a session for its types
 
