@@ -188,6 +188,7 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
     invocation_id: str = "1b5f",
     arguments: Mapping[str, object] | None = None,
     resource_type: str = "model",
+    method: str = "session",
     **config: object,
 ) -> Package:
     """Return the macros as the model `name` sees them.
@@ -210,6 +211,7 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
         invocation_id: dbt's id of the run.
         arguments: The flags and arguments of dbt.
         resource_type: What dbt runs, such as `model` or `unit_test`.
+        method: How dbt-spark connects to Spark.
         config: Other configs of the model.
     """
     if unique_key is not None:
@@ -268,6 +270,7 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
             "selected_resources": list(nodes_selected),
             "should_full_refresh": lambda: full_refresh,
             "statement": _query,
+            "target": {"method": method},
             "store_raw_result": told.of("report"),
             "this": Relation(None, "lake", name),
             "told": told.messages,
