@@ -1,7 +1,8 @@
 """Wraps `SparkSession.sql`: a statement that loses a race is repeated, skipped or explained.
 
-It also explains the error of a Spark without grants. Statements without trueup's mark pass through
-unchanged, and so do all other errors.
+It also explains the error of a Spark without grants, and a fault of the storage. A select meets
+such a fault when dbt fetches its rows, so that is wrapped, too. All other errors pass through
+unchanged.
 """
 
 from __future__ import annotations
@@ -9,14 +10,18 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.spark.session import Cursor
 from pyspark.sql import SparkSession
 
-from dbt_trueup.errors import GrantsError, LostRaceError
+from dbt_trueup.errors import GrantsError, LostRaceError, StorageError
 
 from .commit_conflicts import describe_lost_race, may_be_repeated, may_be_skipped
 from .grants import describe_missing_grants
+from .storage import describe_storage_fault
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import DataFrame
 
 REPEATS = 3
@@ -26,7 +31,12 @@ EMPTY_RESULT = "select 1 where false"
 
 
 def install() -> None:
-    """Wrap `SparkSession.sql` in this process. Calling this again has no effect."""
+    """Wrap the statements of this process. Calling this again has no effect."""
+    _install_in_sql()
+    _install_in_fetch()
+
+
+def _install_in_sql() -> None:
     sql = SparkSession.sql
     if hasattr(sql, "explains_lost_races"):
         return
@@ -51,7 +61,32 @@ def install() -> None:
                 no_grants = describe_missing_grants(statement, str(error))
                 if no_grants is not None:
                     raise GrantsError(no_grants) from error
+                fault = describe_storage_fault(str(error))
+                if fault is not None:
+                    raise StorageError(fault) from error
                 raise
 
     sql_that_explains_lost_races.explains_lost_races = True  # type: ignore[attr-defined]
     SparkSession.sql = sql_that_explains_lost_races  # type: ignore[assignment]
+
+
+def _install_in_fetch() -> None:
+    for name in ("fetchall", "fetchone"):
+        fetch = getattr(Cursor, name)
+        if not hasattr(fetch, "explains_faults"):
+            setattr(Cursor, name, _explain_faults(fetch))
+
+
+def _explain_faults(fetch: Callable[[Cursor], Any]) -> Callable[[Cursor], Any]:
+    @wraps(fetch)
+    def fetch_that_explains_faults(cursor: Cursor) -> Any:
+        try:
+            return fetch(cursor)
+        except Exception as error:
+            fault = describe_storage_fault(str(error))
+            if fault is None:
+                raise
+            raise StorageError(fault) from error
+
+    fetch_that_explains_faults.explains_faults = True  # type: ignore[attr-defined]
+    return fetch_that_explains_faults
