@@ -75,13 +75,7 @@
     nothing is written.
 -#}
 {% macro _ensure_recorded(runs, outcomes) -%}
-    {%- set query -%}
-select model, error from ({{ trueup._last_outcomes_select(runs) }}) where outcome = 'failed'
-    {%- endset -%}
-    {%- set known = {} -%}
-    {%- for row in run_query(query) -%}
-        {%- do known.update({row[0]: row[1]}) -%}
-    {%- endfor -%}
+    {%- set known = trueup._get_failures(runs) -%}
     {%- set rows = [] -%}
     {%- for outcome in outcomes if known.get(outcome.model) != outcome.error -%}
         {%- do known.update({outcome.model: outcome.error}) -%}
@@ -94,6 +88,31 @@ select model, error from ({{ trueup._last_outcomes_select(runs) }}) where outcom
     {%- if rows -%}
         {%- do trueup._ensure_lag_readable(known) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- The errors of the models whose last run failed, by model. -#}
+{% macro _get_failures(runs) -%}
+    {%- set query -%}
+select model, error from ({{ trueup._last_outcomes_select(runs) }}) where outcome = 'failed'
+    {%- endset -%}
+    {%- set failures = {} -%}
+    {%- for row in run_query(query) -%}
+        {%- do failures.update({row[0]: row[1]}) -%}
+    {%- endfor -%}
+    {{ return(failures) }}
+{%- endmacro %}
+
+
+{#- The collections whose logs the models of failed runs could not read. `errors` are errors by model. -#}
+{% macro _unread_collections(errors) -%}
+    {%- set unread = [] -%}
+    {%- for name in trueup._monitored_collections() -%}
+        {%- for role in ['commands', 'corrections', 'batch'] if errors.get(name ~ '_' ~ role) -%}
+            {%- do unread.append(name) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {{ return(unread) }}
 {%- endmacro %}
 
 
@@ -120,21 +139,18 @@ select model, error from ({{ trueup._last_outcomes_select(runs) }}) where outcom
     cannot exist yet.
 -#}
 {% macro _ensure_lag_readable(errors) -%}
-    {%- set changelogs, unread = {}, [] -%}
+    {%- set changelogs = {} -%}
     {%- for name in trueup._monitored_collections() -%}
         {%- set changelog = trueup._named_relation(name, name ~ '_changelog', 'record_runs') -%}
         {%- if load_relation(changelog) is none -%}
             {{ return(none) }}
         {%- endif -%}
         {%- do changelogs.update({name: changelog}) -%}
-        {%- for role in ['commands', 'corrections', 'batch'] if errors.get(name ~ '_' ~ role) -%}
-            {%- do unread.append(name) -%}
-        {%- endfor -%}
     {%- endfor -%}
     {%- for model in trueup._enabled_models('trueup_lag') -%}
         {%- do run_query(
             trueup._step_marker('create') ~ '\ncreate or replace view ' ~ trueup._relation_of_node(model)
-            ~ ' as\n' ~ trueup._lag_select(changelogs, unread)
+            ~ ' as\n' ~ trueup._lag_select(changelogs, trueup._unread_collections(errors))
         ) -%}
     {%- endfor -%}
 {%- endmacro %}

@@ -50,8 +50,7 @@ PAGE = (
         ),
         (PAGE, "damaged file: a data file cannot be read. ", "restore the file from a backup."),
         (
-            f"{IO}: Failed to create file: /w/a.json\nCaused by: java.io.IOException: No space left"
-            " on device",
+            f"{IO}: Failed to create file: /w/a.json\nCaused by: No space left on device",
             "full disk: ",
             "Free some space, then run again.",
         ),
@@ -84,7 +83,7 @@ def test_each_fault_is_one_line(error: str, begin: str, end: str) -> None:
     [
         "[DIVIDE_BY_ZERO] Division by zero",
         "[USER_RAISED_EXCEPTION] state moved",
-        "java.lang.OutOfMemoryError: Java heap space\n\tat a.parquet.ParquetFileReader.read(A.java)",
+        "java.lang.OutOfMemoryError: Java heap\n\tat a.parquet.ParquetFileReader.read(A.java)",
         "org.apache.iceberg.exceptions.ValidationException: Cannot commit, missing data files: [a]",
         "java.lang.RuntimeException\n\tat org.apache.iceberg.parquet.ParquetWriter.add(A.java:1)",
     ],
@@ -104,7 +103,7 @@ def test_a_fault_that_is_met_when_rows_are_fetched_is_told(
 
     monkeypatch.setattr(Cursor, name, fetch)
     statements.install()
-    with pytest.raises(StorageError, match="^full disk: "):
+    with pytest.raises(StorageError, match=r"^full disk: "):
         getattr(Cursor(), name)()
     with pytest.raises(RuntimeError, match="DIVIDE"):
         getattr(Cursor(), name)()
