@@ -180,13 +180,21 @@ def test_a_run_over_a_damaged_table_stops_and_loses_nothing(
     feed.recover()
 
 
+def metadata_of(home: Path, table: str) -> Path:
+    """Give the current metadata file of a table, as the catalog knows it."""
+    with sqlite3.connect(home / "catalog.db") as catalog:
+        query = (
+            "select metadata_location from iceberg_tables"
+            " where table_namespace = 'storage' and table_name = ?"
+        )
+        ((location,),) = catalog.execute(query, (table,)).fetchall()
+    return Path(location.removeprefix("file:"))
+
+
 def test_a_missing_metadata_file_stops_the_run(feed: Feed, home: Path) -> None:
     feed.arrive()
     for role in ("log", "changelog", "state") if IS_LONG else ("state",):
-        with sqlite3.connect(home / "catalog.db") as catalog:
-            query = "select metadata_location from iceberg_tables where table_name = ?"
-            ((location,),) = catalog.execute(query, (f"orders_{role}",)).fetchall()
-        file = Path(location.removeprefix("file:"))
+        file = metadata_of(home, f"orders_{role}")
         with damaged([file], DAMAGES[0]):
             line = feed.fail()
         assert line == (
@@ -291,10 +299,7 @@ def test_a_table_of_one_run_with_a_missing_file_can_be_dropped(feed: Feed, role:
 def test_a_truncated_metadata_file_stops_the_run(feed: Feed, home: Path) -> None:
     # Iceberg reads such a file 20 times, for two minutes.
     feed.arrive()
-    with sqlite3.connect(home / "catalog.db") as catalog:
-        query = "select metadata_location from iceberg_tables where table_name = 'orders_state'"
-        ((location,),) = catalog.execute(query).fetchall()
-    with damaged([Path(location.removeprefix("file:"))], DAMAGES[1]):
+    with damaged([metadata_of(home, "orders_state")], DAMAGES[1]):
         assert feed.fail().startswith("damaged file: ")
     feed.recover()
 
@@ -318,7 +323,6 @@ def test_a_full_disk_and_a_read_only_folder_stop_a_write_and_lose_nothing(
         with read_only(folder):
             assert feed.fail().startswith("no write access: ")
         feed.recover()
-        project.sql("drop schema {} cascade")
 
 
 @pytest.fixture
