@@ -7,10 +7,10 @@ DBT = 1.11
 VENV = .venv$(subst -1.11,,-$(DBT))
 BIN = $(VENV)/bin
 
-.PHONY: help run test quick lint faults delta bench clean
+.PHONY: help run test quick lint faults delta engines bench clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
 
 run: $(VENV)/trueup profiles.yml ## bring the demo to the HEAD of this checkout, or of REPOSITORY=path
 	@$(BIN)/python -m demo.run $${REPOSITORY:+--repository "$$REPOSITORY"}
@@ -28,6 +28,9 @@ faults: $(VENV)/trueup ## the long form: a kill after every write, 100 races, 10
 # Delta needs other JARs than Iceberg, so these tests have a process and a Spark session of their own.
 delta: $(VENV)/trueup ## the tests on Delta, in some minutes
 	TRUEUP_DELTA=1 $(BIN)/pytest tests/functional/test_delta.py
+
+engines: $(VENV)/trueup ## the tests over a Thrift server, in some minutes
+	TRUEUP_ENGINES=1 $(BIN)/pytest tests/engines
 
 bench: ROWS = 1000000
 bench: ROUNDS = 5

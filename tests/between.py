@@ -64,3 +64,28 @@ def sent(statement: str) -> Iterator[list[str]]:
         yield found
     finally:
         Cursor.execute = execute  # type: ignore[method-assign]
+
+
+@contextmanager
+def views_kept() -> Iterator[dict[str, str]]:
+    """Keep the session views that a run would drop at its end.
+
+    Yields:
+        A dict that receives the full name of the last view of each collection and object, such as
+        `files__steps`.
+    """
+    execute = Cursor.execute
+    names: dict[str, str] = {}
+
+    def keeping(cursor: Cursor, sql: str, *parameters: Any) -> None:
+        made = re.search(r"create or replace temporary view (`trueup__(\w+)__\w{8}(__\w+)`)", sql)
+        if made:
+            names[made[2] + made[3]] = made[1]
+        if not re.search(r"drop (view|temporary variable) if exists `trueup__", sql):
+            execute(cursor, sql, *parameters)
+
+    Cursor.execute = keeping  # type: ignore[assignment]
+    try:
+        yield names
+    finally:
+        Cursor.execute = execute  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""Wraps `SparkSession.sql`: a statement that loses a race is repeated, skipped or explained.
+"""Wraps what sends a statement: one that loses a race is repeated, skipped or explained.
 
 It also explains the error of a Spark without grants, and a fault of the storage. A select meets
 such a fault when dbt fetches its rows, so that is wrapped, too. All other errors pass through
@@ -7,9 +7,11 @@ unchanged.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dbt.adapters.spark.connections import PyhiveConnectionWrapper, PyodbcConnectionWrapper
 from dbt.adapters.spark.session import Cursor
 from pyspark.sql import SparkSession
 
@@ -19,11 +21,6 @@ from .commit_conflicts import describe_lost_race, may_be_repeated, may_be_skippe
 from .grants import describe_missing_grants
 from .storage import describe_storage_fault
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark.sql import DataFrame
-
 REPEATS = 3
 """How often an apply that lost to a rewrite of files is repeated."""
 
@@ -31,30 +28,63 @@ EMPTY_RESULT = "select 1 where false"
 
 
 def install() -> None:
-    """Wrap the statements of this process. Calling this again has no effect."""
-    _install_in_sql()
-    _install_in_fetch()
+    """Wrap the statements of a session, of Thrift and HTTP, and of ODBC in this process.
+
+    Spark Connect has a session class of its own. `session.install` wraps it when it starts.
+    """
+    wrap(SparkSession, "sql")
+    wrap(PyhiveConnectionWrapper, "execute")
+    wrap(PyodbcConnectionWrapper, "execute")
+    wrap_fetch("fetchall")
+    wrap_fetch("fetchone")
+    close_quietly()
 
 
-def _install_in_sql() -> None:
-    sql = SparkSession.sql
-    if hasattr(sql, "explains_lost_races"):
+def close_quietly() -> None:
+    """Let a connection over Thrift end without an error. Calling this again has no effect.
+
+    When a connection ends, a Thrift server with `singleSession` looks at all temporary views of the
+    session. It fails if another run drops one of them meanwhile. Then dbt would call a model
+    failed whose work is done.
+    """
+    close = PyhiveConnectionWrapper.close
+    if hasattr(close, "is_quiet"):
         return
 
-    @wraps(sql)
-    def sql_that_explains_lost_races(
-        session: SparkSession, statement: str, *rest: Any, **named: Any
-    ) -> DataFrame:
+    @wraps(close)
+    def close_without_error(connection: PyhiveConnectionWrapper) -> None:
+        with suppress(Exception):
+            close(connection)
+
+    close_without_error.is_quiet = True  # type: ignore[attr-defined]
+    PyhiveConnectionWrapper.close = close_without_error  # type: ignore[method-assign,assignment]
+
+
+def wrap(sender: type, method: str) -> None:
+    """Wrap a method that sends a statement. Calling this again has no effect.
+
+    Args:
+        sender: The class of the method.
+        method: Its name. The statement is the first argument of the method.
+    """
+    send = getattr(sender, method)
+    if hasattr(send, "explains_lost_races"):
+        return
+
+    @wraps(send)
+    def send_and_explain_lost_races(
+        connection: object, statement: str, *rest: Any, **named: Any
+    ) -> Any:
         repeats = 0
         while True:
             try:
-                return sql(session, statement, *rest, **named)
+                return send(connection, statement, *rest, **named)
             except Exception as error:  # noqa: PERF203 - three times at most
                 if may_be_repeated(statement, str(error)) and repeats < REPEATS:
                     repeats += 1
                     continue
                 if may_be_skipped(statement, str(error)):
-                    return sql(session, EMPTY_RESULT)
+                    return send(connection, EMPTY_RESULT)
                 lost_race = describe_lost_race(statement, str(error))
                 if lost_race is not None:
                     raise LostRaceError(lost_race) from error
@@ -66,20 +96,22 @@ def _install_in_sql() -> None:
                     raise StorageError(fault) from error
                 raise
 
-    sql_that_explains_lost_races.explains_lost_races = True  # type: ignore[attr-defined]
-    SparkSession.sql = sql_that_explains_lost_races  # type: ignore[assignment]
+    send_and_explain_lost_races.explains_lost_races = True  # type: ignore[attr-defined]
+    setattr(sender, method, send_and_explain_lost_races)
 
 
-def _install_in_fetch() -> None:
-    for name in ("fetchall", "fetchone"):
-        fetch = getattr(Cursor, name)
-        if not hasattr(fetch, "explains_faults"):
-            setattr(Cursor, name, _explain_faults(fetch))
+def wrap_fetch(method: str) -> None:
+    """Wrap a method of a session's cursor that fetches rows. Calling this again has no effect.
 
+    Args:
+        method: Its name.
+    """
+    fetch = getattr(Cursor, method)
+    if hasattr(fetch, "explains_faults"):
+        return
 
-def _explain_faults(fetch: Callable[[Cursor], Any]) -> Callable[[Cursor], Any]:
     @wraps(fetch)
-    def fetch_that_explains_faults(cursor: Cursor) -> Any:
+    def fetch_and_explain_faults(cursor: Cursor) -> Any:
         try:
             return fetch(cursor)
         except Exception as error:
@@ -88,5 +120,5 @@ def _explain_faults(fetch: Callable[[Cursor], Any]) -> Callable[[Cursor], Any]:
                 raise
             raise StorageError(fault) from error
 
-    fetch_that_explains_faults.explains_faults = True  # type: ignore[attr-defined]
-    return fetch_that_explains_faults
+    fetch_and_explain_faults.explains_faults = True  # type: ignore[attr-defined]
+    setattr(Cursor, method, fetch_and_explain_faults)
