@@ -276,8 +276,21 @@ def test_a_state_with_a_damaged_file_is_named_and_rebuilt_without_it(
         feed.recover()
 
 
-@pytest.mark.parametrize("role", ["batch", "corrections"] if IS_LONG else ["corrections"])
-def test_a_table_of_one_run_with_a_missing_file_can_be_dropped(feed: Feed, role: str) -> None:
+OF_ONE_RUN = [
+    (role, damage)
+    for role in ("batch", "corrections")
+    for damage in DAMAGES
+    # Such a table has one file, which has no other to be swapped with.
+    if damage.name != "swapped" and (IS_LONG or (role, damage.name) == ("corrections", "missing"))
+]
+
+
+@pytest.mark.parametrize(
+    ("role", "damage"), OF_ONE_RUN, ids=[f"{role}-{damage.name}" for role, damage in OF_ONE_RUN]
+)
+def test_a_table_of_one_run_with_a_damaged_file_can_be_dropped(
+    feed: Feed, role: str, damage: Damage
+) -> None:
     number = len(feed.log)
     feed.arrive(Command(1, (number,), (f"late {number}",), ("late",)))
     models = ["orders_corrections", "orders_batch", "orders_changelog"]
@@ -285,12 +298,12 @@ def test_a_table_of_one_run_with_a_missing_file_can_be_dropped(feed: Feed, role:
     feed.project.run(*models[: place + 1])
     files = feed.files(role)
     assert files, "there is no file to lose"
-    with damaged(files, DAMAGES[0]):
+    with damaged(files, damage):
         line = feed.fail(*models[place + 1 :])
-        assert line == (
-            f"missing file: {line.split()[2]} is not there."
-            f" Drop the table orders_{role}: the next run makes it again."
-        )
+        assert line.startswith("missing file: " if damage.name == "missing" else "damaged file: ")
+        if "a data file" not in line:
+            assert f"orders_{role}/data/" in line
+            assert line.endswith(f"Drop the table orders_{role}: the next run makes it again.")
         feed.project.sql(f"drop table {{}}.orders_{role}")
         feed.recover(is_last=True)
 
@@ -325,43 +338,62 @@ def test_a_full_disk_and_a_read_only_folder_stop_a_write_and_lose_nothing(
         feed.recover()
 
 
-@pytest.fixture
-def other(home: Path, new_project: Callable[[str], Project]) -> Iterator[tuple[Feed, Path]]:
-    """A collection in a catalog of its own, which waits for half a second, and its file."""
-    folder = home / "other"
-    folder.mkdir()
-    project = new_project("storage")
+@contextmanager
+def own_catalog(project: Project, folder: Path) -> Iterator[Feed]:
+    """Give a collection in a catalog of its own, which waits for half a second."""
     settings = {
         "": "org.apache.iceberg.spark.SparkCatalog",
         ".type": "jdbc",
         ".uri": f"jdbc:sqlite:{folder}/catalog.db?busy_timeout=500",
         ".jdbc.schema-version": "V1",
         ".cache-enabled": "false",
-        ".warehouse": str(folder / "warehouse"),
+        ".warehouse": f"{folder}_warehouse",
     }
     for name, value in settings.items():
-        project.spark.conf.set(f"spark.sql.catalog.other{name}", value)
-    project.spark.sql("use other")
-    project.sql("create schema if not exists {}")
-    yield Feed(project, "orders"), folder / "catalog.db"
-    project.spark.sql("use lake")
+        project.spark.conf.set(f"spark.sql.catalog.{folder.name}{name}", value)
+    project.spark.sql(f"use {folder.name}")
+    try:
+        project.sql("create schema if not exists {}")
+        yield Feed(project, "orders")
+    finally:
+        project.spark.sql("use lake")
 
 
 @in_the_long_form
 def test_a_locked_missing_or_damaged_catalog_stops_a_run_and_loses_nothing(
-    other: tuple[Feed, Path],
+    new_project: Callable[[str], Project], home: Path
 ) -> None:
-    feed, file = other
-    feed.arrive()
-    holder = sqlite3.connect(file, isolation_level=None)
-    holder.execute("begin exclusive")
-    assert feed.fail().startswith("locked catalog: ")
-    holder.execute("rollback")
-    holder.close()
-    feed.recover()
-    feed.arrive()
-    away = file.with_name("away.db")
-    file.rename(away)
-    assert feed.fail().startswith("damaged catalog: ")
-    away.rename(file)
-    feed.recover()
+    folder = home / "other"
+    folder.mkdir()
+    with own_catalog(new_project("storage"), folder) as feed:
+        file = folder / "catalog.db"
+        feed.arrive()
+        holder = sqlite3.connect(file, isolation_level=None)
+        holder.execute("begin exclusive")
+        assert feed.fail().startswith("locked catalog: ")
+        holder.execute("rollback")
+        holder.close()
+        feed.recover()
+        feed.arrive()
+        away = file.with_name("away.db")
+        file.rename(away)
+        assert feed.fail().startswith("damaged catalog: ")
+        away.rename(file)
+        feed.recover()
+
+
+@in_the_long_form
+def test_a_catalog_on_a_full_or_read_only_disk_stops_a_run_and_loses_nothing(
+    new_project: Callable[[str], Project], home: Path
+) -> None:
+    folder = home / "small"
+    folder.mkdir()
+    with small_disk(folder), own_catalog(new_project("storage"), folder) as feed:
+        feed.arrive()
+        with full(folder):
+            assert feed.fail().startswith("full disk: ")
+        feed.recover()
+        feed.arrive()
+        with read_only(folder):
+            assert feed.fail().startswith("damaged catalog: ")
+        feed.recover()

@@ -102,7 +102,7 @@ def require_catalog(catalog: Path, warehouse: Path) -> None:
     if not catalog.exists() and next(warehouse.glob("*/*/metadata"), None) is not None:
         message = (
             f"missing catalog: {warehouse} has tables, but the file of their catalog, {catalog},"
-            " is not there. Restore the file, or remove the folder to begin again."
+            " is not there. Restore the file. To begin again, give the catalog another folder."
         )
         raise CatalogMissingError(message)
 

@@ -17,6 +17,14 @@ OWN_FILE = re.compile(r"/(?P<collection>[^/]+)_(?P<role>state|batch|corrections)
 """A data file of a table that a run can make again, in Iceberg's layout of folders."""
 
 
+ANOTHER_ERROR = re.compile(r"OutOfMemoryError|SQLSTATE: (?:22|39|42(?!K03)|P0)")
+"""An error of the memory, a value, a function or the text of a statement.
+
+Such an error may repeat a value or a part of the statement, which may say anything. 42K03 is a
+path that does not exist.
+"""
+
+
 class Fault(NamedTuple):
     """A fault of the storage."""
 
@@ -30,8 +38,8 @@ class Fault(NamedTuple):
 
 FAULTS = (
     Fault(
-        re.compile(r"No space left on device|Disk quota exceeded"),
-        "full disk: the disk of the tables, or that of Spark's temporary files, has no space left",
+        re.compile(r"No space left on device|Disk quota exceeded|SQLITE_FULL"),
+        "full disk: no space is left for the tables, the catalog or Spark's temporary files",
         "What was committed stays. Free some space, then run again",
     ),
     Fault(
@@ -92,10 +100,10 @@ def describe_storage_fault(error: str) -> str | None:
 
     Example:
         >>> print(describe_storage_fault("java.io.IOException: No space left on device"))
-        full disk: the disk of the tables, or that of Spark's temporary files, has no space left. \
+        full disk: no space is left for the tables, the catalog or Spark's temporary files. \
 What was committed stays. Free some space, then run again.
     """
-    if "OutOfMemoryError" in error:
+    if ANOTHER_ERROR.search(error):
         return None
     for fault in FAULTS:
         found = fault.pattern.search(error)
