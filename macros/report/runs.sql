@@ -32,7 +32,7 @@
     {%- for skipped in [false, true] -%}
         {%- for result in results if (result.status == 'skipped') == skipped
                 and result.node.resource_type == 'model' -%}
-            {%- set collection = trueup._monitored_collection_of(result.node.name, collections) -%}
+            {%- set collection = trueup._monitored_collection_of(result.node, collections) -%}
             {%- set is_success = result.status == 'success' -%}
             {%- if collection is not none and not (skipped and collection in failed) -%}
                 {%- do outcomes.append({
@@ -59,11 +59,15 @@
 {%- endmacro %}
 
 
-{#- The monitored collection to which a model belongs, by its role; none for the other models. -#}
-{% macro _monitored_collection_of(model_name, collections) -%}
+{#-
+    The monitored collection to which a model belongs, by its role. None for the other models, and for a model of
+    another package that is hidden by one with its name.
+-#}
+{% macro _monitored_collection_of(node, collections) -%}
     {%- for role in ['commands', 'desired', 'corrections', 'batch', 'changelog', 'state'] -%}
-        {%- for collection in collections if model_name == collection ~ '_' ~ role -%}
-            {{ return(collection) }}
+        {%- for collection in collections if node.name == collection ~ '_' ~ role -%}
+            {%- set known = trueup._enabled_models(node.name) | map(attribute='unique_id') | list -%}
+            {{ return(collection if node.unique_id in known else none) }}
         {%- endfor -%}
     {%- endfor -%}
     {{ return(none) }}
