@@ -44,6 +44,16 @@ PAGE = (
             "Restore it from a backup, then run again.",
         ),
         (
+            f"{NOT_FOUND}: file:/my data/shop/orders_state/data/1.parquet",
+            "missing file: /my data/shop/orders_state/data/1.parquet is not there. ",
+            " dbt run --full-refresh -s orders_state.",
+        ),
+        (
+            f"{IO}: Mkdirs failed to create: file:/w/shop (exists=false, cwd=file:/w/a.json)",
+            "no write access: /w/shop cannot be created. ",
+            "then run again.",
+        ),
+        (
             f"{IO}: Failed to fetch file: {FILE.format('log')}",
             f"damaged file: {FILE.format('log')} cannot be read. ",
             "Restore it from a backup, then run again.",

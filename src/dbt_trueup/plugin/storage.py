@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-FILE = r"(?P<file>[^\s,\]]*[^\s,\].:])"
+FILE = r"(?P<file>[^\n(]*?\.(?:parquet|avro|orc|puffin|json)|[^\s,\]]*[^\s,\].:])"
+"""A file. If its ending is known, its name may have spaces."""
 
 UNCHANGED = "What was committed stays. Repair it, then run again"
 
