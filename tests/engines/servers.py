@@ -65,8 +65,8 @@ def environment() -> dict[str, str]:
 def jars(packages: str) -> list[Path]:
     """The files of the JARs that `spark.jars.packages` names. Downloads the missing ones."""
     folder = Path.home() / ".ivy2.5.2" / "jars"
-    files = [folder / ("_".join(name.split(":")[:2]) + "-" + name.split(":")[2] + ".jar")
-             for name in packages.strip().split(",")]  # fmt: skip
+    named = (package.split(":") for package in packages.strip().split(","))
+    files = [folder / f"{group}_{name}-{version}.jar" for group, name, version in named]
     if not all(file.exists() for file in files):
         nothing = folder.parent / "nothing.py"
         nothing.parent.mkdir(parents=True, exist_ok=True)

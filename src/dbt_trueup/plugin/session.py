@@ -40,8 +40,8 @@ def install() -> None:
         if SparkContext._gateway is None:  # noqa: SLF001 - None until a JVM has started
             prepare(builder._options)  # noqa: SLF001 - the settings given so far
         session = get_or_create(builder)
-        statements.wrap(type(session), "sql")  # Spark Connect has another class
         if not hasattr(session, "has_aggregates"):
+            statements.wrap(type(session), "sql")  # Spark Connect has another class
             from dbt_trueup.udfs import aggregates  # noqa: PLC0415 - needs a session for its types
 
             aggregates.register(session)
