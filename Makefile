@@ -21,8 +21,8 @@ test: lint ## everything that must hold: lint, then all tests; DBT=1.12 for that
 quick: $(VENV)/trueup ## the tests that need no Spark, in about a minute
 	$(BIN)/pytest -m "not spark" --numprocesses 2
 
-faults: $(VENV)/trueup ## the long form: a kill after every write, 100 races, 100 random logs
-	TRUEUP_KILL_STRIDE=1 TRUEUP_RACES=100 TRUEUP_EXAMPLES=100 \
+faults: $(VENV)/trueup ## the long form: a kill after every write, 100 races, 100 random logs, all faults of files and disks
+	TRUEUP_KILL_STRIDE=1 TRUEUP_RACES=100 TRUEUP_EXAMPLES=100 TRUEUP_STORAGE_FAULTS=1 \
 		$(BIN)/pytest tests/faults tests/functional/test_random_logs.py
 
 # Delta needs other JARs than Iceberg, so these tests have a process and a Spark session of their own.

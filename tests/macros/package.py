@@ -160,13 +160,15 @@ class Relation:
 
 def node(name: str, **changed: str | None) -> dict[str, str | None]:
     """Return a model as it stands in dbt's graph."""
-    return {"name": name, "database": None, "schema": "lake", "alias": name, **changed}
+    given = {"package_name": "shop", "database": None, "schema": "lake", **changed}
+    unique_id = f"model.{given['package_name']}.{name}"
+    return {"name": name, "unique_id": unique_id, "alias": name, **given}
 
 
 def models(collection: str = "files", package: str = "shop") -> dict[str, dict[str, str | None]]:
     """Return the models of a collection as they stand in dbt's graph."""
     names = [collection, *(f"{collection}_{role}" for role in ROLES)]
-    return {f"model.{package}.{name}": node(name) for name in names}
+    return {f"model.{package}.{name}": node(name, package_name=package) for name in names}
 
 
 def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
