@@ -29,8 +29,8 @@ faults: $(VENV)/trueup ## the long form: a kill after every write, 100 races, 10
 delta: $(VENV)/trueup ## the tests on Delta, in some minutes
 	TRUEUP_DELTA=1 $(BIN)/pytest tests/functional/test_delta.py
 
-engines: $(VENV)/trueup ## the tests over a Thrift server, in some minutes
-	TRUEUP_ENGINES=1 $(BIN)/pytest tests/engines
+engines: $(VENV)/trueup ## the tests over servers and on a cluster, and with all settings, in half an hour
+	TRUEUP_ENGINES=1 $(BIN)/pytest tests/engines tests/functional/test_configurations.py
 
 bench: ROWS = 1000000
 bench: ROUNDS = 5
