@@ -1,0 +1,85 @@
+"""Runs are stopped at their statements while others go on. Nothing is lost, nothing is doubled."""
+
+from __future__ import annotations
+
+import os
+import time
+from itertools import product
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.faults import counts
+from tests.faults.scripts import SITUATIONS, Stage, add_subjects
+from tests.faults.workers import Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.project import Project
+
+SEED = int(os.environ.get("TRUEUP_SEED", "1"))
+SECONDS = int(os.environ.get("TRUEUP_SECONDS", "0"))
+"""How long the long form may take; 0 for the short form."""
+
+SHORT = ("run", "compact")
+"""The situations of the short form, one script each."""
+
+
+@pytest.fixture(scope="module")
+def stage(new_project: Callable[[str], Project]) -> Iterator[Stage]:
+    project = new_project("fire")
+    subjects = add_subjects(project)
+    workers = Workers(project.folder)
+    yield Stage(subjects, workers)
+    workers.close()
+
+
+def write_script(stage: Stage, situation: str, random: Random) -> str:
+    """Write a script of two runs, or sometimes of three or four."""
+    stops = stage.record(situation)
+    if situation == "run" and random.random() < 0.5:
+        runs = random.choice([3, 4])
+        moves = []
+        for _ in range(3 * runs):
+            one, other = random.sample(range(runs), 2)
+            moves.append(f"{one}+{random.randrange(1, stops[0] // 2)}")
+            if random.random() < 0.4:
+                moves.append(f"{one}{other}")
+        ends = random.sample(range(runs), runs)
+        return " ".join([situation, *moves, *(f"{number}*" for number in ends)])
+    first = random.randrange(2)
+    stops = stops if first == 0 else stops[::-1]
+    pairs = list(product(range(1, stops[0]), range(1, stops[1] + 1)))
+    i, j = random.choice(pairs)
+    other = 1 - first
+    at_once = random.choice(["", "", f" {first}{other}"])
+    return f"{situation} {first}+{i} {other}+{j}{at_once} {first}* {other}*"
+
+
+def test_runs_that_are_stopped_at_any_statement_lose_nothing_and_double_nothing(
+    stage: Stage,
+) -> None:
+    random = Random(SEED)  # noqa: S311 - the scripts must be repeatable
+    if "TRUEUP_SCRIPT" in os.environ:
+        stage.play(os.environ["TRUEUP_SCRIPT"])
+        return
+    until = time.monotonic() + SECONDS
+    played = dict.fromkeys(SITUATIONS, 0)
+    while True:
+        for situation in SITUATIONS if SECONDS else SHORT:
+            before = stage.counts["interleavings"]
+            script = write_script(stage, situation, random)
+            try:
+                stage.play(script)
+            except BaseException:
+                print(f'TRUEUP_SCRIPT="{script}" plays this again; seed {SEED}')  # noqa: T201
+                raise
+            played[situation] += stage.counts["interleavings"] - before
+        if time.monotonic() >= until:
+            break
+    print(f"seed {SEED}: {played} {dict(stage.counts)}")  # noqa: T201
+    if SECONDS:
+        counts.add("interleavings", SEED, played, stage.counts)
+    assert all(played[situation] for situation in SHORT), "no runs were open at the same time"
