@@ -7,7 +7,7 @@ DBT = 1.11
 VENV = .venv$(subst -1.11,,-$(DBT))
 BIN = $(VENV)/bin
 
-.PHONY: help run test quick lint faults mutations delta bench clean
+.PHONY: help run test quick lint faults mutations delta engines bench clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,9 @@ mutations: $(VENV)/trueup ## ten bugs, one at a time, each of which a test must 
 # Delta needs other JARs than Iceberg, so these tests have a process and a Spark session of their own.
 delta: $(VENV)/trueup ## the tests on Delta, in some minutes
 	TRUEUP_DELTA=1 $(BIN)/pytest tests/functional/test_delta.py
+
+engines: $(VENV)/trueup ## the tests over a Thrift server, in some minutes
+	TRUEUP_ENGINES=1 $(BIN)/pytest tests/engines
 
 bench: ROWS = 1000000
 bench: ROUNDS = 5

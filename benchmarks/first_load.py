@@ -1,6 +1,7 @@
 """What the first load of a large log costs, against plain statements that write the same rows.
 
     python -m benchmarks.first_load [--commands N] [--keys N] [--ticks N] [--rounds N]
+                                    [--only LINE]
 
 Each round measures every line once, in turn. The medians and the ratios are printed.
 
@@ -48,6 +49,9 @@ from first_load.history_changelog
 where _kind = 'update'
 """
 
+PEERS = {"snapshot": LAST_COMMANDS, "history": COPY_OF_UPDATES}
+"""The lines, each with the statement that it is set against."""
+
 
 def main() -> None:
     """Print all figures."""
@@ -56,7 +60,9 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=100_000)
     parser.add_argument("--ticks", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", choices=PEERS, action="append")
     given = parser.parse_args()
+    lines = given.only or list(PEERS)
     session.install()
     with tempfile.TemporaryDirectory() as folder:
         spark = start(Path(folder))
@@ -71,17 +77,17 @@ def main() -> None:
             f"insert into first_load.log select id * {given.ticks} div {given.commands}, id,"
             f" pmod(xxhash64(id), {given.keys}), concat('v', id) from range({given.commands})"
         )
-        for name in ("snapshot", "history"):
+        for name in lines:
             add(project, name)
             project.run(f"{name}_commands")
         seconds: dict[str, list[float]] = {}
         for _ in range(given.rounds):
-            for name, peer in (("snapshot", LAST_COMMANDS), ("history", COPY_OF_UPDATES)):
+            for name in lines:
                 drop(project, name)
                 load = [f"{name}_{role}" for role in TABLES]
                 measure(seconds, name, lambda models=load: project.run(*models))  # type: ignore[misc]
-                measure(seconds, f"peer of {name}", lambda sql=peer: project.spark.sql(sql))  # type: ignore[misc]
-        for name in ("snapshot", "history"):
+                measure(seconds, f"peer of {name}", lambda sql=PEERS[name]: project.spark.sql(sql))  # type: ignore[misc]
+        for name in lines:
             own, peer_seconds = (median(seconds[each]) for each in (name, f"peer of {name}"))
             say(
                 f"{name:9} {own:.1f} s, peer {peer_seconds:.1f} s, ratio {own / peer_seconds:.2f}"

@@ -42,6 +42,21 @@ def before(statement: str, act: Callable[[], object]) -> Iterator[list[str]]:
 
 
 @contextmanager
+def _sent_through(send: Callable[[Callable[[str], None], str], object]) -> Iterator[None]:
+    """Let `send(execute, sql)` send each statement of a run, by `execute` if it wants to."""
+    execute = Cursor.execute
+
+    def sending(cursor: Cursor, sql: str, *parameters: Any) -> None:
+        send(lambda statement: execute(cursor, statement, *parameters), sql)
+
+    Cursor.execute = sending  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        Cursor.execute = execute  # type: ignore[method-assign]
+
+
+@contextmanager
 def sent(statement: str) -> Iterator[list[str]]:
     """Collect the statements that match a pattern.
 
@@ -51,16 +66,34 @@ def sent(statement: str) -> Iterator[list[str]]:
     Yields:
         A list that receives these statements, each before it is executed.
     """
-    execute = Cursor.execute
     found: list[str] = []
 
-    def watched(cursor: Cursor, sql: str, *parameters: Any) -> None:
+    def collecting(execute: Callable[[str], None], sql: str) -> None:
         if re.search(statement, sql):
             found.append(sql)
-        execute(cursor, sql, *parameters)
+        execute(sql)
 
-    Cursor.execute = watched  # type: ignore[assignment]
-    try:
+    with _sent_through(collecting):
         yield found
-    finally:
-        Cursor.execute = execute  # type: ignore[method-assign]
+
+
+@contextmanager
+def views_kept() -> Iterator[dict[str, str]]:
+    """Keep the session views that a run would drop at its end, and the variables that they read.
+
+    Yields:
+        A dict that receives the full name of the last view of each collection and object, such as
+        `files__steps`.
+    """
+    names: dict[str, str] = {}
+
+    def keeping(execute: Callable[[str], None], sql: str) -> None:
+        made = re.search(r"create or replace temporary view (`trueup__(\w+)__\w{8}(__\w+)`)", sql)
+        if made:
+            names[made[2] + made[3]] = made[1]
+        drops = re.search(r"drop (view|temporary variable) if exists `trueup__", sql)
+        # dbt asks for the result of each statement, so there must be one.
+        execute("select 1 where false" if drops else sql)
+
+    with _sent_through(keeping):
+        yield names

@@ -76,6 +76,9 @@ from added_up
 -#}
 {% macro _ensure_net_updates(collection, position, in_sequence=none) -%}
     {%- do run_query(trueup._declare_applied_sql(collection.name, position.applied_seq)) -%}
+    {%- do trueup._keep_session_object(
+        'temporary variable', trueup._session_name(collection.name, 'applied')
+    ) -%}
     {%- set takes_back = position.takes_back -%}
     {{ return(in_sequence if in_sequence and not takes_back else trueup._net_updates_select(
         changelog=collection.changelog,

@@ -5,7 +5,7 @@
 -#}
 {% macro _ensure_compared(collection, plan, columns, select, scope, keeps_edits=none) -%}
     {%- set corrections = collection.corrections -%}
-    {%- do run_query(trueup._declare_plan_sql(collection.name, plan)) -%}
+    {%- do trueup._ensure_plan_variable(collection.name, plan) -%}
     {%- do trueup._ensure_persisted_view(collection, columns) -%}
     {%- if scope.extent == 'late' -%}
         {%- do trueup._ensure_late_keys_view(collection, plan, columns) -%}

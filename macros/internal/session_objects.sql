@@ -1,9 +1,10 @@
 {#-
     The name of a session object (a variable or a temporary view) of a collection. Collections that run side
-    by side may share one Spark session, so the name also holds a mark of the package.
+    by side may share one Spark session, and so may two runs: a Thrift server can give all its connections one
+    session. So the name also holds a mark of the package and of the run.
 -#}
 {% macro _session_name(collection, object) -%}
-    {%- set owner = local_md5(model.package_name ~ '.' ~ collection)[:8] -%}
+    {%- set owner = local_md5(model.package_name ~ '.' ~ collection ~ '.' ~ invocation_id)[:8] -%}
     {{ return(trueup._quoted('trueup__' ~ collection ~ '__' ~ owner ~ '__' ~ object)) }}
 {%- endmacro %}
 
@@ -17,4 +18,34 @@
 {#- Makes a view of the Spark session. Other processes do not see it. -#}
 {% macro _ensure_session_view(name, select) -%}
     {%- do run_query('create or replace temporary view ' ~ name ~ ' as\n' ~ select) -%}
+    {%- do trueup._keep_session_object('view', name) -%}
+{%- endmacro %}
+
+
+{#- Makes a variable of the Spark session. `definition` is its type, perhaps with a default. -#}
+{% macro _ensure_session_variable(name, definition) -%}
+    {%- do run_query('declare or replace variable ' ~ name ~ ' ' ~ definition) -%}
+    {%- do trueup._keep_session_object('temporary variable', name) -%}
+{%- endmacro %}
+
+
+{#-
+    Remembers a session object of this model until `_ensure_no_session_objects` drops it. dbt's `graph` outlives
+    a run that fails, so the next run in the same process drops what is left of it.
+-#}
+{% macro _keep_session_object(kind, name) -%}
+    {%- set kept = graph.setdefault('trueup_session_objects', {}) -%}
+    {%- do kept.setdefault(model.unique_id, {}).update({name: kind}) -%}
+{%- endmacro %}
+
+
+{#-
+    Drops the session objects of this model. Their names are of one run. So in a session that outlives the run they
+    would stay forever.
+-#}
+{% macro _ensure_no_session_objects() -%}
+    {%- set kept = graph.get('trueup_session_objects', {}).pop(model.unique_id, {}) -%}
+    {%- for name, kind in kept.items() -%}
+        {%- do run_query('drop ' ~ kind ~ ' if exists ' ~ name) -%}
+    {%- endfor -%}
 {%- endmacro %}

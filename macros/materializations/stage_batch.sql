@@ -78,7 +78,7 @@
             plan, since=plan.upper - 1, takes_last_commands=trueup._can_take_last_commands(collection, plan)
         ) -%}
     {%- endif -%}
-    {%- do run_query(trueup._declare_plan_sql(collection.name, plan)) -%}
+    {%- do trueup._ensure_plan_variable(collection.name, plan) -%}
     {%- set leaves_open = plan.open_upper > plan.upper -%}
     {%- set is_udaf = trueup._is_folded_by_udaf(collection.options) -%}
     {%- set cannot_fold = leaves_open and is_udaf and not trueup._get_has_aggregate('trueup_provisional') -%}

@@ -32,8 +32,9 @@
     {%- set staged = trueup._ensure_staged_batch(collection, compiled_code, is_rebase) -%}
     {%- do trueup._report_outcome(staged) -%}
 
-    {#- 4. Set grants and docs, and run the hooks. -#}
+    {#- 4. Set grants and docs, drop the session objects, and run the hooks. -#}
     {%- do trueup._ensure_grants_and_docs(target_relation) -%}
+    {%- do trueup._ensure_no_session_objects() -%}
 
     {{ run_hooks(post_hooks) }}
 

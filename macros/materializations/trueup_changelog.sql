@@ -30,8 +30,9 @@
         {%- do trueup._report_outcome(result) -%}
     {%- endif -%}
 
-    {#- 5. Set grants and docs, and run the hooks. -#}
+    {#- 5. Set grants and docs, drop the session objects, and run the hooks. -#}
     {%- do trueup._ensure_grants_and_docs(target_relation) -%}
+    {%- do trueup._ensure_no_session_objects() -%}
 
     {{ run_hooks(post_hooks) }}
 

@@ -81,7 +81,9 @@
         {%- endif -%}
     {%- endif -%}
 
-    {#- 7. Run the hooks. -#}
+    {#- 7. Drop the session objects, and run the hooks. -#}
+    {%- do trueup._ensure_no_session_objects() -%}
+
     {{ run_hooks(post_hooks) }}
 
     {{ return({'relations': [target_relation]}) }}

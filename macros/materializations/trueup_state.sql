@@ -60,8 +60,9 @@
         {%- endif -%}
     {%- endif -%}
 
-    {#- 6. Set grants and docs, and run the hooks. -#}
+    {#- 6. Set grants and docs, drop the session objects, and run the hooks. -#}
     {%- do trueup._ensure_grants_and_docs(target_relation) -%}
+    {%- do trueup._ensure_no_session_objects() -%}
 
     {{ run_hooks(post_hooks) }}
 

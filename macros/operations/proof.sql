@@ -36,7 +36,7 @@
         'cache table ' ~ commands ~ ' as\n' ~ trueup._dealt_commands_select(proved, draw, last.upper)
     ) -%}
     {%- set updates = trueup._session_name(collection, 'dealt_updates') -%}
-    {%- do run_query('declare or replace variable ' ~ updates ~ ' ' ~ trueup._updates_type(proved)) -%}
+    {%- do trueup._ensure_session_variable(updates, trueup._updates_type(proved)) -%}
     {%- for number in range(1, draw.batches + 1) -%}
         {%- do run_query(
             'set var ' ~ updates ~ ' = ' ~ trueup._subquery(trueup._dealt_updates_select(proved, number))

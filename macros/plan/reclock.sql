@@ -13,9 +13,7 @@
 -#}
 {% macro _ensure_reclocked_view(collection, progress, commands) -%}
     {%- set settled = trueup._session_name(collection.name, 'settled') -%}
-    {%- do run_query(
-        'declare or replace variable ' ~ settled ~ ' ' ~ trueup._partitions_type()
-    ) -%}
+    {%- do trueup._ensure_session_variable(settled, trueup._partitions_type()) -%}
     {%- do run_query('set var ' ~ settled ~ ' = ' ~ trueup._subquery(
         trueup._settled_partitions_select(collection.changelog, progress.last_seq)
     )) -%}
@@ -124,9 +122,8 @@ coalesce(try_add(max(_offset), 1), raise_error(concat(
 -#}
 {% macro _ensure_measured_partitions(collection, measured_log) -%}
     {%- set measured = trueup._session_name(collection, 'measured') -%}
-    {%- do run_query(
-        'declare or replace variable ' ~ measured ~ ' struct<figures: string, partitions: '
-        ~ trueup._partitions_type() ~ '>'
+    {%- do trueup._ensure_session_variable(
+        measured, 'struct<figures: string, partitions: ' ~ trueup._partitions_type() ~ '>'
     ) -%}
     {%- do run_query('set var ' ~ measured ~ ' = ' ~ trueup._subquery(
         trueup._measured_partitions_select(measured_log)

@@ -1,3 +1,10 @@
+{#- Makes the variable `plan` of the Spark session. -#}
+{% macro _ensure_plan_variable(name, plan) -%}
+    {%- do run_query(trueup._declare_plan_sql(name, plan)) -%}
+    {%- do trueup._keep_session_object('temporary variable', trueup._session_name(name, 'plan')) -%}
+{%- endmacro %}
+
+
 {#-
     The variable `plan` of the Spark session. It gives the plan of a run to the statements of that
     run.

@@ -10,6 +10,7 @@ import pytest
 from great_expectations.core import ExpectationValidationResult
 from pyspark.sql import SparkSession
 
+from dbt_trueup import libraries
 from dbt_trueup.command_line import program
 from dbt_trueup.errors import ExpectationsError
 from dbt_trueup.expectations import check, suite
@@ -81,7 +82,7 @@ def test_the_count_is_a_lower_bound_if_not_all_rows_were_read() -> None:
 def test_without_great_expectations_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(check, "find_spec", lambda _: None)
+    monkeypatch.setattr(libraries, "find_spec", lambda _: None)
 
     assert program.main(["check", "files"]) == 2
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance import Column, multiset
-from tests.macros.package import in_model
+from tests.between import views_kept
 from tests.oracle import Command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tests.project import Project
 
@@ -69,23 +69,32 @@ def test_the_first_run_writes_all_rows_at_the_last_tick_below_the_upper(project:
     assert (progress["_lower"], progress["_upper"]) == (0, 5)
 
 
-def in_doubt(project: Project, name: str = "counts") -> set[Any]:
+@pytest.fixture(autouse=True)
+def views() -> Iterator[dict[str, str]]:
+    """The session views of the runs in a test."""
+    with views_kept() as names:
+        yield names
+
+
+def in_doubt(project: Project, views: dict[str, str], name: str = "counts") -> set[Any]:
     """Give the keys that the last run joined with the persisted rows."""
-    view = in_model(f"{name}_corrections", package="desired")._session_name(
-        name, "desired_in_doubt"
-    )
+    view = views[f"{name}__desired_in_doubt"]
     return {row[0] for row in project.spark.sql(f"select v from {view}").collect()}
 
 
-def test_a_run_without_changes_joins_no_rows_and_writes_no_batch(project: Project) -> None:
+def test_a_run_without_changes_joins_no_rows_and_writes_no_batch(
+    project: Project, views: dict[str, str]
+) -> None:
     project.run()
-    assert in_doubt(project) == set()
+    assert in_doubt(project, views) == set()
     assert "counts_corrections: corrections: none" in project.messages
     assert "counts_batch: up to date at 5" in project.messages
     assert len(project.progress("counts")) == 1
 
 
-def test_a_change_of_the_inputs_writes_only_the_difference(project: Project) -> None:
+def test_a_change_of_the_inputs_writes_only_the_difference(
+    project: Project, views: dict[str, str]
+) -> None:
     project.append("items", [put(5, "d", "x"), delete(6, "c"), put(7, "e", "z")])
     project.run()
     assert updates(project, "counts", after=1) == [
@@ -95,10 +104,12 @@ def test_a_change_of_the_inputs_writes_only_the_difference(project: Project) -> 
         (7, "z", 1, 1, None),
     ]
     assert multiset(project.rows("counts")) == multiset([("x", 3), ("z", 1)])
-    assert in_doubt(project) == {"x", "z"}
+    assert in_doubt(project, views) == {"x", "z"}
 
 
-def test_the_comparison_after_many_differences_joins_all_rows(project: Project) -> None:
+def test_the_comparison_after_many_differences_joins_all_rows(
+    project: Project, views: dict[str, str]
+) -> None:
     table = "desired.numbers"
     project.sql(f"create table {table} using iceberg as select id as v, 0 as n from range(300)")
     project.add_select("moving", f"select * from {table}", ["v"])
@@ -106,7 +117,7 @@ def test_the_comparison_after_many_differences_joins_all_rows(project: Project) 
     for condition in ("false", "v = 7", "true", "v = 7", "v = 7"):
         project.sql(f"update {table} set n = n + 1 where {condition}")
         project.run(*models_of("moving"))
-        joined.append(len(in_doubt(project, "moving")))
+        joined.append(len(in_doubt(project, views, "moving")))
     project.run("moving")
     # A run with many differences, and the run after it, join all rows.
     # The last run joins only the rows in the bucket of the changed row.

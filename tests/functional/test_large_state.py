@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance import Column
+from tests.between import views_kept
 from tests.macros.package import Package, in_model
 from tests.project import Project
 
@@ -171,9 +172,16 @@ where place = 1 and not log_delete"""
     assert left[0][0] == 0
 
 
-def scans(project: Project, collection: str) -> str:
+@pytest.fixture(autouse=True)
+def views() -> Iterator[dict[str, str]]:
+    """The session views of the runs in a test."""
+    with views_kept() as names:
+        yield names
+
+
+def scans(project: Project, views: dict[str, str], collection: str) -> str:
     """Give the filters with which the last stage read the files of the state."""
-    steps = in_model(f"{collection}_batch", package="large")._session_name(collection, "steps")
+    steps = views[f"{collection}__steps"]
     plan = project.sql(f"explain select * from {steps}")[0][0]
     found = re.search(rf"BatchScan \S+\.{collection}_state\[.*?filters=(.*?), runtimeFilters", plan)
     assert found
@@ -182,7 +190,7 @@ def scans(project: Project, collection: str) -> str:
 
 @pytest.mark.parametrize(("collection", "has_range"), HAS_RANGE.items())
 def test_a_stage_of_neighbouring_keys_reads_only_their_range_if_it_can(
-    project: Project, collection: str, *, has_range: bool
+    project: Project, views: dict[str, str], collection: str, *, has_range: bool
 ) -> None:
     keys = f"range({ROWS - 40}, {ROWS + 40}) as given (a)"
     append(project, collection, "a", keys, deletes="a % 7 = 0")
@@ -190,7 +198,7 @@ def test_a_stage_of_neighbouring_keys_reads_only_their_range_if_it_can(
     broken(project, collection)
     run(project, collection)
     assert_right(project, collection)
-    scanned = scans(project, collection)
+    scanned = scans(project, views, collection)
     first, *_ = KEYS[collection]
     assert (f"{first.name} >= " in scanned) == has_range
     assert (f"{first.name} <= " in scanned) == has_range
@@ -237,19 +245,21 @@ def test_keys_that_arrive_after_planning_stop_the_run(
 
 @pytest.mark.parametrize("collection", HAS_RANGE)
 def test_a_batch_with_many_of_the_keys_reads_the_state_without_a_range(
-    project: Project, collection: str
+    project: Project, views: dict[str, str], collection: str
 ) -> None:
     append(project, collection, "a * 3", "range(400) as given (a)", deletes="a % 9 = 0")
     run(project, collection)
     assert_right(project, collection)
-    assert " >= " not in scans(project, collection)
+    assert " >= " not in scans(project, views, collection)
 
 
-def test_a_limited_batch_uses_a_range_even_if_many_commands_wait(project: Project) -> None:
+def test_a_limited_batch_uses_a_range_even_if_many_commands_wait(
+    project: Project, views: dict[str, str]
+) -> None:
     for _ in range(3):
         append(project, "capped", "a", "range(500, 560) as given (a)")
     run(project, "capped")
-    assert "a >= 500" in scans(project, "capped")
+    assert "a >= 500" in scans(project, views, "capped")
     run(project, "capped")
     run(project, "capped")
     assert_right(project, "capped")

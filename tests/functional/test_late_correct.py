@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from tests import strategies
 from tests.acceptance import Column, multiset
-from tests.between import before, sent
+from tests.between import before, sent, views_kept
 from tests.functional.test_random_options import own_keys
 from tests.oracle import Collection, Command, check_laws, consolidate
 from tests.project import TABLES
@@ -364,12 +363,11 @@ def test_only_the_keys_of_late_commands_are_folded_again(project: Project) -> No
     project.run("models/few")
     # The truncate is older than the late command of a, and newer than that of d.
     project.append("few", [put(4, 1, "a", "a4"), put(3, 0, "b", "b3"), put(1, 2, "d", "d1")])
-    with sent(DESIRED) as found:
+    with views_kept() as views:
         run(project, "few")
     assert "few_corrections: corrections: 1 late_command" in project.messages
     assert multiset(project.rows("few")) == multiset([("a", "a4"), ("b", "b4")])
-    view = re.search("`trueup__few__[^`]*`", found[0])
-    desired = project.spark.sql(f"select k from {view and view[0]}")
+    desired = project.spark.sql(f"select k from {views['few__desired']}")
     assert {row["k"] for row in desired.collect()} <= {"a", "b", "d", None}
 
 

@@ -99,6 +99,15 @@ CASES = {
     "rows_of_a_parent_with_the_key": Case(
         MERGE + "select * from {{ ref('clean') }} where id is not null", {}
     ),
+    # Nothing in the SQL of the parent makes its rows unique: only its `unique_key` says so.
+    "rows_of_a_parent_with_only_the_key": Case(
+        MERGE + "select * from {{ ref('typical') }} where id is not null", {}
+    ),
+    "rows_of_a_parent_with_another_key": Case(
+        MERGE.replace("'id'", "'status'")
+        + "select * from {{ ref('typical') }} where status is not null",
+        {"no-deduplication": 1},
+    ),
     "rows_that_a_macro_deduplicates": Case(
         MERGE + "select * from ({{ only_newest(source('shop', 'orders')) }}) where id is not null",
         {},

@@ -247,6 +247,7 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
             "local_md5": lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
             "model": SimpleNamespace(
                 name=name,
+                unique_id=f"model.{package}.{name}",
                 resource_type=resource_type,
                 package_name=package,
                 columns=VALUES,

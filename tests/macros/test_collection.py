@@ -110,6 +110,27 @@ def test_underscores_in_names_do_not_mix_up_collections_of_two_packages() -> Non
     assert session_names("a", "b__c").isdisjoint(session_names("a__b", "c"))
 
 
+def test_two_runs_in_one_session_have_different_session_objects() -> None:
+    runs = [in_model("files_batch", invocation_id=run) for run in ("first", "second")]
+
+    assert len({trueup._session_name("files", "plan") for trueup in runs}) == len(runs)
+
+
+def test_a_model_drops_each_of_its_session_objects_once() -> None:
+    statements: list[str] = []
+    trueup = in_model("files_batch", queries=statements.append)
+    trueup._ensure_session_view("`steps`", "select 1")
+    trueup._ensure_session_variable("`settled`", "bigint")
+    statements.clear()
+    trueup._ensure_no_session_objects()
+    trueup._ensure_no_session_objects()
+
+    assert statements == [
+        "drop view if exists `steps`",
+        "drop temporary variable if exists `settled`",
+    ]
+
+
 def test_a_session_object_has_the_same_name_in_every_model_of_its_collection() -> None:
     names = {in_model(f"files_{role}")._session_name("files", "input") for role in ROLES}
 

@@ -13,7 +13,7 @@ import pytest
 from dbt_trueup import plugins
 from dbt_trueup.errors import JavaMissingError
 from dbt_trueup.plugin.java import require_java
-from dbt_trueup.plugin.session import prepare, warn_of_caches
+from dbt_trueup.plugin.session import prepare, warn_of_caches, warn_of_local_delta
 from tests.macros.package import ROOT
 
 if TYPE_CHECKING:
@@ -108,6 +108,24 @@ def test_a_catalog_that_caches_tables_gives_a_warning(settings: dict[str, str]) 
 def test_a_catalog_that_caches_nothing_gives_no_warning(recwarn: pytest.WarningsRecorder) -> None:
     warn_of_caches({**LAKE, "spark.sql.catalog.lake.cache-enabled": "false"})
     warn_of_caches({"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.DeltaCatalog"})
+    assert not recwarn.list
+
+
+DELTA_CATALOG = {
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+}
+
+
+def test_delta_on_a_local_file_system_gives_a_warning() -> None:
+    with pytest.warns(RuntimeWarning, match=r"file:/data are safe for one process only"):
+        warn_of_local_delta({**DELTA_CATALOG, "spark.sql.warehouse.dir": "file:/data"})
+
+
+def test_delta_elsewhere_and_other_local_tables_give_no_warning(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    warn_of_local_delta({**DELTA_CATALOG, "spark.sql.warehouse.dir": "abfss://data@shop/"})
+    warn_of_local_delta({**LAKE, "spark.sql.warehouse.dir": "file:/data"})
     assert not recwarn.list
 
 

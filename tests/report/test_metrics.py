@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from dbt_trueup import libraries
 from dbt_trueup.command_line.program import main
 from dbt_trueup.report import metrics
 from tests.macros.package import ROOT
@@ -79,7 +80,7 @@ def test_every_column_of_the_model_is_a_metric_of_the_kind_that_it_describes() -
 def test_a_missing_library_is_refused_with_the_command_to_install_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(metrics, "find_spec", lambda _: None)
+    monkeypatch.setattr(libraries, "find_spec", lambda _: None)
 
     assert main(["report", "--prometheus", "never.prom"]) == 2
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbt_trueup import libraries
 from dbt_trueup.errors import UsageError
 from dbt_trueup.report import page
 from tests.report.browser import CHROMIUM, Opened, open_page, start_browser
@@ -139,7 +140,7 @@ def test_values_are_masked_unless_they_are_asked_for(hostile: str) -> None:
 
 
 def test_the_library_of_the_charts_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page, "find_spec", lambda _: None)
+    monkeypatch.setattr(libraries, "find_spec", lambda _: None)
 
     with pytest.raises(UsageError, match="pip install"):
         page.render(sample())

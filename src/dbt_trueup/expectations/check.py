@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbt_trueup.errors import ExpectationsError
+from dbt_trueup.libraries import require_library
 
 from .collection import read_collection, require_session
 
@@ -35,23 +35,14 @@ def check(name: str, max_errors: int, folder: Path, options: Sequence[str] = ())
         ExpectationsError: Great Expectations is not installed, dbt does not know the collection,
             the collection has not run yet, or dbt has no Spark session in this process.
     """
-    require_great_expectations()
+    require_library(
+        module="great_expectations",
+        requirement="great-expectations~=1.24.0",
+        needs="trueup check needs Great Expectations",
+        error=ExpectationsError,
+    )
     collection = read_collection(name, max_errors, options)
     require_session(name)
     from . import suite  # noqa: PLC0415 - heavy, and not always installed
 
     return suite.run_checkpoint(collection, folder)
-
-
-def require_great_expectations() -> None:
-    """Check that Great Expectations is installed.
-
-    Raises:
-        ExpectationsError: It is not. The message says what to install.
-    """
-    if find_spec("great_expectations") is None:
-        message = (
-            "trueup check needs Great Expectations, which is not installed.\n"
-            'Run: pip install "great-expectations~=1.24.0"'
-        )
-        raise ExpectationsError(message)

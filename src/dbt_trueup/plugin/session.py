@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from . import statements
 from .java import require_java, start_jvm
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 JVM_LOG = "spark.trueup.jvm_log"
 """The Spark setting that names a file for the output of the JVM: Ivy's table, Spark's warnings."""
+
+DELTA = "org.apache.spark.sql.delta."
+"""How the class of a Delta catalog begins."""
 
 
 def install() -> None:
@@ -35,10 +39,12 @@ def install() -> None:
             prepare(builder._options)  # noqa: SLF001 - the settings given so far
         session = get_or_create(builder)
         if not hasattr(session, "has_aggregates"):
+            statements.wrap(type(session), "sql")  # Spark Connect has another class
             from dbt_trueup.udfs import aggregates  # noqa: PLC0415 - needs a session for its types
 
             aggregates.register(session)
             warn_of_caches(session.conf.getAll)
+            warn_of_local_delta(session.conf.getAll)
             session.has_aggregates = True  # type: ignore[attr-defined]
         return session
 
@@ -95,3 +101,29 @@ def warn_of_caches(settings: Mapping[str, str]) -> None:
                 " append to a table: runs find nothing new, or lose every race."
             )
             warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+
+def warn_of_local_delta(settings: Mapping[str, str]) -> None:
+    """Warn if Delta writes to a local file system: two processes may overwrite each other's commit.
+
+    There Delta looks for the file of a commit and then renames its own to it. Only a lock inside
+    the process makes these two steps one.
+
+    Args:
+        settings: The settings of a Spark session.
+
+    Example:
+        >>> warn_of_local_delta({"spark.sql.warehouse.dir": "file:/tmp/warehouse"})
+    """
+    has_delta = any(
+        re.fullmatch(r"spark\.sql\.catalog\.[^.]+", name) and value.startswith(DELTA)
+        for name, value in settings.items()
+    )
+    warehouse = settings.get("spark.sql.warehouse.dir", "")
+    if has_delta and warehouse.startswith("file:"):
+        message = (
+            f"trueup: Delta tables in {warehouse} are safe for one process only. A local file"
+            " system cannot stop two processes that commit at the same moment: run one at a time,"
+            " or use a storage for which Delta supports several writers."
+        )
+        warnings.warn(message, RuntimeWarning, stacklevel=2)

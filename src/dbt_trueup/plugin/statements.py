@@ -1,4 +1,4 @@
-"""Wraps `SparkSession.sql`: a statement that loses a race is repeated, skipped or explained.
+"""Wraps what sends a statement: one that loses a race is repeated, skipped or explained.
 
 It also explains the error of a Spark without grants. Statements without trueup's mark pass through
 unchanged, and so do all other errors.
@@ -6,18 +6,17 @@ unchanged, and so do all other errors.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dbt.adapters.spark.connections import PyhiveConnectionWrapper, PyodbcConnectionWrapper
 from pyspark.sql import SparkSession
 
 from dbt_trueup.errors import GrantsError, LostRaceError
 
 from .commit_conflicts import describe_lost_race, may_be_repeated, may_be_skipped
 from .grants import describe_missing_grants
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 REPEATS = 3
 """How often an apply that lost to a rewrite of files is repeated."""
@@ -26,25 +25,61 @@ EMPTY_RESULT = "select 1 where false"
 
 
 def install() -> None:
-    """Wrap `SparkSession.sql` in this process. Calling this again has no effect."""
-    sql = SparkSession.sql
-    if hasattr(sql, "explains_lost_races"):
+    """Wrap the statements of a session, of Thrift and HTTP, and of ODBC in this process.
+
+    Spark Connect has a session class of its own. `session.install` wraps it when it starts.
+    """
+    wrap(SparkSession, "sql")
+    wrap(PyhiveConnectionWrapper, "execute")
+    wrap(PyodbcConnectionWrapper, "execute")
+    close_quietly()
+
+
+def close_quietly() -> None:
+    """Let a connection over Thrift end without an error. Calling this again has no effect.
+
+    When a connection ends, a Thrift server with `singleSession` looks at all temporary views of the
+    session. It fails if another run drops one of them meanwhile. Then dbt would call a model
+    failed whose work is done.
+    """
+    close = PyhiveConnectionWrapper.close
+    if hasattr(close, "is_quiet"):
         return
 
-    @wraps(sql)
-    def sql_that_explains_lost_races(
-        session: SparkSession, statement: str, *rest: Any, **named: Any
-    ) -> DataFrame:
+    @wraps(close)
+    def close_without_error(connection: PyhiveConnectionWrapper) -> None:
+        with suppress(Exception):
+            close(connection)
+
+    close_without_error.is_quiet = True  # type: ignore[attr-defined]
+    PyhiveConnectionWrapper.close = close_without_error  # type: ignore[method-assign,assignment]
+
+
+def wrap(sender: type, method: str) -> None:
+    """Wrap a method that sends a statement. Calling this again has no effect.
+
+    Args:
+        sender: The class of the method.
+        method: Its name. The statement is the first argument of the method.
+    """
+    send = getattr(sender, method)
+    if hasattr(send, "explains_lost_races"):
+        return
+
+    @wraps(send)
+    def send_and_explain_lost_races(
+        connection: object, statement: str, *rest: Any, **named: Any
+    ) -> Any:
         repeats = 0
         while True:
             try:
-                return sql(session, statement, *rest, **named)
+                return send(connection, statement, *rest, **named)
             except Exception as error:  # noqa: PERF203 - three times at most
                 if may_be_repeated(statement, str(error)) and repeats < REPEATS:
                     repeats += 1
                     continue
                 if may_be_skipped(statement, str(error)):
-                    return sql(session, EMPTY_RESULT)
+                    return send(connection, EMPTY_RESULT)
                 lost_race = describe_lost_race(statement, str(error))
                 if lost_race is not None:
                     raise LostRaceError(lost_race) from error
@@ -53,5 +88,5 @@ def install() -> None:
                     raise GrantsError(no_grants) from error
                 raise
 
-    sql_that_explains_lost_races.explains_lost_races = True  # type: ignore[attr-defined]
-    SparkSession.sql = sql_that_explains_lost_races  # type: ignore[assignment]
+    send_and_explain_lost_races.explains_lost_races = True  # type: ignore[attr-defined]
+    setattr(sender, method, send_and_explain_lost_races)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from dbt_trueup import dbt
 from dbt_trueup.errors import UsageError
+from dbt_trueup.libraries import require_library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -122,9 +122,9 @@ def require_prometheus() -> None:
     Raises:
         UsageError: It is not. The message says what to install.
     """
-    if find_spec("prometheus_client") is None:
-        message = (
-            "--prometheus needs prometheus-client, but it is not installed.\n"
-            'Run: pip install "prometheus-client>=0.26,<1"'
-        )
-        raise UsageError(message)
+    require_library(
+        module="prometheus_client",
+        requirement="prometheus-client>=0.26,<1",
+        needs="--prometheus needs prometheus-client",
+        error=UsageError,
+    )

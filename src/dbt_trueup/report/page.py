@@ -8,12 +8,12 @@ from dataclasses import asdict
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, StrictUndefined
 
 from dbt_trueup.errors import UsageError
+from dbt_trueup.libraries import require_library
 
 from .summary import summarize
 
@@ -62,12 +62,12 @@ def require_charts() -> None:
     Raises:
         UsageError: It is not. The message says what to install.
     """
-    if find_spec("vl_convert") is None:
-        message = (
-            "the page needs vl-convert-python, which brings its charts, but it is not installed.\n"
-            'Run: pip install "vl-convert-python~=1.9"'
-        )
-        raise UsageError(message)
+    require_library(
+        module="vl_convert",
+        requirement="vl-convert-python~=1.9",
+        needs="the page needs vl-convert-python, which brings its charts",
+        error=UsageError,
+    )
 
 
 @lru_cache

@@ -1,0 +1,76 @@
+"""What every engine must do: batches, a late command, nothing to do, a correction, dbt's tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.acceptance import Column, multiset
+from tests.oracle import Collection, Command, check_laws, consolidate
+
+if TYPE_CHECKING:
+    from tests.oracle import Late
+    from tests.project import Project
+
+KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
+
+
+def put(ts: int, key: str, value: str | None) -> Command:
+    """A command that sets a key, or deletes it if there is no value."""
+    return Command(ts, (1,), (key,), None if value is None else (value,))
+
+
+BATCHES = [
+    [put(1, "a", "one"), put(1, "b", "two"), put(2, "a", "three")],
+    [put(3, "b", None), put(3, "c", "four")],
+    [put(2, "b", "late"), put(1, "d", "late"), put(4, "a", "five")],
+    [],
+]
+"""The commands that arrive before each run. Those of the third batch below 4 are late."""
+
+TESTS = """
+models:
+  - name: {name}
+    columns:
+      - name: k
+        data_tests: [not_null, unique]
+  - name: {name}_changelog
+    data_tests:
+      - trueup.consolidates_to_state:
+          arguments:
+            state: ref('{name}_state')
+  - name: {name}_state
+    data_tests:
+      - trueup.matches_certificate:
+          arguments:
+            unique_key: [k]
+            changelog: ref('{name}_changelog')
+"""
+
+
+def check(project: Project, name: str, oracle: Collection) -> None:
+    """Compare the rows, the updates and the batches of a collection with the oracle's."""
+    updates = project.updates(name)
+    check_laws(updates)
+    assert consolidate(updates) == consolidate(oracle.changelog)
+    assert multiset(project.rows(name)) == multiset(oracle.rows)
+    progress = project.progress(name)
+    assert [row["_seq"] for row in progress] == list(range(1, len(progress) + 1))
+
+
+def run_script(project: Project, name: str, late: Late = "drop") -> Collection:
+    """Run the batches of a collection, and compare each result with the oracle."""
+    project.add_collection(name, KEY, VALUE, {"late": late, "verify": "always"})
+    project.write(f"models/{name}/{name}.yml", TESTS.format(name=name))
+    oracle, log = Collection(late=late), list[Command]()
+    for arriving in BATCHES:
+        if arriving:
+            project.append(name, arriving)
+        log += arriving
+        project.run(f"models/{name}")
+        oracle.run(log)
+        check(project, name, oracle)
+    batches = len(project.progress(name))
+    project.run(f"models/{name}")
+    assert len(project.progress(name)) == batches, "a run with nothing to do wrote a batch"
+    project.run(f"models/{name}", command="test")
+    return oracle
