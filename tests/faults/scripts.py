@@ -2,14 +2,17 @@
 
 A script is a text such as `heal 0+7 1+12 0* 1*`. Here run 0 is a run and run 1 the other one of the
 situation `heal`. Run 0 goes on to its stop 7, run 1 to its stop 12, then each goes on to its end.
-`01` lets both runs send the statement at which they wait at the same moment.
+`0@append` lets run 0 go on to its statement with the marker `append`. `01` lets both runs send the
+statement at which they wait at the same moment.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.acceptance import Column, multiset
@@ -47,6 +50,9 @@ The last one is that of a compaction that begins between the append and the appl
 
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
 DAY, NOON = "2024-02-03 00:00:00", "2024-02-03 12:34:56"
+OLD = 1_000_000_000
+"""A second in the year 2001."""
+
 DATES = [f"d{number}" for number in range(8)]
 """Each script of the situation `widen` turns one more date into a timestamp."""
 
@@ -153,11 +159,15 @@ class Subject:
         if situation == "rebase":
             invocations[-1] = self.rebase
         if situation == "heal":
+            state = f"{schema}.{name}_state"
             edits = [
-                f"update {schema}.{name}_state set v = 'edited' where k = 'always'",
-                f"delete from {schema}.{name}_state where k = 'always'",
+                f"update {state} set v = 'edited' where k = 'always'",
+                f"delete from {state} where k = 'always'",
+                f"delete from {state} where _kind <> 'progress'",
+                f"update {state} set v = concat(v, ', edited') where _kind <> 'progress'",
+                f"insert into {state} select * from {state} where _kind <> 'progress'",
             ]
-            self.project.sql(edits[self.tick % 2])
+            self.project.sql(edits[self.tick % len(edits)])
         self.arrive(situation)
         return invocations
 
@@ -224,6 +234,42 @@ class Subject:
             if not row["isTemporary"]
         }
         assert tables <= {f"{self.name}_{role}" for role in (*TABLES, "log", "input")}, tables
+
+    def check_files(self) -> int:
+        """Maintain the tables, and check that each file left on the disk belongs to its table.
+
+        The operation takes only old files for orphans, so all files are made old before.
+
+        Returns:
+            The number of files that no table owned before.
+        """
+        tables = [f"{self.project.name}.{self.name}_{role}" for role in ("changelog", "state")]
+        before = sum(len(self._find_orphans(table)) for table in tables)
+        for table in tables:
+            for path in self._folder_of(table).rglob("*"):
+                os.utime(path, (OLD, OLD))
+        self.project.operate("maintain", collection=self.name)
+        for table in tables:
+            assert not self._find_orphans(table), table
+        return before
+
+    def _folder_of(self, table: str) -> Path:
+        (row, *_) = self.project.sql(f"select file from {table}.metadata_log_entries")
+        return Path(row[0].removeprefix("file:")).parents[1]
+
+    def _find_orphans(self, table: str) -> set[Path]:
+        """Find the files in the folder of a table that none of its snapshots needs."""
+        owned = self.project.sql(
+            f"select file_path from {table}.all_files union all select path from"
+            f" {table}.all_manifests union all select manifest_list from {table}.snapshots"
+            f" union all select file from {table}.metadata_log_entries"
+        )
+        found = {
+            path
+            for path in self._folder_of(table).rglob("*")
+            if path.is_file() and path.suffix != ".crc"
+        }
+        return found - {Path(row[0].removeprefix("file:")) for row in owned}
 
 
 class Selected(Subject):
@@ -382,13 +428,13 @@ class Stage:
     def play(self, script: str) -> None:
         """Carry out a script, then check that nothing is lost or doubled."""
         situation, *moves = script.split()
-        runs = 1 + max(int(digit) for move in moves for digit in re.split("[+*]", move)[0])
+        runs = 1 + max(actor for move in moves for actor in actors_of(move))
         subject, invocations = self.prepare(situation, runs)
         crew = list(self.workers.hire(runs))
         begun: set[int] = set()
         overlap = False
         for move in moves:
-            actors = [int(digit) for digit in re.split("[+*]", move)[0]]
+            actors = actors_of(move)
             for actor in actors:
                 if actor not in begun:
                     if situation == "grow" and begun:
@@ -410,8 +456,8 @@ class Stage:
 
     def _move(self, move: str, actors: list[Worker]) -> None:
         """Carry out a move of a script."""
-        if "+" in move:
-            advance(actors[0], int(move.partition("+")[2]))
+        if "+" in move or "@" in move:
+            advance(actors[0], move[2:])
         elif "*" in move:
             actors[0].finish()
         else:
@@ -452,6 +498,12 @@ class Stage:
         )
         self.counts["checks"] += 1
 
+    def check_files(self) -> None:
+        """Check the files of all collections that have run."""
+        for subject in self.subjects.values():
+            if subject.tick:
+                self.counts["files without an owner"] += subject.check_files()
+
     def _has_tables(self, subject: Subject) -> bool:
         found = subject.project.sql(f"show tables in {{}} like '{subject.name}_state'")
         return bool(found) and bool(
@@ -459,18 +511,28 @@ class Stage:
         )
 
 
-def advance(worker: Worker, stops: int | None) -> int:
-    """Let a worker go on over this number of stops, to the next one; or to its end.
+def actors_of(move: str) -> list[int]:
+    """Give the numbers of the runs that a move is about."""
+    return [int(digit) for digit in re.split("[+@*]", move)[0]]
+
+
+def advance(worker: Worker, stop: str | None) -> int:
+    """Let a worker go on to a stop, or to its end.
+
+    Args:
+        worker: A worker that waits at a statement.
+        stop: The number of stops to pass; or the marker of the statement to stop at; or None.
 
     Returns:
         The number of stops that the worker has passed.
     """
     passed = 0
     while worker.outcome is None:
-        is_stop = worker.statement is not None and bool(STOP.match(worker.statement))
-        if is_stop and passed == stops:
-            break
-        passed += is_stop
+        statement = worker.statement or ""
+        if STOP.match(statement):
+            if stop == str(passed) or f"/* trueup: {stop}" in statement:
+                break
+            passed += 1
         worker.step()
     return passed
 

@@ -23,7 +23,7 @@ SEED = int(os.environ.get("TRUEUP_SEED", "1"))
 SECONDS = int(os.environ.get("TRUEUP_SECONDS", "0"))
 """How long the long form may take; 0 for the short form."""
 
-SHORT = ("run 0+7 1+12 01 0* 1*", "compact 0+14 1+6 0* 1*")
+SHORT = ("run 0@append 1@append 01 0* 1*", "compact 1@compact 0@apply 1* 0*")
 """The scripts of the short form."""
 
 
@@ -79,6 +79,8 @@ def test_runs_that_are_stopped_at_any_statement_lose_nothing_and_double_nothing(
             played[script.split()[0]] += stage.counts["interleavings"] - before
         if time.monotonic() >= until:
             break
+    if SECONDS:
+        stage.check_files()
     print(f"seed {SEED}: {played} {dict(stage.counts)}")  # noqa: T201
     if SECONDS:
         counts.add("interleavings", SEED, played, stage.counts)

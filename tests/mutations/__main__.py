@@ -6,6 +6,7 @@ Usage: `python -m tests.mutations [WORD]`. With WORD, only the bugs with this wo
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -39,7 +40,6 @@ def run_tests(bug: Bug | None, *tests: str) -> tuple[int, str]:
         folder = Path(name)
         environment = copy_project(folder)
         if bug is not None:
-            environment |= bug.environment
             bug.put_into(folder)
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-x", *tests],
@@ -68,9 +68,12 @@ def main() -> int:
     for bug in bugs:
         _, said = run_tests(bug, bug.test)
         # A bug may also show before the test itself, while its fixtures run dbt.
-        caught = any(f"{word} {bug.test}" in said for word in ("FAILED", "ERROR"))
+        shown = re.search(rf"^(FAILED|ERROR) {re.escape(bug.test)}.*", said, re.MULTILINE)
+        caught = shown is not None
         missed += not caught
         print(f"{'caught' if caught else 'MISSED'}: {bug.name}, by {bug.test}", flush=True)  # noqa: T201
+        if shown:
+            print(f"    {shown[0]}", flush=True)  # noqa: T201
         if not caught:
             print(said[-3000:])  # noqa: T201
     return missed

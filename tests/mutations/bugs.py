@@ -18,7 +18,6 @@ class Bug(NamedTuple):
     old: str
     new: str
     test: str
-    environment: dict[str, str]
 
     def put_into(self, folder: Path) -> None:
         """Change the file in a copy of the project.
@@ -37,13 +36,6 @@ class Bug(NamedTuple):
 def load() -> list[Bug]:
     """Read the list."""
     return [
-        Bug(
-            name=given["bug"],
-            file=given["file"],
-            old=given["old"],
-            new=given["new"],
-            test=given["test"],
-            environment=given.get("environment", {}),
-        )
+        Bug(given["bug"], given["file"], given["old"], given["new"], given["test"])
         for given in yaml.safe_load(PATH.read_text())
     ]
