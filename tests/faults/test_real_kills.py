@@ -27,7 +27,7 @@ SECONDS = int(os.environ.get("TRUEUP_SECONDS", "0"))
 SITUATIONS = ("run", "correct", "heal", "widen", "first", "rebuild", "retry", "compact", "select")
 """The run that is killed: the other run of the situation, as in the interleavings."""
 
-SHORT = ("after run append more", "lose run apply", "twice run append", "during heal heal")
+SHORT = ("after run append more", "lose run apply", "twice run append", "during run append")
 """The scripts of the short form."""
 
 
@@ -68,6 +68,7 @@ def play(stage: Stage, script: str, random: Random) -> bool:
             worker.finish()
             stage.counts["runs that failed"] += not worker.outcome.success  # type: ignore[union-attr]
     if worker.outcome is not None:
+        stage.learn(situation, 1, worker)
         stage.workers.release(worker)
     if more:
         subject.arrive()
@@ -105,7 +106,7 @@ def write_scripts(stage: Stage, random: Random) -> list[str]:
     pairs = [(fault, each) for fault in counts.FAULTS if fault != "jvm" for each in SITUATIONS]
     scripts = []
     for fault, each in random.sample(pairs, len(pairs) // 3):
-        stop = random.randrange(1, stage.record(each)[-1])
+        stop = random.randrange(1, stage.stops(each)[1])
         scripts.append(f"{fault} {each} {stop}{random.choice(['', ' more'])}")
     return scripts
 

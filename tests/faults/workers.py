@@ -48,17 +48,21 @@ class Worker:
         self.pid = pid
         self.statement: str | None = None
         """The statement that the worker wants to send next; None if it runs nothing."""
+        self.sent: list[str] = []
+        """The statements that the invocation has sent."""
         self.outcome: Outcome | None = None
         """How the last invocation ended; None while it goes on."""
 
     def begin(self, *invocation: str) -> None:
         """Start an invocation of dbt, and wait for its first statement."""
         self.outcome = None
+        self.sent = []
         self._link.send(invocation)
         self._wait()
 
     def order(self, order: Order = "go") -> None:
         """Let the worker send its statement. `finish` waits for what it wants next."""
+        self.sent.append(self.statement or "")
         self._link.send(order)
 
     def step(self, order: Order = "go") -> None:
