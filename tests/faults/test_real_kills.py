@@ -17,7 +17,6 @@ from tests.faults.workers import Workers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.faults.workers import Worker
     from tests.project import Project
 
 SEED = int(os.environ.get("TRUEUP_SEED", "1"))
@@ -76,12 +75,14 @@ def play(stage: Stage, script: str, random: Random) -> bool:
     return happened
 
 
-def kill_jvm(stage: Stage, worker: Worker, random: Random) -> bool:
+def kill_jvm(stage: Stage, random: Random) -> bool:
     """Kill a process and its JVM, at a random moment inside one of its writes or right before it.
 
     Returns:
         Whether the run went on until then.
     """
+    process = stage.workers.start_alone()
+    worker = stage.workers.accept_alone()
     subject, invocations = stage.prepare("run", 1)
     worker.begin(*invocations[0])
     writes = random.randrange(1, 4)
@@ -97,18 +98,21 @@ def kill_jvm(stage: Stage, worker: Worker, random: Random) -> bool:
         # Such a process has run nothing before, so its statements take about a second.
         time.sleep(random.random() * 1.5)
     worker.kill()
+    process.wait()
     stage.settle(subject, "run")
     return happened
 
 
-def write_scripts(stage: Stage, random: Random) -> list[str]:
-    """Write a script for a third of all pairs of a fault and a situation."""
-    pairs = [(fault, each) for fault in counts.FAULTS if fault != "jvm" for each in SITUATIONS]
-    scripts = []
-    for fault, each in random.sample(pairs, len(pairs) // 3):
-        stop = random.randrange(1, stage.stops(each)[1])
-        scripts.append(f"{fault} {each} {stop}{random.choice(['', ' more'])}")
-    return scripts
+def scripts(stage: Stage, random: Random) -> Iterator[str]:
+    """Give the scripts of the short form, or new ones until the time is over."""
+    if not SECONDS:
+        yield from SHORT
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        fault, situation = random.choice([*counts.FAULTS]), random.choice(SITUATIONS)
+        stop = random.randrange(1, stage.stops(situation)[1])
+        more = random.choice(["", " more"])
+        yield f"{fault} {situation} {stop}{more}" if fault != "jvm" else "jvm"
 
 
 def test_the_next_run_completes_what_a_killed_process_has_left(stage: Stage) -> None:
@@ -116,25 +120,19 @@ def test_the_next_run_completes_what_a_killed_process_has_left(stage: Stage) -> 
     if "TRUEUP_SCRIPT" in os.environ:
         play(stage, os.environ["TRUEUP_SCRIPT"], random)
         return
-    until = time.monotonic() + SECONDS
     played = dict.fromkeys(counts.FAULTS, 0)
-    while True:
-        process = stage.workers.start_alone() if SECONDS else None
-        for script in write_scripts(stage, random) if SECONDS else SHORT:
-            try:
-                played[script.split()[0]] += play(stage, script, random)
-            except BaseException:  # noqa: PERF203 - a script takes seconds
-                print(f'TRUEUP_SCRIPT="{script}" plays this again; seed {SEED}')  # noqa: T201
-                raise
-        if process is not None:
-            played["jvm"] += kill_jvm(stage, stage.workers.accept_alone(), random)
-            process.wait()
-        if time.monotonic() >= until:
-            break
+    for script in scripts(stage, random):
+        try:
+            happened = kill_jvm(stage, random) if script == "jvm" else play(stage, script, random)
+        except BaseException:
+            print(f'TRUEUP_SCRIPT="{script}" plays this again; seed {SEED}')  # noqa: T201
+            raise
+        played[script.split()[0]] += happened
     left = stage.remove_orphans()
     print(f"seed {SEED}: {played} {dict(stage.counts)}")  # noqa: T201
     if SECONDS:
         counts.add("kills", SEED, played, stage.counts)
-    expected = counts.FAULTS if SECONDS else {script.split()[0] for script in SHORT}
     assert not left, "files that no table needs"
+    expected = () if SECONDS else {script.split()[0] for script in SHORT}
     assert all(played[fault] for fault in expected), f"a fault did not happen: {played}"
+    assert sum(played.values()), "no fault happened"
