@@ -48,6 +48,9 @@ LOST = re.compile(
 The last one is that of a compaction that begins between the append and the apply of a run.
 """
 
+LOST_WIDENING = re.compile(r"UNRESOLVED_COLUMN.*_widening_|ALREADY_EXISTS")
+"""Spark's errors of a run that widens a column which another run has widened meanwhile."""
+
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
 DAY, NOON = "2024-02-03 00:00:00", "2024-02-03 12:34:56"
 UNKNOWN_STOPS = 25
@@ -450,7 +453,7 @@ class Stage:
         self.counts["runs"] += runs
         self.counts["interleavings"] += overlap
         for outcome in outcomes:
-            self._count(outcome, script)
+            self._count(outcome, situation, script)
         if situation == "rebase" and not outcomes[-1].success:
             self.run_alone(subject, *subject.rebase)
         self.settle(subject, situation)
@@ -464,10 +467,10 @@ class Stage:
         else:
             self.counts["pairs of statements sent at once"] += send_at_once(actors)
 
-    def _count(self, outcome: Outcome, script: str) -> None:
+    def _count(self, outcome: Outcome, situation: str, script: str) -> None:
         """Count how a run ended. A run may fail only because it lost a race, and in one line."""
         if not outcome.success:
-            assert LOST.search(outcome.text), f"{script}: {outcome.text}"
+            assert has_lost(outcome, situation), f"{script}: {outcome.text}"
             assert "\tat org." not in outcome.text, f"a page of Java: {outcome.text}"
             self.counts["runs that lost a race"] += 1
         elif re.search("skipped|nothing to append: another|staged again", outcome.text):
@@ -485,7 +488,7 @@ class Stage:
             worker.begin(*run)
             outcome = worker.finish()
             self.workers.release(worker)
-            assert outcome.success or LOST.search(outcome.text), outcome.text
+            assert outcome.success or has_lost(outcome, situation), outcome.text
             self.counts["runs that lost to a dead run"] += not outcome.success
         before = subject.written() if self._has_tables(subject) else {}
         self.run_alone(subject, *run)
@@ -514,6 +517,12 @@ class Stage:
         return bool(found) and bool(
             subject.project.sql(f"show tables in {{}} like '{subject.name}_changelog'")
         )
+
+
+def has_lost(outcome: Outcome, situation: str) -> bool:
+    """Whether a run has failed because it lost a race."""
+    text = outcome.text
+    return bool(LOST.search(text) or (situation == "widen" and LOST_WIDENING.search(text)))
 
 
 def actors_of(move: str) -> list[int]:
