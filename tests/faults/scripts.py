@@ -245,19 +245,18 @@ class Subject:
         }
         assert tables <= {f"{self.name}_{role}" for role in (*TABLES, "log", "input")}, tables
 
-    def remove_orphans(self) -> tuple[int, list[str]]:
+    def remove_orphans(self) -> list[Path]:
         """Maintain the tables. The operation removes only old files, so all files are made old.
 
         Returns:
-            The number of files that no table owned before, and the names of those that are left.
+            The files of the changelog and the state that are left, and that no snapshot needs.
         """
         tables = [f"{self.project.name}.{self.name}_{role}" for role in ("changelog", "state")]
-        before = sum(len(self._find_orphans(table)) for table in tables)
         for table in tables:
             for path in self._folder_of(table).rglob("*"):
                 os.utime(path, (OLD, OLD))
         self.project.operate("maintain", collection=self.name)
-        return before, [str(path) for table in tables for path in self._find_orphans(table)]
+        return [path for table in tables for path in self._find_orphans(table)]
 
     def _folder_of(self, table: str) -> Path:
         (row, *_) = self.project.sql(f"select file from {table}.metadata_log_entries")
@@ -502,15 +501,10 @@ class Stage:
         )
         self.counts["checks"] += 1
 
-    def remove_orphans(self) -> list[str]:
-        """Maintain all collections that have run. Give the files without an owner that are left."""
-        left = []
-        for subject in self.subjects.values():
-            if subject.tick:
-                found, names = subject.remove_orphans()
-                self.counts["files without an owner, removed by `trueup.maintain`"] += found
-                left += names
-        return left
+    def remove_orphans(self) -> list[Path]:
+        """Maintain all collections that have run. Give the files that no table needs."""
+        subjects = [subject for subject in self.subjects.values() if subject.tick]
+        return [path for subject in subjects for path in subject.remove_orphans()]
 
     def _has_tables(self, subject: Subject) -> bool:
         found = subject.project.sql(f"show tables in {{}} like '{subject.name}_state'")

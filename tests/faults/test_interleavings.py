@@ -89,7 +89,7 @@ def test_runs_that_are_stopped_at_any_statement_lose_nothing_and_double_nothing(
     print(f"seed {SEED}: {played} {dict(stage.counts)}")  # noqa: T201
     if SECONDS:
         counts.add("interleavings", SEED, played, stage.counts)
-        assert not left, "files that no table needs"
+        assert not left, f"files that no table needs: {left}"
         assert stage.counts["interleavings"], "two runs were never open at once"
     else:
         assert stage.counts["interleavings"] == len(SHORT), "the runs were not open at once"

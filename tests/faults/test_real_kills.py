@@ -54,7 +54,9 @@ def play(stage: Stage, script: str, random: Random) -> bool:
     advance(worker, stop)
     happened = worker.outcome is None
     if happened:
-        stage.counts[f"at a {'write' if WRITE.match(worker.statement or '') else 'read'}"] += 1
+        stage.counts[
+            f"faults at a {'write' if WRITE.match(worker.statement or '') else 'read'}"
+        ] += 1
         if fault in ("before", "after", "during"):
             if fault == "after":
                 worker.step("halt")
@@ -132,7 +134,7 @@ def test_the_next_run_completes_what_a_killed_process_has_left(stage: Stage) -> 
     print(f"seed {SEED}: {played} {dict(stage.counts)}")  # noqa: T201
     if SECONDS:
         counts.add("kills", SEED, played, stage.counts)
-    assert not left, "files that no table needs"
+    assert not left, f"files that no table needs: {left}"
     expected = () if SECONDS else {script.split()[0] for script in SHORT}
     assert all(played[fault] for fault in expected), f"a fault did not happen: {played}"
     assert sum(played.values()), "no fault happened"
