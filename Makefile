@@ -7,10 +7,10 @@ DBT = 1.11
 VENV = .venv$(subst -1.11,,-$(DBT))
 BIN = $(VENV)/bin
 
-.PHONY: help run test quick lint faults delta engines bench clean
+.PHONY: help run test quick lint faults mutations delta engines bench clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 run: $(VENV)/trueup profiles.yml ## bring the demo to the HEAD of this checkout, or of REPOSITORY=path
 	@$(BIN)/python -m demo.run $${REPOSITORY:+--repository "$$REPOSITORY"}
@@ -21,9 +21,15 @@ test: lint ## everything that must hold: lint, then all tests; DBT=1.12 for that
 quick: $(VENV)/trueup ## the tests that need no Spark, in about a minute
 	$(BIN)/pytest -m "not spark" --numprocesses 2
 
-faults: $(VENV)/trueup ## the long form: a kill after every write, 100 races, 100 random logs, all faults of files and disks
+# Interleavings and kills take TRUEUP_SECONDS each. A failing script is printed: TRUEUP_SCRIPT plays it again.
+faults: export TRUEUP_SEED ?= 1
+faults: export TRUEUP_SECONDS ?= 900
+faults: $(VENV)/trueup ## the long form: kills, races, interleavings, random logs, faults of disks; TRUEUP_SEED=1 TRUEUP_SECONDS=900
 	TRUEUP_KILL_STRIDE=1 TRUEUP_RACES=100 TRUEUP_EXAMPLES=100 TRUEUP_STORAGE_FAULTS=1 \
 		$(BIN)/pytest tests/faults tests/functional/test_random_logs.py
+
+mutations: $(VENV)/trueup ## ten bugs, one at a time, each of which a test must catch; about ten minutes
+	$(BIN)/python -m tests.mutations
 
 # Delta needs other JARs than Iceberg, so these tests have a process and a Spark session of their own.
 delta: $(VENV)/trueup ## the tests on Delta, in some minutes

@@ -74,7 +74,8 @@ SLOWEST_FIRST = [
         "overlaps",
         "bad_input",
     ),
-    *("edits", "defer", "protocol", "compact", "lost_races", "kills", "torture", "live"),
+    *("edits", "defer", "protocol", "compact", "lost_races", "kills", "real_kills"),
+    *("interleavings", "torture", "live"),
     *(
         "schema_evolution",
         "convergence",

@@ -157,3 +157,8 @@ def test_a_null_key_is_an_error_unless_null_keys_makes_it_a_value(
     assert [error.kind for error in project.errors("missing_keys")] == ["null_key"]
     assert multiset(project.rows("null_keys")) == multiset([(None, "of no key"), ("a", "value 1")])
     assert project.errors("null_keys") == []
+    project.append("null_keys", [Command(2, (1,), (None,), ("of no key, too",))])
+    run(project, "null_keys")
+    assert multiset(project.rows("null_keys")) == multiset(
+        [(None, "of no key, too"), ("a", "value 1")]
+    )

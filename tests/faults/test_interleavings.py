@@ -1,0 +1,96 @@
+"""Runs are stopped at their statements while others go on. Nothing is lost, nothing is doubled."""
+
+from __future__ import annotations
+
+import os
+import time
+from itertools import cycle, product
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.faults import counts
+from tests.faults.scripts import SITUATIONS, Stage, add_subjects
+from tests.faults.workers import Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.project import Project
+
+SEED = int(os.environ.get("TRUEUP_SEED", "1"))
+SECONDS = int(os.environ.get("TRUEUP_SECONDS", "0"))
+"""How long the long form may take; 0 for the short form."""
+
+SHORT = ("run 0@append 1@append 01 0* 1*", "append 0@append 1@append 01 0* 1*")
+"""The scripts of the short form."""
+
+
+@pytest.fixture(scope="module")
+def stage(new_project: Callable[[str], Project]) -> Iterator[Stage]:
+    project = new_project("fire")
+    subjects = add_subjects(project)
+    workers = Workers(project.folder)
+    yield Stage(subjects, workers)
+    workers.close()
+
+
+def write_script(stage: Stage, situation: str, random: Random) -> str:
+    """Write a script of two runs, or sometimes of three or four."""
+    stops = stage.stops(situation)
+    if situation == "run" and random.random() < 0.5:
+        runs = random.choice([3, 4])
+        moves = []
+        for _ in range(3 * runs):
+            one, other = random.sample(range(runs), 2)
+            moves.append(f"{one}+{random.randrange(1, 1 + stops[0] // 2)}")
+            if random.random() < 0.4:
+                moves.append(f"{one}{other}")
+        ends = random.sample(range(runs), runs)
+        return " ".join([situation, *moves, *(f"{number}*" for number in ends)])
+    first = random.randrange(2)
+    stops = stops if first == 0 else stops[::-1]
+    pairs = list(product(range(1, stops[0]), range(1, stops[1] + 1)))
+    i, j = random.choice(pairs)
+    other = 1 - first
+    at_once = random.choice(["", "", f" {first}{other}"])
+    return f"{situation} {first}+{i} {other}+{j}{at_once} {first}* {other}*"
+
+
+def scripts(stage: Stage, random: Random) -> Iterator[str]:
+    """Give the scripts of the short form, or new ones until the time is over."""
+    if not SECONDS:
+        yield from SHORT
+    until = time.monotonic() + SECONDS
+    for situation in cycle(SITUATIONS):
+        if time.monotonic() >= until:
+            return
+        yield write_script(stage, situation, random)
+
+
+def test_runs_that_are_stopped_at_any_statement_lose_nothing_and_double_nothing(
+    stage: Stage,
+) -> None:
+    random = Random(SEED)  # noqa: S311 - the scripts must be repeatable
+    if "TRUEUP_SCRIPT" in os.environ:
+        stage.play(os.environ["TRUEUP_SCRIPT"])
+        return
+    played = dict.fromkeys(SITUATIONS, 0)
+    for script in scripts(stage, random):
+        before = stage.counts["interleavings"]
+        try:
+            stage.play(script)
+        except BaseException:
+            print(f'TRUEUP_SCRIPT="{script}" plays this again; seed {SEED}')  # noqa: T201
+            raise
+        played[script.split()[0]] += stage.counts["interleavings"] - before
+    left = stage.remove_orphans() if SECONDS else []
+    print(f"seed {SEED}: {played} {dict(stage.counts)}")  # noqa: T201
+    if SECONDS:
+        counts.add("interleavings", SEED, played, stage.counts)
+        assert not left, f"files that no table needs: {left}"
+        assert stage.counts["interleavings"], "two runs were never open at once"
+    else:
+        assert stage.counts["interleavings"] == len(SHORT), "the runs were not open at once"
+        assert stage.counts["pairs of statements sent at once"], "no statements met"

@@ -1,0 +1,140 @@
+"""Real processes are killed at any statement, lose replies, and send statements twice."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.faults import counts
+from tests.faults.scripts import WRITE, Stage, add_subjects, advance
+from tests.faults.workers import Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.project import Project
+
+SEED = int(os.environ.get("TRUEUP_SEED", "1"))
+SECONDS = int(os.environ.get("TRUEUP_SECONDS", "0"))
+"""How long the long form may take; 0 for the short form."""
+
+SITUATIONS = ("run", "correct", "heal", "widen", "first", "rebuild", "retry", "compact", "select")
+"""The run that is killed: the other run of the situation, as in the interleavings."""
+
+SHORT = ("after run append more", "lose run apply", "twice run append", "during run append")
+"""The scripts of the short form."""
+
+
+@pytest.fixture(scope="module")
+def stage(new_project: Callable[[str], Project]) -> Iterator[Stage]:
+    project = new_project("fire_kills")
+    subjects = add_subjects(project)
+    workers = Workers(project.folder)
+    yield Stage(subjects, workers)
+    workers.close()
+
+
+def play(stage: Stage, script: str, random: Random) -> bool:
+    """Carry out a script such as `before heal 7`, then check that nothing is lost or doubled.
+
+    With a last word `more`, more commands arrive before the collection runs again.
+
+    Returns:
+        Whether the fault happened: the run was not over before its stop.
+    """
+    fault, situation, stop, *more = script.split()
+    subject, invocations = stage.prepare(situation, 2)
+    (worker,) = stage.workers.hire(1)
+    worker.begin(*invocations[-1])
+    advance(worker, stop)
+    happened = worker.outcome is None
+    if happened:
+        stage.counts[
+            f"faults at a {'write' if WRITE.match(worker.statement or '') else 'read'}"
+        ] += 1
+        if fault in ("before", "after", "during"):
+            if fault == "after":
+                worker.step("halt")
+            if fault == "during":
+                worker.order()
+                time.sleep(random.random() * 0.4)
+            worker.kill()
+        else:
+            worker.step("lose" if fault == "lose" else "twice")
+            worker.finish()
+            stage.counts["runs that failed"] += not worker.outcome.success  # type: ignore[union-attr]
+    if worker.outcome is not None:
+        stage.learn(situation, 1, worker)
+        stage.workers.release(worker)
+    if more:
+        subject.arrive()
+    stage.settle(subject, situation, is_disturbed=fault == "during")
+    return happened
+
+
+def kill_jvm(stage: Stage, random: Random) -> bool:
+    """Kill a process and its JVM, at a random moment inside one of its writes or right before it.
+
+    Returns:
+        Whether the run went on until then.
+    """
+    process = stage.workers.start_alone()
+    worker = stage.workers.accept_alone()
+    subject, invocations = stage.prepare("run", 1)
+    worker.begin(*invocations[0])
+    writes = random.randrange(1, 4)
+    while worker.outcome is None:
+        is_write = re.search(r"/\* trueup: (create|append|apply|alter)", worker.statement or "")
+        writes -= bool(is_write)
+        if is_write and writes == 0:
+            break
+        worker.step()
+    happened = worker.outcome is None
+    if happened:
+        worker.order()
+        # Such a process has run nothing before, so its statements take about a second.
+        time.sleep(random.random() * 1.5)
+    worker.kill()
+    process.wait()
+    stage.settle(subject, "run")
+    return happened
+
+
+def scripts(stage: Stage, random: Random) -> Iterator[str]:
+    """Give the scripts of the short form, or new ones until the time is over."""
+    if not SECONDS:
+        yield from SHORT
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        fault, situation = random.choice([*counts.FAULTS]), random.choice(SITUATIONS)
+        stop = random.randrange(1, stage.stops(situation)[1])
+        more = random.choice(["", " more"])
+        yield f"{fault} {situation} {stop}{more}" if fault != "jvm" else "jvm"
+
+
+def test_the_next_run_completes_what_a_killed_process_has_left(stage: Stage) -> None:
+    random = Random(SEED)  # noqa: S311 - the scripts must be repeatable
+    if "TRUEUP_SCRIPT" in os.environ:
+        play(stage, os.environ["TRUEUP_SCRIPT"], random)
+        return
+    played = dict.fromkeys(counts.FAULTS, 0)
+    for script in scripts(stage, random):
+        try:
+            happened = kill_jvm(stage, random) if script == "jvm" else play(stage, script, random)
+        except BaseException:
+            print(f'TRUEUP_SCRIPT="{script}" plays this again; seed {SEED}')  # noqa: T201
+            raise
+        played[script.split()[0]] += happened
+    left = stage.remove_orphans()
+    print(f"seed {SEED}: {played} {dict(stage.counts)}")  # noqa: T201
+    if SECONDS:
+        counts.add("kills", SEED, played, stage.counts)
+    assert not left, f"files that no table needs: {left}"
+    expected = () if SECONDS else {script.split()[0] for script in SHORT}
+    assert all(played[fault] for fault in expected), f"a fault did not happen: {played}"
+    assert sum(played.values()), "no fault happened"

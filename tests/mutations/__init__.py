@@ -1,0 +1,1 @@
+"""Ten bugs, and for each the test that catches it."""
