@@ -24,8 +24,8 @@ quick: $(VENV)/trueup ## the tests that need no Spark, in about a minute
 # Interleavings and kills take TRUEUP_SECONDS each. A failing script is printed: TRUEUP_SCRIPT plays it again.
 faults: export TRUEUP_SEED ?= 1
 faults: export TRUEUP_SECONDS ?= 900
-faults: $(VENV)/trueup ## the long form: kills, races, interleavings, random logs; TRUEUP_SEED=1 TRUEUP_SECONDS=900
-	TRUEUP_KILL_STRIDE=1 TRUEUP_RACES=100 TRUEUP_EXAMPLES=100 \
+faults: $(VENV)/trueup ## the long form: kills, races, interleavings, random logs, faults of disks; TRUEUP_SEED=1 TRUEUP_SECONDS=900
+	TRUEUP_KILL_STRIDE=1 TRUEUP_RACES=100 TRUEUP_EXAMPLES=100 TRUEUP_STORAGE_FAULTS=1 \
 		$(BIN)/pytest tests/faults tests/functional/test_random_logs.py
 
 mutations: $(VENV)/trueup ## ten bugs, one at a time, each of which a test must catch; about ten minutes
@@ -35,8 +35,8 @@ mutations: $(VENV)/trueup ## ten bugs, one at a time, each of which a test must 
 delta: $(VENV)/trueup ## the tests on Delta, in some minutes
 	TRUEUP_DELTA=1 $(BIN)/pytest tests/functional/test_delta.py
 
-engines: $(VENV)/trueup ## the tests over a Thrift server, in some minutes
-	TRUEUP_ENGINES=1 $(BIN)/pytest tests/engines
+engines: $(VENV)/trueup ## the tests over servers and on a cluster, and with all settings, in half an hour
+	TRUEUP_ENGINES=1 $(BIN)/pytest tests/engines tests/functional/test_configurations.py
 
 bench: ROWS = 1000000
 bench: ROUNDS = 5

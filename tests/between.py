@@ -42,7 +42,7 @@ def before(statement: str, act: Callable[[], object]) -> Iterator[list[str]]:
 
 
 @contextmanager
-def _sent_through(send: Callable[[Callable[[str], None], str], object]) -> Iterator[None]:
+def sent_through(send: Callable[[Callable[[str], None], str], object]) -> Iterator[None]:
     """Let `send(execute, sql)` send each statement of a run, by `execute` if it wants to."""
     execute = Cursor.execute
 
@@ -73,7 +73,7 @@ def sent(statement: str) -> Iterator[list[str]]:
             found.append(sql)
         execute(sql)
 
-    with _sent_through(collecting):
+    with sent_through(collecting):
         yield found
 
 
@@ -95,5 +95,5 @@ def views_kept() -> Iterator[dict[str, str]]:
         # dbt asks for the result of each statement, so there must be one.
         execute("select 1 where false" if drops else sql)
 
-    with _sent_through(keeping):
+    with sent_through(keeping):
         yield names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests import acceptance, git_history, oracle, strategies, torture
@@ -312,7 +312,8 @@ def held(
     if content is None or content[0] is None or not last.unchanged:
         return content
     is_change = last.source != last.identity
-    source = held(log, last.source, (last.ts, last.rank, is_change), last.ts if is_change else None)
+    # A truncate of the same order comes before the command.
+    source = held(log, last.source, (last.ts, last.rank, True), last.ts if is_change else None)
     if source is None or source[0] is None:
         return source or content
     return tuple(
@@ -322,6 +323,13 @@ def held(
 
 @unhurried
 @given(strategies.logs(kinds=ALL_KINDS._replace(ties=False)))
+@example(
+    [
+        Command(0, (1,), ("a",), None, ""),
+        Command(1, (1,), ("a",), (None,), unchanged=frozenset([0])),
+        Command(1, (1,), None, None, is_truncate=True),
+    ]
+)
 def test_unchanged_columns_of_the_last_command_come_from_its_source(log: list[Command]) -> None:
     collection = settle(log)
     identities = {command.identity for command in log if not command.is_truncate}

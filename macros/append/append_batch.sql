@@ -8,18 +8,13 @@
 -#}
 {% macro _ensure_appended(collection, select) -%}
     {%- set changelog, batch = collection.changelog, collection.batch -%}
-    {%- set staged = trueup._get_staged_batch(collection)
-        if trueup._finding(collection, 'idle_at') is none else {'seq': none} -%}
-    {%- if staged.seq is none or staged.is_appended -%}
-        {{ return({'code': 'NOOP', 'message': 'nothing to append'}) }}
-    {%- elif trueup._var('trueup_read_only') -%}
-        {{ return({
-            'code': 'NOTICE', 'message': 'read only: batch ' ~ staged.seq ~ ' is staged, not appended'
-        }) }}
-    {%- elif trueup._get_is_of_another_run(collection, staged) -%}
-        {{ return(trueup._other_run_result(staged)) }}
-    {%- elif staged.mismatch -%}
-        {{ return(trueup._ensure_discarded(batch, staged, staged.mismatch)) }}
+    {%- set known = trueup._finding(collection, 'staged') -%}
+    {%- set staged = known or (
+        trueup._get_staged_batch(collection) if trueup._finding(collection, 'idle_at') is none else {'seq': none}
+    ) -%}
+    {%- set refusal = trueup._ensure_refused(collection, staged) -%}
+    {%- if refusal -%}
+        {{ return(refusal) }}
     {%- endif -%}
     {%- do trueup._require_few_retractions(collection, staged) -%}
     {#- The statement itself checks the columns and the seal. It writes nothing if another run is first. -#}
@@ -31,15 +26,42 @@
         collection.unique_key, trueup._get_user_columns(changelog)
     ) -%}
     {%- do run_query(trueup._append_batch_sql(changelog, checked_batch, staged.seq, on_conflict='skip')) -%}
-    {%- if not trueup._get_is_appended(changelog, staged) -%}
-        {{ return(trueup._ensure_discarded(
+    {%- set appended = trueup._get_appended_batch(changelog, staged) -%}
+    {%- if not appended -%}
+        {#- Ask who was first. -#}
+        {%- set refusal = trueup._ensure_refused(collection, trueup._get_staged_batch(collection)) -%}
+        {{ return(refusal or trueup._ensure_discarded(
             batch, staged, 'upper mismatch: another run came before batch ' ~ staged.seq
             ~ ' was appended; nothing of it is written'
         )) }}
+    {%- elif known -%}
+        {%- do trueup._keep_finding(collection, 'position', {
+            'applied_seq': staged.seq - 1, 'last_seq': staged.seq, 'updates_ahead': appended.rows_written,
+            'records_indexed': appended.records_indexed, 'takes_back': known.takes_back
+        }) -%}
     {%- endif -%}
     {{ return({
         'code': 'OK',
-        'message': 'batch ' ~ staged.seq ~ ': ' ~ staged.updates_staged ~ ' updates, upper ' ~ staged.upper,
-        'rows_affected': staged.updates_staged,
+        'message': 'batch ' ~ staged.seq ~ ': ' ~ appended.updates_staged ~ ' updates, upper ' ~ staged.upper,
+        'rows_affected': appended.updates_staged,
     }) }}
+{%- endmacro %}
+
+
+{#-
+    The result of a run that does not append the staged batch; none if nothing speaks against it. A batch that
+    cannot be appended any more is removed.
+-#}
+{% macro _ensure_refused(collection, staged) -%}
+    {%- if staged.seq is none or staged.is_appended -%}
+        {{ return({'code': 'NOOP', 'message': 'nothing to append'}) }}
+    {%- elif trueup._var('trueup_read_only') -%}
+        {{ return({
+            'code': 'NOTICE', 'message': 'read only: batch ' ~ staged.seq ~ ' is staged, not appended'
+        }) }}
+    {%- elif trueup._get_is_of_another_run(collection, staged) -%}
+        {{ return(trueup._other_run_result(staged)) }}
+    {%- elif staged.mismatch -%}
+        {{ return(trueup._ensure_discarded(collection.batch, staged, staged.mismatch)) }}
+    {%- endif -%}
 {%- endmacro %}

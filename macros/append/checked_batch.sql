@@ -1,7 +1,7 @@
 {#-
-    The staged batch as the append reads it, as a select. It raises unless the rows are exactly those that
-    the seal of the batch describes. The staged batch is a table, so anybody may edit or replace it before
-    the append.
+    The staged batch as the append reads it, as a select. It has no rows if the batch does not continue the
+    changelog, or is gone. It raises unless the rows are exactly those that the seal of the batch describes. The staged batch is
+    a table, so anybody may edit or replace it before the append.
 
     `staged` is what `_get_staged_batch` returns. `columns` are the key and value columns of the changelog.
     The check reads the rows in the same statement that appends them.
@@ -45,9 +45,11 @@ found as (
 -- but Delta cannot read the target of a MERGE in a subquery above another one.
 last_batch as (
 
-    select max(_statistics.seal.own) as last_seal
+    select
+        coalesce(max(_seq), 0) as last_seq,
+        max(case when _seq = {{ staged.seq - 1 }} then _statistics.seal.own end) as last_seal
     from {{ changelog }}
-    where _kind = 'progress' and _seq = {{ staged.seq - 1 }}
+    where _kind = 'progress' and _seq >= {{ staged.seq - 1 }}
 
 )
 
@@ -75,4 +77,5 @@ select
 from own_batch
 cross join found
 cross join last_batch
+where last_batch.last_seq = {{ staged.seq - 1 }} and found.progress_count > 0
 {%- endmacro %}

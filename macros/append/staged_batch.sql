@@ -93,15 +93,24 @@ from added_up
 {%- endmacro %}
 
 
-{#- Whether the changelog has the staged batch. -#}
-{% macro _get_is_appended(changelog, staged) -%}
+{#-
+    The staged batch as the changelog has it, a dict; none if the changelog does not have it.
+
+    - `updates_staged`: the number of its updates, `rows_written`: the same with its order rows
+    - `records_indexed`: the rows and errors after the batch
+-#}
+{% macro _get_appended_batch(changelog, staged) -%}
     {%- set query -%}
-select count(*)
+select
+    _statistics.updates_staged,
+    _statistics.updates_staged + coalesce(_statistics.orders_staged, 0) as rows_written,
+    _statistics.records_indexed
 from {{ changelog }}
 where
     _kind = 'progress'
     and _seq = {{ staged.seq }}
     and _batch_id = {{ trueup._literal(staged.batch_id) }}
     {%- endset -%}
-    {{ return(run_query(query).rows[0][0] > 0) }}
+    {%- set rows = run_query(query).rows -%}
+    {{ return(rows[0].dict() if rows else none) }}
 {%- endmacro %}

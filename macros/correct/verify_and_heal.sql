@@ -12,7 +12,7 @@
         {{ return(none) }}
     {%- endif -%}
     {#- Read the snapshot before the scan: a later commit is then not taken for a scanned one. -#}
-    {%- set properties = trueup._get_properties(collection.state) -%}
+    {%- set properties = trueup._get_isolated_properties(collection.state) -%}
     {%- set snapshot = trueup._get_snapshot(collection.state, properties)
         if verify != 'content' else none -%}
     {%- if not is_lost and not trueup._is_scan_due(verify, properties, plan.last_seq)
@@ -38,7 +38,6 @@
             ~ ' batch ' ~ plan.last_seq ~ '; nothing is healed, run again'
         ) -%}
     {%- endif -%}
-    {%- do trueup._require_isolated(collection.state, properties) -%}
     {%- do trueup._ensure_scan_forgotten(collection.state) -%}
     {%- do trueup._require_sound_changelog(
         collection.changelog, collection.unique_key, columns

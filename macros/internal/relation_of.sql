@@ -33,12 +33,13 @@
 {%- endmacro %}
 
 
-{#- The enabled models with a name, in all packages. -#}
+{#-
+    The enabled models with a name. One of the root project hides those of other packages, as it does for `ref`.
+-#}
 {% macro _enabled_models(name) -%}
-    {{ return(
-        graph.nodes.values()
-        | selectattr('resource_type', 'eq', 'model') | selectattr('name', 'eq', name) | list
-    ) }}
+    {%- set found = graph.nodes.values()
+        | selectattr('resource_type', 'eq', 'model') | selectattr('name', 'eq', name) | list -%}
+    {{ return(found | selectattr('package_name', 'eq', project_name) | list or found) }}
 {%- endmacro %}
 
 

@@ -1,11 +1,25 @@
 {#-
     The name of a session object (a variable or a temporary view) of a collection. Collections that run side
-    by side may share one Spark session, and so may two runs: a Thrift server can give all its connections one
-    session. So the name also holds a mark of the package and of the run.
+    by side may share one Spark session, so the name also holds a mark of the package. If two runs may share
+    one, it holds a mark of the run, too.
 -#}
 {% macro _session_name(collection, object) -%}
-    {%- set owner = local_md5(model.package_name ~ '.' ~ collection ~ '.' ~ invocation_id)[:8] -%}
-    {{ return(trueup._quoted('trueup__' ~ collection ~ '__' ~ owner ~ '__' ~ object)) }}
+    {%- set owner = [model.package_name, collection] -%}
+    {%- if not trueup._has_own_session() -%}
+        {%- do owner.append(invocation_id) -%}
+    {%- endif -%}
+    {%- set mark = local_md5(owner | join('.'))[:8] -%}
+    {{ return(trueup._quoted('trueup__' ~ collection ~ '__' ~ mark ~ '__' ~ object)) }}
+{%- endmacro %}
+
+
+{#-
+    Whether no other run uses the Spark session of this run: dbt-spark's method `session` has it inside its own
+    process. A Thrift server can give all its connections one session. The plugin shows the method to macros; without
+    it, the answer is no.
+-#}
+{% macro _has_own_session() -%}
+    {{ return(target.get('method') == 'session') }}
 {%- endmacro %}
 
 
@@ -40,12 +54,12 @@
 
 
 {#-
-    Drops the session objects of this model. Their names are of one run. So in a session that outlives the run they
-    would stay forever.
+    Drops the session objects of this model if their names are of one run. In a session that outlives the run they
+    would stay forever. In a session of one process the next run replaces them.
 -#}
 {% macro _ensure_no_session_objects() -%}
     {%- set kept = graph.get('trueup_session_objects', {}).pop(model.unique_id, {}) -%}
-    {%- for name, kind in kept.items() -%}
+    {%- for name, kind in kept.items() if not trueup._has_own_session() -%}
         {%- do run_query('drop ' ~ kind ~ ' if exists ' ~ name) -%}
     {%- endfor -%}
 {%- endmacro %}

@@ -54,6 +54,11 @@
         {{ return({'message': 'skipped: another run compared at the same moment', 'code': 'NOTICE'}) }}
     {%- endif -%}
     {%- do trueup._keep_finding(collection, 'recent_seq', [plan.last_seq, 1] | max) -%}
+    {%- do trueup._keep_finding(collection, 'staged', {
+        'seq': plan.seq, 'lower': plan.lower, 'upper': plan.upper, 'batch_id': invocation_id,
+        'is_appended': false, 'mismatch': none, 'records_indexed': plan.records_indexed,
+        'takes_back': plan.has_provisional
+    }) -%}
     {%- set commands_note = trueup._commands_note(plan) -%}
     {{ return({
         'message': 'batch ' ~ plan.seq ~ ' [' ~ plan.lower ~ ', ' ~ plan.upper ~ ')'

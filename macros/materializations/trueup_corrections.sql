@@ -31,12 +31,14 @@
         {%- do trueup._report_idle(
             'nothing to correct (late: ' ~ options.late ~ ', verify: never)'
         ) -%}
+    {%- elif options.late != 'correct' and load_relation(collection.changelog) is none -%}
+        {%- do trueup._report_idle('nothing to correct: there is no changelog yet') -%}
     {%- else -%}
         {#-
             3. Catch up: make missing tables, apply the rest of the changelog. Only a comparison also plans:
-            to verify the state, nobody has to read the log.
+            to verify the state, nobody has to ask for the log or its columns.
         -#}
-        {%- set collection = trueup._ensure_input(collection) -%}
+        {%- set collection = trueup._ensure_input(collection) if options.late == 'correct' else collection -%}
         {%- set plan = trueup._ensure_plan(
             collection, is_rebase=is_rebase, heals=options.verify != 'never'
         ) if options.late == 'correct' else trueup._ensure_progress(collection, heals=true) -%}

@@ -14,7 +14,7 @@
     {#- 2. Check that the changelog exists and has the same key. -#}
     {%- do trueup._require_made(collection.name, changelog, by='batch') -%}
     {%- set idle_at = none if should_full_refresh() else trueup._finding(collection, 'idle_at') -%}
-    {%- if idle_at is none -%}
+    {%- if idle_at is none and not trueup._finding(collection, 'stored') -%}
         {%- do trueup._require_same_key(
             changelog, trueup._get_isolated_properties(changelog), unique_key
         ) -%}
@@ -34,7 +34,8 @@
         {#- 4. Make the state if it is missing. If it has applied every batch, go to step 6. -#}
         {%- do trueup._ensure_state(collection) -%}
         {%- set position = trueup._get_position(
-            changelog, target_relation, trueup._finding(collection, 'recent_seq')
+            changelog, target_relation, trueup._finding(collection, 'recent_seq'),
+            expected=trueup._finding(collection, 'position')
         ) if idle_at is none else {'last_seq': idle_at, 'applied_seq': idle_at} -%}
         {%- do trueup._require_changelog_ahead(collection.name, position) -%}
         {%- if position.applied_seq == position.last_seq -%}
@@ -42,7 +43,9 @@
         {%- else -%}
             {#- 5. Apply the tail of the changelog. Then maintain the tables if that is due. -#}
             {%- set net_updates = trueup._ensure_net_updates(collection, position, compiled_code) -%}
-            {%- do trueup._get_isolated_properties(target_relation) -%}
+            {%- if not trueup._finding(collection, 'state_verified_by') -%}
+                {%- do trueup._get_isolated_properties(target_relation) -%}
+            {%- endif -%}
             {%- do trueup._ensure_scan_follows(target_relation, position) -%}
             {%- if position.applied_seq == 0 -%}
                 {%- set apply = trueup._fill_state_sql(collection, net_updates) -%}

@@ -2,16 +2,22 @@
     Examines a collection. It says in plain words what is wrong, and what to run next. It only reads.
 
     An operation: `dbt run-operation trueup.doctor --args '{collection: files}'`. It reads the whole changelog
-    and the whole state once. Returns the checks, and logs one line for each.
+    and the whole state once. It logs each check when it is done, because a query may fail: then the lines
+    before the error say what is sound. Returns the checks.
 -#}
 {% macro doctor(collection) -%}
-    {%- set tables = trueup._get_examined_tables(collection) -%}
-    {%- set checks = trueup._get_checks(tables) -%}
+    {%- set checks = trueup._get_checks(trueup._get_examined_tables(collection)) -%}
     {%- set wrong_count = checks | selectattr('next_step') | list | length -%}
     {%- do log(
         collection ~ (' is well.' if not wrong_count else ' needs attention: ' ~ wrong_count
         ~ (' check fails.' if wrong_count == 1 else ' checks fail.')), info=true
     ) -%}
+    {{ return(checks) }}
+{%- endmacro %}
+
+
+{#- Logs checks, one line each, and a second line for the next step. Returns them. -#}
+{% macro _logged(checks) -%}
     {%- for check in checks -%}
         {%- do log(('  WRONG  ' if check.next_step else '  ok     ') ~ check.text, info=true) -%}
         {%- if check.next_step -%}
@@ -56,8 +62,8 @@
 
 
 {#-
-    All checks of a collection, in the order in which to repair. After a fault that makes the other tables
-    unreadable there are no more checks.
+    Logs and returns all checks of a collection, in the order in which to repair. After a fault that makes the
+    other tables unreadable there are no more checks. The log comes last: its view is code of the user.
 -#}
 {% macro _get_checks(tables) -%}
     {%- if not tables.changelog or not tables.batch -%}
@@ -65,24 +71,24 @@
         {%- for role in ['changelog', 'batch'] if not tables[role] -%}
             {%- do missing.append(tables.name ~ '_' ~ role) -%}
         {%- endfor -%}
-        {{ return([trueup._check(
+        {{ return(trueup._logged([trueup._check(
             'it has not run yet, or somebody has dropped ' ~ (missing | join(' and ')),
             'dbt run -s ' ~ tables.name ~ '_' ~ tables.source_role
             ~ '+. If rows were there before, restore the tables from a backup first.'
-        )]) }}
+        )])) }}
     {%- endif -%}
     {%- set unreadable = trueup._get_format_checks(tables) or trueup._get_widening_checks(tables) -%}
     {%- if unreadable -%}
-        {{ return(unreadable) }}
+        {{ return(trueup._logged(unreadable)) }}
     {%- endif -%}
     {%- set last = run_query(trueup._last_batch_select(tables.changelog)).rows[0].dict() -%}
     {%- set tables = dict(tables, last=last) -%}
     {{ return(
-        trueup._get_setting_checks(tables)
-        + trueup._get_certificate_checks(tables)
-        + trueup._get_state_checks(tables)
-        + trueup._get_staged_checks(tables)
-        + trueup._get_log_checks(tables)
-        + trueup._get_leftover_checks(tables)
+        trueup._logged(trueup._get_setting_checks(tables))
+        + trueup._logged(trueup._get_certificate_checks(tables))
+        + trueup._logged(trueup._get_state_checks(tables))
+        + trueup._logged(trueup._get_staged_checks(tables))
+        + trueup._logged(trueup._get_leftover_checks(tables))
+        + trueup._logged(trueup._get_log_checks(tables))
     ) }}
 {%- endmacro %}

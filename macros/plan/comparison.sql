@@ -1,6 +1,12 @@
-{#- The comparison that made the corrections, as a dict. It is read from the properties of their table. -#}
+{#-
+    The comparison that made the corrections, as a dict. It is read from the properties of their table. It is
+    empty if somebody has dropped the table: the next comparison makes it again.
+-#}
 {% macro _get_comparison(corrections) -%}
     {%- set found = {} -%}
+    {%- if load_relation(corrections) is none -%}
+        {{ return(found) }}
+    {%- endif -%}
     {%- for name, value in trueup._get_properties(corrections).items() if name.startswith('trueup.') -%}
         {%- do found.update({name: value}) -%}
     {%- endfor -%}

@@ -4,6 +4,7 @@
     if it contained `_get_progress`, Spark would plan that query again wherever its name appears.
 
     `part` is the part of the log that the run reads, and `commands` the relation with its commands and ticks.
+    If `part` has a `changelog`, the dict also has its last batch now, `last_seq_now`.
 -#}
 {% macro _ensure_measured_log(collection, progress, corrections, commands, part) -%}
     {%- set is_reclocked = '_offset' in collection.extras -%}
@@ -105,6 +106,9 @@ select
     {%- endif %}
     coalesce(next_truncate < {{ open_upper }}, false) as has_truncates,
     coalesce(first_truncate < lower, false) as has_settled_truncates
+    {%- if part.get('changelog') %},
+    (select max(_seq) from {{ part.changelog }} where _kind = 'progress') as last_seq_now
+    {%- endif %}
     {%- if part.get('arrived_type') %},
     last_arrived,
     commands_arrived_last,

@@ -3,7 +3,9 @@
     docs/objects.md. `corrections` is the table of corrections that the batch takes in, or none.
 -#}
 {% macro _ensure_plan(collection, corrections=none, is_rebase=false, heals=false) -%}
-    {%- set progress = trueup._ensure_progress(collection, corrections, is_rebase, heals) -%}
+    {#- The corrections of this run may have brought the tables up to date already. -#}
+    {%- set found = none if is_rebase or corrections else trueup._finding(collection, 'progress') -%}
+    {%- set progress = found or trueup._ensure_progress(collection, corrections, is_rebase, heals) -%}
     {%- set part = trueup._ensure_log_part(collection, progress) -%}
     {%- set commands = part.commands -%}
     {%- if '_offset' in collection.extras -%}
@@ -11,8 +13,14 @@
         {%- set commands = trueup._ensure_reclocked_view(collection, progress, commands) -%}
     {%- endif -%}
     {%- set measured = trueup._ensure_measured_log(
-        collection, progress, corrections, commands, part
+        collection, progress, corrections, commands,
+        dict(part, changelog=collection.changelog if found else none)
     ) -%}
+    {%- if found and measured.last_seq_now != found.last_seq -%}
+        {#- Another run has appended a batch since the corrections. -#}
+        {%- do trueup._keep_finding(collection, 'progress', none) -%}
+        {{ return(trueup._ensure_plan(collection, heals=heals)) }}
+    {%- endif -%}
     {%- set plan = dict(
         progress, definition=trueup._definition(collection.name, collection.options),
         tick=measured.lower, commands=commands, whole_log_reason=part.whole_log_reason,
@@ -65,15 +73,9 @@ where orders._kind = 'order'
 {#-
     Brings the tables of a collection up to date, and returns where they stand: the part of the plan that
     does not come from the log. Missing tables are made, also those that a rebase has dropped. The state
-    catches up with the changelog. With `heals` a lost state is left for the heal. The corrections of this run
-    may have done this already. Then their result is returned, unless the changelog has a new batch since.
+    catches up with the changelog. With `heals` a lost state is left for the heal.
 -#}
 {% macro _ensure_progress(collection, corrections=none, is_rebase=false, heals=false) -%}
-    {%- set found = trueup._finding(collection, 'progress') -%}
-    {%- if found and not (is_rebase or corrections)
-            and trueup._get_batch_count(collection.changelog).last_seq == found.last_seq -%}
-        {{ return(found) }}
-    {%- endif -%}
     {%- if is_rebase -%}
         {%- do trueup._ensure_forgotten(collection) -%}
     {%- endif -%}

@@ -13,10 +13,7 @@
             changelog,
             trueup._empty_changelog_select(collection.source, unique_key, columns),
             partition_by='_kind',
-            own_properties={
-                'trueup.unique_key': trueup._column_list(unique_key),
-                'trueup.order': collection.order_type
-            }
+            own_properties=trueup._changelog_properties(collection)
         ) -%}
         {%- if load_relation(state) is none -%}
             {%- do trueup._ensure_table(
@@ -29,6 +26,23 @@
     {%- endif -%}
     {%- do trueup._ensure_upgraded(collection) -%}
     {%- do trueup._ensure_state(collection) -%}
+{%- endmacro %}
+
+
+{#-
+    The properties that only a changelog has. It is partitioned by `_kind`, so Iceberg would send all updates of a
+    batch to one task. A compaction may then delete rows of a file in two tasks: Iceberg 1.12 joins what they
+    have deleted.
+-#}
+{% macro _changelog_properties(collection) -%}
+    {%- set properties = {
+        'trueup.unique_key': trueup._column_list(collection.unique_key),
+        'trueup.order': collection.order_type
+    } -%}
+    {%- if trueup._file_format() == 'iceberg' -%}
+        {%- do properties.update({'write.merge.distribution-mode': 'none'}) -%}
+    {%- endif -%}
+    {{ return(properties) }}
 {%- endmacro %}
 
 

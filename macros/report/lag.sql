@@ -28,12 +28,12 @@ committed as (
 
 ahead as (
     {% for collection, changelog in changelogs.items() %}
-    {%- set input = trueup._input_of_collection(collection) if collection not in unread else {} %}
+    {%- set input = trueup._input_of_collection(collection, changelog) if collection not in unread else {} %}
     select
         {{ trueup._literal(collection) }} as collection,
         {{ 'true' if trueup._has_known_end(input) else 'false' }} as has_end,
         *
-    from {{ trueup._subquery(trueup._input_ahead_select(input, changelog)) }} as input
+    from {{ trueup._subquery(trueup._input_ahead_select(input, changelog, changelogs)) }} as input
     {% if not loop.last %}union all{% endif %}
     {% endfor %}
 ),
@@ -77,9 +77,10 @@ from ends
 {#-
     One row: `commands` that are not settled, the end of their ticks, and `commands_to_settle`. `input` is what
     `_input_of_collection` returns. For a SELECT only the end of the ticks is known, if the option `of` says what
-    it reads. A SELECT with the option `refresh` has no lag: it follows its schedule.
+    it reads: then the end is that of their states. A SELECT with the option `refresh` has no lag: it follows its
+    schedule. `changelogs` are the tables of all monitored collections.
 -#}
-{% macro _input_ahead_select(input, changelog) -%}
+{% macro _input_ahead_select(input, changelog, changelogs) -%}
     {%- if input.get('commands') -%}
         {{ return(trueup._commands_ahead_select(
             dict(input, changelog=changelog),
@@ -89,11 +90,25 @@ from ends
     {%- endif -%}
     {%- set states = [] -%}
     {%- for name in input.get('of') or [] if trueup._has_known_end(input) -%}
-        {%- do states.append(trueup._named_relation(name, name ~ '_state', 'report')) -%}
+        {%- do states.append(trueup._state_of_input(name, changelogs, input.is_deferred)) -%}
     {%- endfor -%}
     {{ return(trueup._nothing_ahead_select(
         trueup._least_upper_expr(states) if states else 'cast(null as bigint)'
     )) }}
+{%- endmacro %}
+
+
+{#-
+    The state of a collection that a SELECT reads. With `--defer` it may be in another schema: beside its table
+    in `changelogs`, or, if `is_deferred`, with all that the SELECT reads.
+-#}
+{% macro _state_of_input(collection, changelogs, is_deferred) -%}
+    {%- set here = trueup._named_relation(collection, collection ~ '_state', 'report') -%}
+    {%- if is_deferred or trueup._input_of_collection(collection, changelogs.get(collection)).is_deferred -%}
+        {%- set node = trueup._enabled_models(collection ~ '_state') | first -%}
+        {{ return(trueup._relation_of_node(node.defer_relation)) }}
+    {%- endif -%}
+    {{ return(here) }}
 {%- endmacro %}
 
 

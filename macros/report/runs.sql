@@ -32,7 +32,7 @@
     {%- for skipped in [false, true] -%}
         {%- for result in results if (result.status == 'skipped') == skipped
                 and result.node.resource_type == 'model' -%}
-            {%- set collection = trueup._monitored_collection_of(result.node.name, collections) -%}
+            {%- set collection = trueup._monitored_collection_of(result.node, collections) -%}
             {%- set is_success = result.status == 'success' -%}
             {%- if collection is not none and not (skipped and collection in failed) -%}
                 {%- do outcomes.append({
@@ -59,11 +59,15 @@
 {%- endmacro %}
 
 
-{#- The monitored collection to which a model belongs, by its role; none for the other models. -#}
-{% macro _monitored_collection_of(model_name, collections) -%}
+{#-
+    The monitored collection to which a model belongs, by its role. None for the other models, and for a model of
+    another package that is hidden by one with its name.
+-#}
+{% macro _monitored_collection_of(node, collections) -%}
     {%- for role in ['commands', 'desired', 'corrections', 'batch', 'changelog', 'state'] -%}
-        {%- for collection in collections if model_name == collection ~ '_' ~ role -%}
-            {{ return(collection) }}
+        {%- for collection in collections if node.name == collection ~ '_' ~ role -%}
+            {%- set known = trueup._enabled_models(node.name) | map(attribute='unique_id') | list -%}
+            {{ return(collection if node.unique_id in known else none) }}
         {%- endfor -%}
     {%- endfor -%}
     {{ return(none) }}
@@ -75,13 +79,7 @@
     nothing is written.
 -#}
 {% macro _ensure_recorded(runs, outcomes) -%}
-    {%- set query -%}
-select model, error from ({{ trueup._last_outcomes_select(runs) }}) where outcome = 'failed'
-    {%- endset -%}
-    {%- set known = {} -%}
-    {%- for row in run_query(query) -%}
-        {%- do known.update({row[0]: row[1]}) -%}
-    {%- endfor -%}
+    {%- set known = trueup._get_failures(runs) -%}
     {%- set rows = [] -%}
     {%- for outcome in outcomes if known.get(outcome.model) != outcome.error -%}
         {%- do known.update({outcome.model: outcome.error}) -%}
@@ -94,6 +92,31 @@ select model, error from ({{ trueup._last_outcomes_select(runs) }}) where outcom
     {%- if rows -%}
         {%- do trueup._ensure_lag_readable(known) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- The errors of the models whose last run failed, by model. -#}
+{% macro _get_failures(runs) -%}
+    {%- set query -%}
+select model, error from ({{ trueup._last_outcomes_select(runs) }}) where outcome = 'failed'
+    {%- endset -%}
+    {%- set failures = {} -%}
+    {%- for row in run_query(query) -%}
+        {%- do failures.update({row[0]: row[1]}) -%}
+    {%- endfor -%}
+    {{ return(failures) }}
+{%- endmacro %}
+
+
+{#- The collections whose logs the models of failed runs could not read. `errors` are errors by model. -#}
+{% macro _unread_collections(errors) -%}
+    {%- set unread = [] -%}
+    {%- for name in trueup._monitored_collections() -%}
+        {%- for role in ['commands', 'corrections', 'batch'] if errors.get(name ~ '_' ~ role) -%}
+            {%- do unread.append(name) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {{ return(unread) }}
 {%- endmacro %}
 
 
@@ -120,21 +143,18 @@ select model, error from ({{ trueup._last_outcomes_select(runs) }}) where outcom
     cannot exist yet.
 -#}
 {% macro _ensure_lag_readable(errors) -%}
-    {%- set changelogs, unread = {}, [] -%}
+    {%- set changelogs = {} -%}
     {%- for name in trueup._monitored_collections() -%}
         {%- set changelog = trueup._named_relation(name, name ~ '_changelog', 'record_runs') -%}
         {%- if load_relation(changelog) is none -%}
             {{ return(none) }}
         {%- endif -%}
         {%- do changelogs.update({name: changelog}) -%}
-        {%- for role in ['commands', 'corrections', 'batch'] if errors.get(name ~ '_' ~ role) -%}
-            {%- do unread.append(name) -%}
-        {%- endfor -%}
     {%- endfor -%}
     {%- for model in trueup._enabled_models('trueup_lag') -%}
         {%- do run_query(
             trueup._step_marker('create') ~ '\ncreate or replace view ' ~ trueup._relation_of_node(model)
-            ~ ' as\n' ~ trueup._lag_select(changelogs, unread)
+            ~ ' as\n' ~ trueup._lag_select(changelogs, trueup._unread_collections(errors))
         ) -%}
     {%- endfor -%}
 {%- endmacro %}

@@ -6,17 +6,24 @@
 
 {#-
     The key and value columns of the changelog, after it has followed those of the commands. Raises if it
-    cannot follow.
+    cannot follow. If another model of this run has found the same columns, nothing is asked: the append compares
+    the columns of the batch with those that the changelog has then.
 -#}
 {% macro _ensure_followed_columns(collection) -%}
-    {%- set changelog = collection.changelog -%}
-    {%- set properties = trueup._get_isolated_properties(changelog) -%}
+    {%- set changelog, stored = collection.changelog, trueup._finding(collection, 'stored') -%}
+    {%- set properties = stored.properties if stored else trueup._get_isolated_properties(changelog) -%}
     {%- do trueup._require_same_key(changelog, properties, collection.unique_key) -%}
     {%- do trueup._require_same_order(changelog, properties, collection.order_type) -%}
-    {{ return(trueup._ensure_columns(
+    {%- if stored
+            and trueup._is_unchanged(trueup._schema_changes(collection.command_columns, stored.columns)) -%}
+        {{ return(stored.columns) }}
+    {%- endif -%}
+    {%- set columns = trueup._ensure_columns(
         changelog, collection.state, collection.unique_key, collection.command_columns,
         collection.options
-    )) }}
+    ) -%}
+    {%- do trueup._keep_finding(collection, 'stored', {'properties': properties, 'columns': columns}) -%}
+    {{ return(columns) }}
 {%- endmacro %}
 
 
@@ -47,12 +54,12 @@
 -#}
 {% macro _ensure_stored_columns(collection) -%}
     {%- set changelog = collection.changelog -%}
-    {%- do trueup._require_same_key(
-        changelog, trueup._get_isolated_properties(changelog), collection.unique_key
-    ) -%}
+    {%- set properties = trueup._get_isolated_properties(changelog) -%}
+    {%- do trueup._require_same_key(changelog, properties, collection.unique_key) -%}
     {%- set columns = trueup._ensure_widened(changelog) -%}
     {%- do trueup._require_no_open_widening(changelog, columns) -%}
     {%- do trueup._ensure_state_columns(collection.state, columns) -%}
+    {%- do trueup._keep_finding(collection, 'stored', {'properties': properties, 'columns': columns}) -%}
     {{ return(columns) }}
 {%- endmacro %}
 

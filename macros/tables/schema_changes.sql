@@ -34,6 +34,12 @@
 {%- endmacro %}
 
 
+{#- Whether there is no difference. -#}
+{% macro _is_unchanged(changes) -%}
+    {{ return(not (changes.added or changes.dropped or changes.widened or changes.changed)) }}
+{%- endmacro %}
+
+
 {#- A type as the table stores it: Iceberg has no integer type smaller than int. -#}
 {% macro _stored_type(type) -%}
     {{ return(modules.re.sub('\\b(tinyint|smallint)\\b', 'int', type)) }}

@@ -8,7 +8,7 @@ with
 progress as (
     {% for collection in collections %}
     select
-        '{{ collection }}' as collection,
+        {{ trueup._literal(collection) }} as collection,
         _seq,
         _lower,
         _upper,

@@ -1,4 +1,4 @@
-{{ config(materialized='view', enabled=trueup._monitored_collections() | length > 0) }}
+{{ config(materialized='trueup_lag', enabled=trueup._monitored_collections() | length > 0) }}
 {%- do trueup._require_whole_run() %}
 {%- set changelogs = {} %}
 {%- for collection in trueup._monitored_collections() %}

@@ -13,11 +13,13 @@ class TrueupPlugin(dbtPlugin):
     """Prepares the Spark sessions that dbt starts in this process."""
 
     def initialize(self) -> None:
-        """Wrap the start of Spark sessions and their statements. dbt calls it for every project."""
-        from .plugin import session, statements  # noqa: PLC0415 - these import pyspark, a heavy one
+        """Wrap what dbt-spark starts, sends and shows. dbt calls it for every project."""
+        # These import pyspark, a heavy one.
+        from .plugin import session, statements, target  # noqa: PLC0415
 
         session.install()
         statements.install()
+        target.install()
 
 
 plugins = [TrueupPlugin]

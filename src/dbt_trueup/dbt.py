@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 QUIET = ("--quiet", "--no-use-colors", "--log-level", "none")
 """dbt writes only to its log file. Its result has what we need to know."""
 
+UNLOGGED = ("--log-level-file", "none")
+"""For queries: dbt would write their text and their rows to its log file, with keys and values."""
+
 SHOWN_CHARACTERS = 400
-"""How many characters of an error are shown. dbt's log file has all of them."""
+"""How many characters of an error are shown."""
 
 NOT_THE_ERROR = ("> ", "at ", "compiled code at ")
 """How lines begin that only say in which macro, Java method or file the error was."""
@@ -57,7 +60,7 @@ def list_nodes(options: Sequence[str], select: Sequence[str]) -> list[str]:
 
 def compile_inline(options: Sequence[str], text: str) -> str:
     """Return what dbt makes of a text with Jinja in it, such as a call of a macro."""
-    result = invoke(options, "compile", "--inline", text)
+    result = invoke(options, "compile", "--inline", text, *UNLOGGED)
     compiled: str = result.results[0].node.compiled_code
     return compiled
 
@@ -71,7 +74,7 @@ def query(options: Sequence[str], select: str) -> list[dict[str, Any]]:
     row = "to_json(struct(*), map('ignoreNullFields', 'false')) as row"
     # The newlines end a comment in the last line of the select.
     text = f"select {row} from (\n{select}\n)"  # noqa: S608 - the caller's own query
-    result = invoke(options, "show", "--inline", text, "--limit", "-1")
+    result = invoke(options, "show", "--inline", text, "--limit", "-1", *UNLOGGED)
     table = result.results[0].agate_table
     return [json.loads(row["row"]) for row in table.rows]
 

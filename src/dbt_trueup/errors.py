@@ -19,6 +19,14 @@ class LostRaceError(TrueupError):
     """Another run committed first. This statement wrote nothing."""
 
 
+class StorageError(TrueupError):
+    """A file, a disk or the catalog cannot be read or written."""
+
+
+class CatalogMissingError(TrueupError):
+    """The file of a SQLite catalog is missing, and the tables that it lists are not."""
+
+
 class GrantsError(TrueupError):
     """A model has the config `grants`, but the engine has no such statement."""
 

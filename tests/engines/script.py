@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.acceptance import Column, multiset
+from tests.between import sent
 from tests.oracle import Collection, Command, check_laws, consolidate
 
 if TYPE_CHECKING:
@@ -74,3 +75,22 @@ def run_script(project: Project, name: str, late: Late = "drop") -> Collection:
     assert len(project.progress(name)) == batches, "a run with nothing to do wrote a batch"
     project.run(f"models/{name}", command="test")
     return oracle
+
+
+def run_python_aggregates(project: Project) -> None:
+    """Fold open ticks and rebuild a state with the Python aggregates, in the workers of Spark."""
+    options = {"verify": "always", "eager": True, "fold": "udaf", "rehydrate": "udaf"}
+    project.add_collection("eager", KEY, VALUE, options | {"input_upper": "least(log_upper, 3)"})
+    log = [put(1, "a", "one"), put(2, "a", "two"), put(5, "a", "open"), put(5, "b", "open")]
+    project.append("eager", log)
+    with sent(r"create or replace table \S*eager_batch[^;]*trueup_provisional\(") as folded:
+        project.run("models/eager")
+    assert folded
+    assert 5 in {update.ts for update in project.updates("eager")}
+    oracle = Collection()
+    oracle.run(log)
+    assert multiset(project.rows("eager")) == multiset(oracle.rows)
+    with sent(r"create or replace table \S*eager_state[^;]*trueup_consolidate\(") as rebuilt:
+        project.run("eager_state", "--full-refresh")
+    assert rebuilt
+    assert multiset(project.rows("eager")) == multiset(oracle.rows)

@@ -45,6 +45,15 @@ def settings(folder: Path) -> dict[str, str]:
     }
 
 
+def write_profile(folder: Path, given: Mapping[str, str]) -> None:
+    """Write a profile with a session that has some settings, and let dbt use it."""
+    output = {"type": "spark", "method": "session", "host": "localhost", "schema": "trueup"}
+    output |= {"threads": 1, "server_side_parameters": dict(given)}  # type: ignore[dict-item]
+    profile = {"trueup": {"target": "session", "outputs": {"session": output}}}
+    (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
+    os.environ["DBT_PROFILES_DIR"] = str(folder)
+
+
 def free_port() -> int:
     """A port of loopback that nobody listens on."""
     with socket.socket() as taken:

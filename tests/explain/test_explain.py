@@ -368,3 +368,22 @@ def test_a_changelog_that_no_command_explains_differs(project: Project) -> None:
     assert rows(found)["log"][0] == "differ"
     assert rows(found)["changelog"][0] == "unsound"
     assert [one["verdict"] for one in found["commands"]].count("wins") == 0
+
+
+def test_a_late_command_stops_each_run_with_late_fail(project: Project) -> None:
+    project.add_collection("fail", KEY, VALUE, {"late": "fail", "input_upper": "7"})
+    project.append("fail", FIRST)
+    project.run("path:models/fail")
+    project.append("fail", LATE)
+    project.run("path:models/fail", fails=True)
+    found = verdicts(say_why(project, "fail", *A_WORDS))
+    assert found[5, "late"] == found[3, "late"] == ["late_stops"]
+    assert found[5, "last"] == ["wins"]
+
+
+def test_a_correction_that_was_changed_again_does_not_win_any_more(project: Project) -> None:
+    project.append("correct", [put(6, "again")])
+    project.run("path:models/correct")
+    found = verdicts(say_why(project, "correct", *A_WORDS))
+    assert found[5, "late"] == ["late_corrected"]
+    assert found[6, "again"] == ["wins"]

@@ -267,3 +267,55 @@ def test_a_killed_adoption_is_continued(
     assert adopt("adopt.killed", "--apply")[0] == 0
     check_healed(project, "killed", expected(LOG))
     assert causes(project, "killed") == CAUSES
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("bare", None, "must be one with commands to settle"),
+        ("queue", "reclock=['k', 'log_order'], columns=['v`\\'']", "must be one with ticks"),
+    ],
+)
+def test_a_log_that_cannot_make_the_rows_is_refused_before_the_table_is_renamed(
+    project: Project,
+    adopt: Callable[..., tuple[int, str, str]],
+    name: str,
+    arguments: str,
+    says: str,
+) -> None:
+    project.add_collection(name, KEY, VALUE, OPTIONS)
+    if arguments:
+        project.append(name, LOG)
+        commands = f"{{{{ trueup.commands('adopt.{name}_log', {arguments}) }}}}"
+        project.write(f"models/{name}/{name}_commands.sql", commands)
+    make_table(project, name)
+    code, _, errors = adopt(f"adopt.{name}", "--apply")
+    assert code == 2, errors
+    assert says in errors
+    tables = {row["tableName"] for row in project.sql("show tables in {}")}
+    assert name in tables
+    assert f"{name}_before_trueup" not in tables
+    assert f"{name}_changelog" not in tables
+
+
+def test_a_rebase_forgets_the_adoption_but_not_if_a_table_took_the_name_of_the_view(
+    project: Project,
+) -> None:
+    project.sql("drop view {}.killed")
+    make_table(project, "killed")
+    before = causes(project, "killed")
+    assert any(cause == "adopted" for _, cause, _ in before)
+    project.run("models/killed", "--full-refresh", rebase=True, fails=True)
+    assert any("free, because dbt drops a table in its place" in one for one in project.messages)
+    assert causes(project, "killed") == before, "the history was dropped"
+    assert project.sql("select count(*) from {}.killed")[0][0] == len(DRIFTED)
+
+    project.sql("drop table {}.killed")
+    # One batch for all commands.
+    meta = {"trueup": {**OPTIONS, "max_commands_per_batch": 100}}
+    project.configure(killed={**project.config["killed"], "+meta": meta})
+    project.run("models/killed", "--full-refresh", rebase=True)
+    project.run("models/killed")
+    check_healed(project, "killed", expected(LOG))
+    assert {cause for _, cause, _ in causes(project, "killed")} == {None}
+    assert project.sql("select count(*) from {}.killed_before_trueup")[0][0] == len(DRIFTED)

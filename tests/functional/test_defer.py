@@ -113,6 +113,21 @@ def test_the_upper_of_a_select_comes_from_the_schema_that_it_reads(developed: Sc
     assert developed.upper("dev", "files") < developed.upper("prod", "files")
 
 
+def test_the_lag_of_deferred_collections_is_that_of_production(developed: Schemas) -> None:
+    project = developed.project
+    changelogs = "{'files': ref('files_changelog'), 'counts': ref('counts_changelog')}"
+    project.write("models/lag.sql", f"{{{{ trueup._lag_select({changelogs}) }}}}")
+    project.append("files", [Command(100, (1,), ("ahead",), ("a",))])
+    developed.run("lagging", "lag")
+    (project.folder / "models" / "lag.sql").unlink()
+    upper = developed.upper("prod", "files")
+    shown = project.sql("select collection, frontier, log_upper, commands_waiting from lagging.lag")
+    assert multiset(shown) == multiset([("files", upper, 101, 1), ("counts", upper, upper, None)])
+    (view,) = project.sql("show create table lagging.lag")
+    assert "prod.files_commands" in view[0].replace("`", "")
+    assert "lagging.files" not in view[0].replace("`", "")
+
+
 def test_a_select_that_reads_a_collection_in_two_schemas_is_refused(developed: Schemas) -> None:
     project = developed.project
     project.write("models/upstream/between.sql", "select * from {{ ref('files') }}")

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
+from dbt.adapters.spark.session import Cursor
 
 from tests.acceptance import Column, multiset
 from tests.oracle import Command
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
 WELL = [
-    "orders is well.",
     "  ok     the tables and the session isolate two runs from each other",
     "  ok     the changelog has 2 batches with ticks below 3; each is what its certificate says",
     "  ok     the state has applied batch 2, and is what the changelog made of it",
     "  ok     no batch waits to be appended",
     "  ok     the log still reaches the ticks that were settled",
+    "orders is well.",
 ]
 
 
@@ -42,6 +43,11 @@ def examine(project: Project) -> list[str]:
     """Give the lines of the doctor, without those of dbt itself."""
     lines = project.operate("doctor", collection="orders")
     return [line for line in lines if line.startswith(("orders ", "  "))]
+
+
+def sound(lines: list[str]) -> list[str]:
+    """Give what is sound among printed lines."""
+    return [line.removeprefix("  ok     ") for line in lines if line.startswith("  ok     ")]
 
 
 def wrong(project: Project) -> list[tuple[str, str]]:
@@ -102,11 +108,11 @@ def test_a_state_that_is_behind_is_found_and_applied(project: Project) -> None:
     assert text.startswith("the state is at batch 2, behind batch 3 of the changelog")
     assert next_step == "if no other run is active, dbt run -s orders_state applies the rest."
     project.run("orders_state")
-    assert examine(project)[0] == "orders is well."
+    assert examine(project)[-1] == "orders is well."
     # A state that was rolled back further has lost what it cannot get back by one batch.
     roll_back(project, "orders_state", snapshot)
     project.run("orders_state")
-    assert examine(project)[0] == "orders is well."
+    assert examine(project)[-1] == "orders is well."
 
 
 def test_a_staged_batch_that_was_not_appended_is_found(project: Project) -> None:
@@ -127,7 +133,7 @@ def test_a_staged_batch_that_was_not_appended_is_found(project: Project) -> None
     assert next_step == "dbt run -s +orders stages a new one."
     project.append("orders", [put(5, "e")])
     project.run()
-    assert examine(project)[0] == "orders is well."
+    assert examine(project)[-1] == "orders is well."
 
 
 def test_a_damaged_changelog_is_found_with_its_first_damaged_batch(project: Project) -> None:
@@ -141,7 +147,7 @@ def test_a_damaged_changelog_is_found_with_its_first_damaged_batch(project: Proj
         "dbt run --full-refresh -s orders_commands+ --vars '{trueup_rebase: true}'."
     )
     roll_back(project, "orders_changelog", snapshot)
-    assert examine(project)[0] == "orders is well."
+    assert examine(project)[-1] == "orders is well."
 
 
 def test_a_table_that_isolates_too_little_is_found(project: Project) -> None:
@@ -151,7 +157,7 @@ def test_a_table_that_isolates_too_little_is_found(project: Project) -> None:
     assert text.startswith(f"the property {name} of ")
     assert text.endswith(".orders_changelog lets two runs write at once")
     project.spark.sql(next_step.removesuffix("."))
-    assert examine(project)[0] == "orders is well."
+    assert examine(project)[-1] == "orders is well."
 
 
 def test_a_change_of_type_that_was_not_finished_is_found(project: Project) -> None:
@@ -191,6 +197,54 @@ def test_tables_of_another_version_are_found(project: Project) -> None:
     ((text, next_step),) = wrong(project)
     assert text.startswith("an earlier version of trueup has written ")
     assert next_step.startswith("dbt run -s +orders upgrades the tables.")
+
+
+def test_a_log_that_cannot_be_read_hides_no_other_check(project: Project) -> None:
+    project.add_collection("lost", KEY, VALUE)
+    project.append("lost", [put(1, "a")])
+    project.run("models/lost")
+    project.sql("alter table {}.lost_log rename to {}.lost_log_away")
+    printed = project.operate("doctor", fails=True, collection="lost")
+    assert len(sound(printed)) == 4, printed
+    assert "TABLE_OR_VIEW_NOT_FOUND" in "\n".join(printed)
+    project.sql("alter table {}.lost_log_away rename to {}.lost_log")
+    assert len(sound(project.operate("doctor", collection="lost"))) == 5
+
+
+def test_a_batch_that_another_run_wrote_meanwhile_is_not_called_an_edit(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.add_collection("busy", KEY, VALUE)
+    project.append("busy", [put(1, "a")])
+    project.run("models/busy")
+    project.append("busy", [put(2, "b")])
+    tables = ("busy_changelog", "busy_state")
+    before = {table: latest(project, table) for table in tables}
+    project.run("busy_batch", "busy_changelog", "busy_state")
+    after = {table: latest(project, table) for table in tables}
+    set_current(project, before)
+    execute = Cursor.execute
+    written: list[str] = []
+
+    def execute_after_another_run(cursor: Cursor, sql: str, *parameters: object) -> None:
+        """Let both tables have the next batch when the doctor compares the state."""
+        if not written and "busy_state" in sql and "bucket" in sql:
+            written.append(sql)
+            set_current(project, after)
+        execute(cursor, sql, *parameters)
+
+    monkeypatch.setattr(Cursor, "execute", execute_after_another_run)
+    printed = project.operate("doctor", collection="busy")
+    assert written
+    assert "  WRONG  another run wrote a batch while the doctor read the state" in printed
+    assert "         Next: call the doctor again." in printed
+    assert not [line for line in printed if "somebody has edited" in line]
+    assert "busy is well." in project.operate("doctor", collection="busy")
+
+
+def set_current(project: Project, snapshots: dict[str, int]) -> None:
+    for table, snapshot in snapshots.items():
+        project.sql(f"call lake.system.set_current_snapshot('{project.name}.{table}', {snapshot})")
 
 
 def test_an_unknown_collection_is_refused(project: Project) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql.types import IntegerType, StructField, StructType
 
+from dbt_trueup.dbt import query
 from tests import torture
 from tests.acceptance import Column, multiset
 from tests.functional.test_reclock import Message, Topic
@@ -45,6 +46,9 @@ TEXTS = [
     "$${spark.app.name}${hostile}",
 ]
 NAMES = [text for text in TEXTS if "\x00" not in text and "${" not in text]
+LOGGED = ("--log-level-file=debug", "--write-json")
+"""Flags of dbt: it writes all that it can."""
+OPTIONS = {"inline_errors": "problem", "verify": "always"}
 SECRETS = [text.replace("hostile", "secret") for text in TEXTS] + ["secret" + "x" * 10_000_000]
 
 
@@ -83,15 +87,94 @@ def test_hostile_values_are_stored_unchanged_and_reach_no_log_file(
             Command(2, (2,), (text,), (options["unchanged_value"], b"newest")),
         ]
     oracle = Collection()
-    for commands in (known, changed):
-        project.append("texts", commands)
-        project.run("models/texts", "--log-level-file=debug")
+    project.append("texts", known)
+    project.run("models/texts", *LOGGED)
+    printed = project.messages
+    # The heal of the second run reads all rows.
+    project.sql("update {}.texts_state set v = 'a secret edit' where _kind = 'row'")
+    project.configure(texts={**project.config["texts"], "+meta": {"trueup": OPTIONS}})
+    project.append("texts", changed)
+    project.run("models/texts", *LOGGED)
+    printed += project.messages
     oracle.run(torture.read([*known, *changed], options))
     assert multiset(project.rows("texts")) == multiset(oracle.inlined(1, 2))
     assert multiset(project.errors("texts")) == multiset(oracle.errors)
-    logs = [home / "spark.log", *project.folder.rglob("*.log")]
-    assert len(logs) > 1, "dbt writes a log, too"
-    assert not [log for log in logs if b"secret" in log.read_bytes()]
+    assert any("healed" in said for said in printed), printed
+    assert not places_of("secret", project, home, printed)
+
+
+def places_of(text: str, project: Project, home: Path, printed: list[str]) -> list[str]:
+    """Return the logs, artifacts and printed lines with a text. All of them must be there."""
+    written = [
+        *(home / "spark.log", *project.folder.rglob("*.log")),
+        *(path for path in (project.folder / "target").rglob("*") if path.is_file()),
+    ]
+    names = {path.name for path in written}
+    assert {"spark.log", "dbt.log", "manifest.json", "run_results.json"} <= names, names
+    assert b"_state" in (project.folder / "logs" / "dbt.log").read_bytes()
+    found = [str(path) for path in written if text.encode() in path.read_bytes()]
+    return found + [line for line in printed if text in line]
+
+
+def test_options_that_stop_a_run_show_keys_and_no_values(project: Project, home: Path) -> None:
+    project.add_collection("stops", [Column("k", "string")], [Column("v", "string")])
+    first, second = "a shown key", "another shown key"
+    project.append("stops", [Command(1, (1,), (first,), ("hidden",))])
+    project.run("models/stops", *LOGGED)
+    project.append(
+        "stops",
+        [
+            *(Command(2, (1,), (first,), (f"hidden {place}",)) for place in (1, 2)),
+            Command(2, (1,), (second,), None, "hidden error"),
+        ],
+    )
+    stops = {
+        "ties: 1 times commands": ("ties", "fail", first),
+        "errors: 1 commands of the batch are errors": ("errors", "fail", second),
+        "must be one that retracts at most 0 rows": ("max_retractions", 0, first),
+    }
+    for failing, (option, value, key) in stops.items():
+        meta = {"trueup": {"verify": "never", option: value}}
+        project.configure(stops={"+unique_key": ["k"], "+meta": meta})
+        project.run("models/stops", *LOGGED, fails=True)
+        said = "\n".join(project.messages)
+        assert failing in said
+        assert key in said
+        assert not places_of("hidden", project, home, project.messages)
+    # dbt's log and its results have the keys, and so may Spark's log. No other file has them.
+    files = {place.rpartition("/")[2] for place in places_of("shown key", project, home, [])}
+    assert "dbt.log" in files
+    assert files <= {"dbt.log", "spark.log", "run_results.json"}
+    printed = project.operate("compact", collection="stops", since=1)
+    printed += project.operate("maintain", collection="stops")
+    printed += project.operate("doctor", collection="stops")
+    assert not places_of("hidden", project, home, printed)
+    assert not [line for line in printed if "shown key" in line]
+
+
+def test_a_query_of_the_program_reaches_no_log_file(
+    project: Project, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.folder)
+    folder = project.folder / "of_the_program"
+    options = ["--project-dir", str(project.folder), "--log-path", str(folder)]
+    before = places_of("hidden answer", project, home, [])
+    (row,) = query(options, "select concat('hidden', ' answer') as v, 'hidden question' as q")
+    assert row == {"v": "hidden answer", "q": "hidden question"}
+    assert places_of("hidden answer", project, home, []) == before == []
+    assert not [path for path in folder.rglob("*.log") if b"hidden" in path.read_bytes()]
+
+
+def test_a_long_name_is_stored_or_refused_by_the_file_system(project: Project) -> None:
+    """255 characters: a column takes them, a table only if its folder and files do."""
+    long = "hostile" * 36 + "'`}"
+    assert len(long) == 255
+    project.add_collection("wide", [Column("k", "string")], [Column(long, "string")])
+    project.append("wide", [Command(1, (1,), ("a",), (TEXTS[7],))])
+    project.run("models/wide")
+    assert project.rows("wide") == [("a", TEXTS[7])]
+    (row,) = project.sql("select * from {}.wide limit 1")
+    assert row.__fields__ == ["k", long]
 
 
 def test_hostile_partitions_and_orders_are_stored_unchanged_and_reach_no_log_file(

@@ -207,6 +207,20 @@ def test_a_stage_of_neighbouring_keys_reads_only_their_range_if_it_can(
         assert f"a <= {ROWS + 39}" in scanned
 
 
+def test_a_key_in_a_statement_reaches_the_log_file_of_dbt_only_at_its_debug_level(
+    project: Project,
+) -> None:
+    for level, key in (("debug", "777001"), ("info", "777002")):
+        append(project, "many", key, "range(1) as given (a)")
+        models = [f"many_{role}" for role in STEPS]
+        folder = project.folder / level
+        project.run(*models, f"--log-level-file={level}", f"--log-path={folder}")
+        assert_right(project, "many")
+        logged = (folder / "dbt.log").read_text()
+        assert "many_state" in logged
+        assert (key in logged) == (level == "debug")
+
+
 @pytest.mark.parametrize("collection", KEYS)
 def test_a_batch_of_scattered_keys_gives_the_right_state(project: Project, collection: str) -> None:
     append(project, collection, "a * 7919 % 2003", "range(70) as given (a)", deletes="a % 5 = 0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from datetime import timezone
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +134,15 @@ def day(project: Project) -> dict[str, dict[str, dict[str, Any]]]:
     (plan,) = set(re.findall(r"plan-\w+", shown["stopped"]["orders"]["error"]))
     project.run("orders_changelog", "orders_state", approve=plan)
     project.sql("alter table {}.queue_log rename to {}.lost_log")
-    project.run("queue_commands", fails=True)
+    twin = {"name": "twin", "version": "1.0.0", "models": {"twin": {"+schema": "twin"}}}
+    project.write("dbt_packages/twin/dbt_project.yml", yaml.safe_dump(twin))
+    project.write("dbt_packages/twin/models/orders_state.sql", "select * from nowhere")
+    project.run("queue_commands", "package:twin", fails=True)
+    assert sum("cannot be found" in said for said in project.messages) == 2
+    shutil.rmtree(project.folder / "dbt_packages" / "twin")
+    project.configure()
+    # A run of the other collections makes the views again.
+    project.run("path:models/orders", "trueup_lag", "trueup_health")
     shown["broken"] = show(project, "trueup_health")
     project.sql("alter table {}.lost_log rename to {}.queue_log")
     project.append("queue", [offset(20, "b"), offset(21)])

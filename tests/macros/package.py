@@ -160,13 +160,15 @@ class Relation:
 
 def node(name: str, **changed: str | None) -> dict[str, str | None]:
     """Return a model as it stands in dbt's graph."""
-    return {"name": name, "database": None, "schema": "lake", "alias": name, **changed}
+    given = {"package_name": "shop", "database": None, "schema": "lake", **changed}
+    unique_id = f"model.{given['package_name']}.{name}"
+    return {"name": name, "unique_id": unique_id, "alias": name, **given}
 
 
 def models(collection: str = "files", package: str = "shop") -> dict[str, dict[str, str | None]]:
     """Return the models of a collection as they stand in dbt's graph."""
     names = [collection, *(f"{collection}_{role}" for role in ROLES)]
-    return {f"model.{package}.{name}": node(name) for name in names}
+    return {f"model.{package}.{name}": node(name, package_name=package) for name in names}
 
 
 def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
@@ -188,6 +190,7 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
     invocation_id: str = "1b5f",
     arguments: Mapping[str, object] | None = None,
     resource_type: str = "model",
+    method: str = "session",
     **config: object,
 ) -> Package:
     """Return the macros as the model `name` sees them.
@@ -210,6 +213,7 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
         invocation_id: dbt's id of the run.
         arguments: The flags and arguments of dbt.
         resource_type: What dbt runs, such as `model` or `unit_test`.
+        method: How dbt-spark connects to Spark.
         config: Other configs of the model.
     """
     if unique_key is not None:
@@ -268,6 +272,7 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
             "selected_resources": list(nodes_selected),
             "should_full_refresh": lambda: full_refresh,
             "statement": _query,
+            "target": {"method": method},
             "store_raw_result": told.of("report"),
             "this": Relation(None, "lake", name),
             "told": told.messages,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.macros.package import RefusedError, in_model, refused
+from tests.macros.package import ROOT, RefusedError, in_model, refused
 
 TEXTS = [
     "hostile",
@@ -136,6 +136,13 @@ def test_a_hostile_name_of_an_option_is_refused(text: str) -> None:
     must, _, _ = refused(in_model("files_batch", options={text: 1}).batch, "files")
 
     assert "must be one of as_of" in must
+
+
+def test_only_words_of_the_package_are_put_between_quotes_without_an_escape() -> None:
+    files = [*(ROOT / "macros").rglob("*.sql"), *(ROOT / "models" / "operations").glob("*.sql")]
+    found = {name for file in files for name in re.findall(r"'\{\{ (\w+) \}\}'", file.read_text())}
+
+    assert found == {"part", "event", "table", "invocation_id"}
 
 
 @each_text

@@ -21,7 +21,7 @@ def graph() -> dict[str, Any]:
     """Return two collections and the models of trueup, as dbt knows them."""
     known = {**models("files"), **models("two words")}
     for name in ("trueup_runs", "trueup_lag"):
-        known[f"model.trueup.{name}"] = node(name)
+        known[f"model.trueup.{name}"] = node(name, package_name="trueup")
     return {
         name: {**each, "resource_type": "model", "config": CONFIG} for name, each in known.items()
     }
@@ -55,9 +55,11 @@ def in_hook(failing: Iterable[tuple[str, str]] = (), **changed: Any) -> tuple[Pa
     return in_model("hook", **given | changed), statements
 
 
-def result(name: str, status: str = "success", message: str | None = "OK") -> Any:
+def result(
+    name: str, status: str = "success", message: str | None = "OK", package: str = "shop"
+) -> Any:
     """Return one result as dbt gives it to the hook."""
-    found = SimpleNamespace(name=name, resource_type="model")
+    found = SimpleNamespace(name=name, resource_type="model", unique_id=f"model.{package}.{name}")
     return SimpleNamespace(node=found, status=status, message=message)
 
 
@@ -174,6 +176,52 @@ def test_the_view_of_the_lag_is_not_made_before_every_collection_was_built() -> 
 
     assert len(written(statements)) == 1
     assert "create or replace view" not in "".join(statements)
+
+
+def test_a_model_of_another_package_with_the_same_name_is_not_that_of_the_collection() -> None:
+    twin = {**node("files_batch", package_name="twin"), "resource_type": "model", "config": CONFIG}
+    known = {"model.twin.files_batch": Node(twin)}
+    known |= {name: Node(one) for name, one in graph().items()}
+    for package, expected in (("twin", []), ("shop", ["files_batch"])):
+        trueup, statements = in_hook(graph=known)
+        trueup.record_runs([result("files_batch", "error", "x", package)])
+        assert [model for model, _, _ in written(statements)] == expected
+
+
+@pytest.mark.parametrize("is_deferred", [True, False])
+def test_the_lag_of_a_deferred_collection_reads_one_schema(*, is_deferred: bool) -> None:
+    known = {name: Node(one) for name, one in graph().items()}
+    for role in ("changelog", "commands"):
+        other = Node(node(f"files_{role}", schema="prod"))
+        known[f"model.shop.files_{role}"]["defer_relation"] = other
+    schema = "prod" if is_deferred else "lake"
+    trueup = in_model("trueup_lag", variables=VARS, graph=known)
+    sql = trueup._lag_select({"files": Relation(None, schema, "files_changelog")})
+
+    assert f"from {schema}.files_commands" in sql
+    assert ("lake.files" in sql) is not is_deferred
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_deferred", "expected"),
+    [
+        ("prod", False, "prod"),
+        ("lake", False, "lake"),
+        (None, True, "prod"),
+        (None, False, "lake"),
+    ],
+)
+def test_the_lag_of_a_select_reads_the_state_of_its_input_where_its_changelog_is(
+    schema: str | None, expected: str, *, is_deferred: bool
+) -> None:
+    known = {name: Node(one) for name, one in graph().items()}
+    for role in ("changelog", "commands", "state"):
+        other = Node(node(f"files_{role}", schema="prod"))
+        known[f"model.shop.files_{role}"]["defer_relation"] = other
+    changelogs = {"files": Relation(None, schema, "files_changelog")} if schema else {}
+    trueup = in_model("trueup_lag", variables=VARS, graph=known)
+
+    assert trueup._state_of_input("files", changelogs, is_deferred).schema == expected
 
 
 @pytest.mark.parametrize("role", ["changelog", "state"])

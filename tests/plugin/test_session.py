@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dbt_trueup import plugins
-from dbt_trueup.errors import JavaMissingError
+from dbt_trueup.errors import CatalogMissingError, JavaMissingError
 from dbt_trueup.plugin.java import require_java
 from dbt_trueup.plugin.session import prepare, warn_of_caches, warn_of_local_delta
 from tests.macros.package import ROOT
@@ -94,6 +94,23 @@ def test_the_folder_of_a_sqlite_catalog_is_created(path: Path) -> None:
     fake_java(path, 'openjdk version "17"')
     prepare({"spark.sql.catalog.lake.uri": f"jdbc:sqlite:{path}/new/catalog.db?busy_timeout=1"})
     assert (path / "new").is_dir()
+
+
+def test_a_missing_catalog_is_refused_only_if_there_are_tables(path: Path) -> None:
+    fake_java(path, 'openjdk version "17"')
+    catalog, warehouse = path / "catalog.db", path / "warehouse"
+    settings = {
+        "spark.sql.catalog.lake.uri": f"jdbc:sqlite:{catalog}?busy_timeout=1",
+        "spark.sql.catalog.lake.warehouse": f"file:{warehouse}",
+    }
+    (warehouse / "shop").mkdir(parents=True)
+    prepare(settings)
+    (warehouse / "shop" / "orders_state" / "metadata").mkdir(parents=True)
+    with pytest.raises(CatalogMissingError, match="has tables, but the file of their catalog"):
+        prepare(settings)
+    assert not catalog.exists()
+    catalog.touch()
+    prepare(settings)
 
 
 LAKE = {"spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog"}

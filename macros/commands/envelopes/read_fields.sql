@@ -68,7 +68,7 @@ from_json(
     {%- elif type == 'binary' -%}
 try_to_binary(try_variant_get({{ variant }}, '$', 'string'), 'base64')
     {%- else -%}
-try_variant_get({{ variant }}, '$', '{{ type }}')
+try_variant_get({{ variant }}, '$', {{ trueup._literal(type) }})
     {%- endif -%}
 {%- endmacro %}
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from dbt_trueup.errors import CatalogMissingError
+
 from . import statements
 from .java import require_java, start_jvm
 
@@ -61,6 +63,7 @@ def prepare(settings: Mapping[str, str]) -> None:
     Raises:
         JavaMissingError: There is no Java 17 or newer. Spark Connect needs no Java, so it is not
             checked there.
+        CatalogMissingError: The file of a SQLite catalog is missing, and its tables are not.
         JvmStartError: The JVM did not start.
     """
     # By default Python workers run the `python3` of PATH, which may not have our packages. A
@@ -72,13 +75,36 @@ def prepare(settings: Mapping[str, str]) -> None:
     if "spark.remote" in settings or "SPARK_REMOTE" in os.environ:
         return
     require_java()
-    for setting in settings.values():
-        # SQLite creates the file of a catalog, but not its folder.
+    for name, setting in settings.items():
         if setting.startswith("jdbc:sqlite:"):
             catalog = Path(setting.removeprefix("jdbc:sqlite:").partition("?")[0])
+            warehouse = settings.get(f"{name.removesuffix('.uri')}.warehouse")
+            if warehouse is not None:
+                require_catalog(catalog, Path(warehouse.removeprefix("file:")))
+            # SQLite creates the file of a catalog, but not its folder.
             catalog.parent.mkdir(parents=True, exist_ok=True)
     if JVM_LOG in settings and "PYSPARK_GATEWAY_PORT" not in os.environ:
         start_jvm(settings, Path(settings[JVM_LOG]))
+
+
+def require_catalog(catalog: Path, warehouse: Path) -> None:
+    """Check that the file of a SQLite catalog exists if there are tables.
+
+    SQLite would create an empty file. Then the collections would begin again without history.
+
+    Args:
+        catalog: The file.
+        warehouse: The folder of its tables.
+
+    Raises:
+        CatalogMissingError: The file is missing.
+    """
+    if not catalog.exists() and next(warehouse.glob("*/*/metadata"), None) is not None:
+        message = (
+            f"missing catalog: {warehouse} has tables, but the file of their catalog, {catalog},"
+            " is not there. Restore the file. To begin again, give the catalog another folder."
+        )
+        raise CatalogMissingError(message)
 
 
 def warn_of_caches(settings: Mapping[str, str]) -> None:

@@ -1,7 +1,8 @@
 """Wraps what sends a statement: one that loses a race is repeated, skipped or explained.
 
-It also explains the error of a Spark without grants. Statements without trueup's mark pass through
-unchanged, and so do all other errors.
+It also explains the error of a Spark without grants, and a fault of the storage. A select meets
+such a fault when dbt fetches its rows, so that is wrapped, too. All other errors pass through
+unchanged.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from functools import wraps
 from typing import Any
 
 from dbt.adapters.spark.connections import PyhiveConnectionWrapper, PyodbcConnectionWrapper
+from dbt.adapters.spark.session import Cursor
 from pyspark.sql import SparkSession
 
-from dbt_trueup.errors import GrantsError, LostRaceError
+from dbt_trueup.errors import GrantsError, LostRaceError, StorageError
 
 from .commit_conflicts import describe_lost_race, may_be_repeated, may_be_skipped
 from .grants import describe_missing_grants
+from .storage import describe_storage_fault
 
 REPEATS = 3
 """How often an apply that lost to a rewrite of files is repeated."""
@@ -32,6 +35,8 @@ def install() -> None:
     wrap(SparkSession, "sql")
     wrap(PyhiveConnectionWrapper, "execute")
     wrap(PyodbcConnectionWrapper, "execute")
+    wrap_fetch("fetchall")
+    wrap_fetch("fetchone")
     close_quietly()
 
 
@@ -86,7 +91,34 @@ def wrap(sender: type, method: str) -> None:
                 no_grants = describe_missing_grants(statement, str(error))
                 if no_grants is not None:
                     raise GrantsError(no_grants) from error
+                fault = describe_storage_fault(str(error))
+                if fault is not None:
+                    raise StorageError(fault) from error
                 raise
 
     send_and_explain_lost_races.explains_lost_races = True  # type: ignore[attr-defined]
     setattr(sender, method, send_and_explain_lost_races)
+
+
+def wrap_fetch(method: str) -> None:
+    """Wrap a method of a session's cursor that fetches rows. Calling this again has no effect.
+
+    Args:
+        method: Its name.
+    """
+    fetch = getattr(Cursor, method)
+    if hasattr(fetch, "explains_faults"):
+        return
+
+    @wraps(fetch)
+    def fetch_and_explain_faults(cursor: Cursor) -> Any:
+        try:
+            return fetch(cursor)
+        except Exception as error:
+            fault = describe_storage_fault(str(error))
+            if fault is None:
+                raise
+            raise StorageError(fault) from error
+
+    fetch_and_explain_faults.explains_faults = True  # type: ignore[attr-defined]
+    setattr(Cursor, method, fetch_and_explain_faults)

@@ -1,0 +1,92 @@
+"""Runs on a cluster: a standalone master and two workers of one core, all on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.engines.servers import LOOPBACK, SPARK_HOME, environment, free_port, listens, server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif("TRUEUP_ENGINES" not in os.environ, reason="run `make engines`"),
+]
+DEPLOY = "org.apache.spark.deploy"
+
+
+@pytest.fixture(scope="module")
+def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a master with two workers."""
+    folder, port = tmp_path_factory.mktemp("cluster"), free_port()
+    address = f"spark://{LOOPBACK}:{port}"
+    spark_class = str(SPARK_HOME / "bin/spark-class")
+    no_page = ["--webui-port", "0"]
+    worker = [spark_class, f"{DEPLOY}.worker.Worker", *no_page, "--cores", "1", "--memory", "1g"]
+    logs = [folder / f"worker_{number}.log" for number in range(2)]
+
+    def is_registered(log: Path) -> bool:
+        return "Successfully registered with master" in log.read_text()
+
+    with (
+        server(
+            [
+                spark_class,
+                f"{DEPLOY}.master.Master",
+                *no_page,
+                "--host",
+                LOOPBACK,
+                "--port",
+                str(port),
+            ],
+            folder / "master.log",
+            lambda: listens(port),
+        ),
+        server(
+            [*worker, "--host", LOOPBACK, "--work-dir", str(folder / "work_0"), address],
+            logs[0],
+            lambda: is_registered(logs[0]),
+        ),
+        server(
+            [*worker, "--host", LOOPBACK, "--work-dir", str(folder / "work_1"), address],
+            logs[1],
+            lambda: is_registered(logs[1]),
+        ),
+    ):
+        yield address
+
+
+def test_killed_executors_and_failed_tasks_change_no_result(
+    master: str, package: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "tests.engines.on_cluster", str(tmp_path), master]
+    ran = subprocess.run(
+        [*command, str(package)],
+        cwd=ROOT,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=1800,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-4000:]
+    happened = json.loads((tmp_path / "happened.json").read_text())
+    assert happened == {
+        "stage: killed at its first task": 1,
+        "stage: killed after a shuffle": 1,
+        "append: killed at its first task": 1,
+        "append: killed after a shuffle": 1,
+        "apply: killed at its first task": 1,
+        "apply: killed after a shuffle": 1,
+        "attempts of a task that fails twice": 3,
+    }
