@@ -9,10 +9,8 @@ statement at which they wait at the same moment.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.acceptance import Column, multiset
@@ -55,9 +53,6 @@ KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
 DAY, NOON = "2024-02-03 00:00:00", "2024-02-03 12:34:56"
 UNKNOWN_STOPS = 25
 """How many stops a run may have, before any script has shown it."""
-
-OLD = 1_000_000_000
-"""A second in the year 2001."""
 
 DATES = [f"d{number}" for number in range(8)]
 """Each script of the situation `widen` turns one more date into a timestamp."""
@@ -244,37 +239,6 @@ class Subject:
             if not row["isTemporary"]
         }
         assert tables <= {f"{self.name}_{role}" for role in (*TABLES, "log", "input")}, tables
-
-    def remove_orphans(self) -> list[Path]:
-        """Maintain the tables. The operation removes only old files, so all files are made old.
-
-        Returns:
-            The files of the changelog and the state that are left, and that no snapshot needs.
-        """
-        tables = [f"{self.project.name}.{self.name}_{role}" for role in ("changelog", "state")]
-        for table in tables:
-            for path in self._folder_of(table).rglob("*"):
-                os.utime(path, (OLD, OLD))
-        self.project.operate("maintain", collection=self.name)
-        return [path for table in tables for path in self._find_orphans(table)]
-
-    def _folder_of(self, table: str) -> Path:
-        (row, *_) = self.project.sql(f"select file from {table}.metadata_log_entries")
-        return Path(row[0].removeprefix("file:")).parents[1]
-
-    def _find_orphans(self, table: str) -> set[Path]:
-        """Find the files in the folder of a table that none of its snapshots needs."""
-        owned = self.project.sql(
-            f"select file_path from {table}.all_files union all select path from"
-            f" {table}.all_manifests union all select manifest_list from {table}.snapshots"
-            f" union all select file from {table}.metadata_log_entries"
-        )
-        found = {
-            path
-            for path in self._folder_of(table).rglob("*")
-            if path.is_file() and path.suffix != ".crc"
-        }
-        return found - {Path(row[0].removeprefix("file:")) for row in owned}
 
 
 class Selected(Subject):
@@ -500,11 +464,6 @@ class Stage:
             subject, "test", "--select", f"{subject.name}_changelog", f"{subject.name}_state"
         )
         self.counts["checks"] += 1
-
-    def remove_orphans(self) -> list[Path]:
-        """Maintain all collections that have run. Give the files that no table needs."""
-        subjects = [subject for subject in self.subjects.values() if subject.tick]
-        return [path for subject in subjects for path in subject.remove_orphans()]
 
     def _has_tables(self, subject: Subject) -> bool:
         found = subject.project.sql(f"show tables in {{}} like '{subject.name}_state'")

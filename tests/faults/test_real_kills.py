@@ -130,11 +130,9 @@ def test_the_next_run_completes_what_a_killed_process_has_left(stage: Stage) -> 
             print(f'TRUEUP_SCRIPT="{script}" plays this again; seed {SEED}')  # noqa: T201
             raise
         played[script.split()[0]] += happened
-    left = stage.remove_orphans()
     print(f"seed {SEED}: {played} {dict(stage.counts)}")  # noqa: T201
     if SECONDS:
         counts.add("kills", SEED, played, stage.counts)
-    assert not left, f"files that no table needs: {left}"
     expected = () if SECONDS else {script.split()[0] for script in SHORT}
     assert all(played[fault] for fault in expected), f"a fault did not happen: {played}"
     assert sum(played.values()), "no fault happened"
