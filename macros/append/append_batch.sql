@@ -8,22 +8,23 @@
 -#}
 {% macro _ensure_appended(collection, select) -%}
     {%- set changelog, batch = collection.changelog, collection.batch -%}
-    {%- set known = trueup._finding(collection, 'staged') -%}
-    {%- set staged = known or (
-        trueup._get_staged_batch(collection) if trueup._finding(collection, 'idle_at') is none else {'seq': none}
-    ) -%}
+    {%- if trueup._finding(collection, 'idle_at') is not none -%}
+        {{ return(trueup._nothing_to_append()) }}
+    {%- endif -%}
+    {%- set known = trueup._get_known_batch(collection) -%}
+    {%- set staged = known or trueup._get_staged_batch(collection) -%}
     {%- set refusal = trueup._ensure_refused(collection, staged) -%}
     {%- if refusal -%}
         {{ return(refusal) }}
     {%- endif -%}
     {%- do trueup._require_few_retractions(collection, staged) -%}
+    {%- set columns = known.columns if known else trueup._get_user_columns(changelog) -%}
     {#- The statement itself checks the columns and the seal. It writes nothing if another run is first. -#}
     {%- set same_columns = trueup._same_columns_expr(
         batch, changelog, trueup._update_columns(), trueup._update_columns()
     ) -%}
     {%- set checked_batch = trueup._checked_batch_select(
-        select ~ '\nwhere ' ~ same_columns, staged, changelog,
-        collection.unique_key, trueup._get_user_columns(changelog)
+        select ~ '\nwhere ' ~ same_columns, staged, changelog, collection.unique_key, columns
     ) -%}
     {%- do run_query(trueup._append_batch_sql(changelog, checked_batch, staged.seq, on_conflict='skip')) -%}
     {%- set appended = trueup._get_appended_batch(changelog, staged) -%}
@@ -49,12 +50,23 @@
 
 
 {#-
+    What this run knows of the batch that it has staged, and the `columns` of the changelog; none if it has staged
+    none, or if another run has changed the columns since.
+-#}
+{% macro _get_known_batch(collection) -%}
+    {%- set staged, stored = trueup._finding(collection, 'staged'), trueup._finding(collection, 'stored') -%}
+    {%- set columns = trueup._get_user_columns(collection.changelog) if staged and stored -%}
+    {{ return(dict(staged, columns=columns) if columns and stored.columns == columns else none) }}
+{%- endmacro %}
+
+
+{#-
     The result of a run that does not append the staged batch; none if nothing speaks against it. A batch that
     cannot be appended any more is removed.
 -#}
 {% macro _ensure_refused(collection, staged) -%}
     {%- if staged.seq is none or staged.is_appended -%}
-        {{ return({'code': 'NOOP', 'message': 'nothing to append'}) }}
+        {{ return(trueup._nothing_to_append()) }}
     {%- elif trueup._var('trueup_read_only') -%}
         {{ return({
             'code': 'NOTICE', 'message': 'read only: batch ' ~ staged.seq ~ ' is staged, not appended'
@@ -64,4 +76,10 @@
     {%- elif staged.mismatch -%}
         {{ return(trueup._ensure_discarded(collection.batch, staged, staged.mismatch)) }}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- The result of a run that finds no batch to append. -#}
+{% macro _nothing_to_append() -%}
+    {{ return({'code': 'NOOP', 'message': 'nothing to append'}) }}
 {%- endmacro %}

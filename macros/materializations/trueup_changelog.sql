@@ -48,6 +48,8 @@
     {%- if not result.get('is_lost') or attempts == 0 -%}
         {{ return(result) }}
     {%- endif -%}
+    {#- The other run may have changed the columns, too. -#}
+    {%- do trueup._keep_finding(collection, 'stored', none) -%}
     {%- set staged = trueup._ensure_staged_batch(collection) -%}
     {%- if staged.code != 'OK' -%}
         {{ return({

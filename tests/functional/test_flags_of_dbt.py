@@ -61,7 +61,7 @@ def let_another_run_win(
     return injected
 
 
-@pytest.mark.parametrize("before", ["staged._seq", "merge into"])
+@pytest.mark.parametrize("before", ['.c_changelog"', "merge into"], ids=["first", "merge"])
 def test_a_retry_after_a_conflict_succeeds_and_the_next_run_settles_the_rest(
     project: Project, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:

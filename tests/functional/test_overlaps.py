@@ -195,6 +195,23 @@ def test_a_run_that_loses_its_append_stages_again(project: Project) -> None:
     assert "retried_batch: up to date at 10" in project.messages
 
 
+def test_a_run_that_loses_its_append_to_one_with_a_new_column_stages_again(
+    project: Project,
+) -> None:
+    _, second = overtaken(project, "grown", 1, on_conflict="retry")
+    project.append("grown", [put(9)])
+
+    def win() -> None:
+        go_to(project, second)
+        project.sql("alter table {}.grown_changelog add column w string")
+
+    with before(r'grown_changelog"[^*]*[*]/\s*describe query', win):
+        project.run("models/grown")
+
+    assert [row["_seq"] for row in project.progress("grown")] == [1, 2, 3]
+    assert project.sql("select k, v, w from {}.grown") == [("a", "value 9", None)]
+
+
 def test_a_run_that_loses_its_append_to_all_that_it_has_is_done(project: Project) -> None:
     _, second = overtaken(project, "beaten", 1, on_conflict="retry")
 
