@@ -14,12 +14,19 @@ from typing import TYPE_CHECKING
 
 import jinja2
 import pyspark
+import pytest
 import yaml
 
 from tests.conftest import ROOT, SMALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+MARKS = [
+    pytest.mark.spark,
+    pytest.mark.skipif("TRUEUP_ENGINES" not in os.environ, reason="run `make engines`"),
+]
+"""The marks of all tests that start a server."""
 
 SPARK_HOME = Path(pyspark.__file__).parent
 LOOPBACK = "127.0.0.1"

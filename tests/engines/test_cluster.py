@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -11,16 +10,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import ROOT
-from tests.engines.servers import LOOPBACK, SPARK_HOME, environment, free_port, listens, server
+from tests.engines.servers import (
+    LOOPBACK,
+    MARKS,
+    SPARK_HOME,
+    environment,
+    free_port,
+    listens,
+    server,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.skipif("TRUEUP_ENGINES" not in os.environ, reason="run `make engines`"),
-]
+pytestmark = MARKS
 DEPLOY = "org.apache.spark.deploy"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.engines.servers import (
     LOOPBACK,
+    MARKS,
     environment,
     free_port,
     listens,
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.skipif("TRUEUP_ENGINES" not in os.environ, reason="run `make engines`"),
-]
+pytestmark = MARKS
 MAIN = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 

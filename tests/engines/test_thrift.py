@@ -20,6 +20,7 @@ from tests.engines.remote import ThriftProject, ThriftSession
 from tests.engines.script import KEY, VALUE, check, put, run_script
 from tests.engines.servers import (
     LOOPBACK,
+    MARKS,
     free_port,
     jars,
     listens,
@@ -36,10 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.skipif("TRUEUP_ENGINES" not in os.environ, reason="run `make engines`"),
-]
+pytestmark = MARKS
 MAIN = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
 

@@ -9,20 +9,27 @@ statement at which they wait at the same moment.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.acceptance import Column, multiset
+from tests.faults.workers import Workers
 from tests.functional.test_schema_evolution import Evolving
 from tests.oracle import Collection, Command, check_laws, consolidate
 from tests.project import TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from tests.faults.workers import Outcome, Worker, Workers
+    from tests.faults.workers import Outcome, Worker
     from tests.project import Project
+
+SEED = int(os.environ.get("TRUEUP_SEED", "1"))
+SECONDS = int(os.environ.get("TRUEUP_SECONDS", "0"))
+"""How long the long form of a test may take; 0 for the short form."""
 
 STOP = re.compile(
     r"^(/\*.*?\*/|\s|--.*\n)*(select|with|merge|insert|delete|update|alter|drop|call|truncate"
@@ -513,3 +520,13 @@ def send_at_once(workers: Sequence[Worker]) -> int:
     for worker in workers:
         worker.await_next()
     return 1
+
+
+@contextmanager
+def open_stage(project: Project) -> Iterator[Stage]:
+    """Add the collections of all situations to a project. The workers end with the block."""
+    workers = Workers(project.folder)
+    try:
+        yield Stage(add_subjects(project), workers)
+    finally:
+        workers.close()

@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faults import counts
-from tests.faults.scripts import SITUATIONS, Stage, add_subjects
-from tests.faults.workers import Workers
+from tests.faults.scripts import SECONDS, SEED, SITUATIONS, open_stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.faults.scripts import Stage
     from tests.project import Project
-
-SEED = int(os.environ.get("TRUEUP_SEED", "1"))
-SECONDS = int(os.environ.get("TRUEUP_SECONDS", "0"))
-"""How long the long form may take; 0 for the short form."""
 
 SHORT = ("run 0@append 1@append 01 0* 1*", "append 0@append 1@append 01 0* 1*")
 """The scripts of the short form."""
@@ -29,11 +25,8 @@ SHORT = ("run 0@append 1@append 01 0* 1*", "append 0@append 1@append 01 0* 1*")
 
 @pytest.fixture(scope="module")
 def stage(new_project: Callable[[str], Project]) -> Iterator[Stage]:
-    project = new_project("fire")
-    subjects = add_subjects(project)
-    workers = Workers(project.folder)
-    yield Stage(subjects, workers)
-    workers.close()
+    with open_stage(new_project("fire")) as stage:
+        yield stage
 
 
 def write_script(stage: Stage, situation: str, random: Random) -> str:

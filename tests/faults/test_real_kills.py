@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faults import counts
-from tests.faults.scripts import WRITE, Stage, add_subjects, advance
-from tests.faults.workers import Workers
+from tests.faults.scripts import SECONDS, SEED, WRITE, advance, open_stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.faults.scripts import Stage
     from tests.project import Project
-
-SEED = int(os.environ.get("TRUEUP_SEED", "1"))
-SECONDS = int(os.environ.get("TRUEUP_SECONDS", "0"))
-"""How long the long form may take; 0 for the short form."""
 
 SITUATIONS = ("run", "correct", "heal", "widen", "first", "rebuild", "retry", "compact", "select")
 """The run that is killed: the other run of the situation, as in the interleavings."""
@@ -32,11 +28,8 @@ SHORT = ("after run append more", "lose run apply", "twice run append", "during 
 
 @pytest.fixture(scope="module")
 def stage(new_project: Callable[[str], Project]) -> Iterator[Stage]:
-    project = new_project("fire_kills")
-    subjects = add_subjects(project)
-    workers = Workers(project.folder)
-    yield Stage(subjects, workers)
-    workers.close()
+    with open_stage(new_project("fire_kills")) as stage:
+        yield stage
 
 
 def play(stage: Stage, script: str, random: Random) -> bool:
