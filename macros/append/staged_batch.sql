@@ -11,7 +11,7 @@
 -#}
 {% macro _get_staged_batch(collection) -%}
     {%- set changelog, batch = collection.changelog, collection.batch -%}
-    {%- set recent_seq = trueup._finding(collection, 'recent_seq') or trueup._get_recent_seq(changelog) -%}
+    {%- set recent_seq = trueup._get_recent_seq(changelog) -%}
     {%- set staged = run_query(trueup._staged_batch_select(changelog, batch, recent_seq)).rows[0].dict() -%}
     {%- if staged.seq is not none and trueup._must_read_all_batches(recent_seq, [staged.seq, staged.last_seq]) -%}
         {%- set staged = run_query(trueup._staged_batch_select(changelog, batch)).rows[0].dict() -%}

@@ -7,17 +7,17 @@
     - `takes_back`: whether the tail retracts provisional updates: a batch from `applied_seq` to before
       `last_seq` left ticks open, and the batch after it retracted what was written for them
 
-    `recent_seq` is what `_get_recent_seq` would return, if it is known. `expected` is the position that the append
-    of this run leaves, or none. It is returned if both tables still stand there.
+    `expected` is the position that the append of this run leaves, or none. It is returned if both tables still
+    stand there.
 -#}
-{% macro _get_position(changelog, state, recent_seq=none, expected=none) -%}
+{% macro _get_position(changelog, state, expected=none) -%}
     {%- if expected -%}
         {%- set ends = run_query(trueup._ends_select(changelog, state, expected.applied_seq)).rows[0].dict() -%}
         {%- if ends.applied_seq == expected.applied_seq and ends.last_seq == expected.last_seq -%}
             {{ return(expected) }}
         {%- endif -%}
     {%- endif -%}
-    {%- set recent_seq = recent_seq or trueup._get_recent_seq(changelog) -%}
+    {%- set recent_seq = trueup._get_recent_seq(changelog) -%}
     {%- set position = run_query(trueup._position_select(changelog, state, recent_seq)).rows[0].dict() -%}
     {%- if trueup._must_read_all_batches(recent_seq, [position.applied_seq, position.last_seq]) -%}
         {%- set position = run_query(trueup._position_select(changelog, state)).rows[0].dict() -%}

@@ -53,7 +53,6 @@
         {%- do run_query(trueup._unstage_sql(collection.batch, invocation_id)) -%}
         {{ return({'message': 'skipped: another run compared at the same moment', 'code': 'NOTICE'}) }}
     {%- endif -%}
-    {%- do trueup._keep_finding(collection, 'recent_seq', [plan.last_seq, 1] | max) -%}
     {%- do trueup._keep_finding(collection, 'staged', {
         'seq': plan.seq, 'lower': plan.lower, 'upper': plan.upper, 'batch_id': invocation_id,
         'is_appended': false, 'mismatch': none, 'records_indexed': plan.records_indexed,

@@ -34,8 +34,7 @@
         {#- 4. Make the state if it is missing. If it has applied every batch, go to step 6. -#}
         {%- do trueup._ensure_state(collection) -%}
         {%- set position = trueup._get_position(
-            changelog, target_relation, trueup._finding(collection, 'recent_seq'),
-            expected=trueup._finding(collection, 'position')
+            changelog, target_relation, expected=trueup._finding(collection, 'position')
         ) if idle_at is none else {'last_seq': idle_at, 'applied_seq': idle_at} -%}
         {%- do trueup._require_changelog_ahead(collection.name, position) -%}
         {%- if position.applied_seq == position.last_seq -%}
