@@ -50,8 +50,8 @@
 
 
 {#-
-    What this run knows of the batch that it has staged, and the `columns` of the changelog; none if it has staged
-    none, or if another run has changed the columns since.
+    What this run knows of the batch that it has staged, and the `columns` of the changelog. None if this run has
+    staged no batch, or if another run has changed the columns since then.
 -#}
 {% macro _get_known_batch(collection) -%}
     {%- set staged, stored = trueup._finding(collection, 'staged'), trueup._finding(collection, 'stored') -%}

@@ -1,7 +1,7 @@
 {#-
-    The staged batch as the append reads it, as a select. It has no rows if the batch does not continue the
-    changelog, or is gone. It raises unless the rows are exactly those that the seal of the batch describes. The staged batch is
-    a table, so anybody may edit or replace it before the append.
+    The staged batch as the append reads it, as a select. The staged batch is a table, so anybody may edit or replace
+    it before the append. The select has no rows if the batch is gone, or does not continue the changelog. It raises
+    unless the rows are exactly those that the seal of the batch describes.
 
     `staged` is what `_get_staged_batch` returns. `columns` are the key and value columns of the changelog.
     The check reads the rows in the same statement that appends them.

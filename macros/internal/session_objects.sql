@@ -15,8 +15,8 @@
 
 {#-
     Whether no other run uses the Spark session of this run: dbt-spark's method `session` has it inside its own
-    process. A Thrift server can give all its connections one session. The plugin shows the method to macros; without
-    it, the answer is no.
+    process. A Thrift server can give all its connections one session. The plugin shows the method to macros.
+    Without the plugin the answer is no.
 -#}
 {% macro _has_own_session() -%}
     {{ return(target.get('method') == 'session') }}
