@@ -119,13 +119,13 @@ def places_of(text: str, project: Project, home: Path, printed: list[str]) -> li
 def test_options_that_stop_a_run_show_keys_and_no_values(project: Project, home: Path) -> None:
     project.add_collection("stops", [Column("k", "string")], [Column("v", "string")])
     first, second = "a shown key", "another shown key"
-    project.append("stops", [Command(1, (1,), (first,), ("hidden",))])
+    project.append("stops", [Command(1, (1,), (first,), ("hidden value",))])
     project.run("models/stops", *LOGGED)
     project.append(
         "stops",
         [
-            *(Command(2, (1,), (first,), (f"hidden {place}",)) for place in (1, 2)),
-            Command(2, (1,), (second,), None, "hidden error"),
+            *(Command(2, (1,), (first,), (f"hidden value {place}",)) for place in (1, 2)),
+            Command(2, (1,), (second,), None, "hidden value: an error"),
         ],
     )
     stops = {
@@ -140,7 +140,7 @@ def test_options_that_stop_a_run_show_keys_and_no_values(project: Project, home:
         said = "\n".join(project.messages)
         assert failing in said
         assert key in said
-        assert not places_of("hidden", project, home, project.messages)
+        assert not places_of("hidden value", project, home, project.messages)
     # dbt's log and its results have the keys, and so may Spark's log. No other file has them.
     files = {place.rpartition("/")[2] for place in places_of("shown key", project, home, [])}
     assert "dbt.log" in files
@@ -148,7 +148,7 @@ def test_options_that_stop_a_run_show_keys_and_no_values(project: Project, home:
     printed = project.operate("compact", collection="stops", since=1)
     printed += project.operate("maintain", collection="stops")
     printed += project.operate("doctor", collection="stops")
-    assert not places_of("hidden", project, home, printed)
+    assert not places_of("hidden value", project, home, printed)
     assert not [line for line in printed if "shown key" in line]
 
 
