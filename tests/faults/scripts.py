@@ -525,8 +525,10 @@ def send_at_once(workers: Sequence[Worker]) -> int:
 @contextmanager
 def open_stage(project: Project) -> Iterator[Stage]:
     """Add the collections of all situations to a project. The workers end with the block."""
+    # The workers parse the project as soon as they exist, so all models must be there.
+    subjects = add_subjects(project)
     workers = Workers(project.folder)
     try:
-        yield Stage(add_subjects(project), workers)
+        yield Stage(subjects, workers)
     finally:
         workers.close()
