@@ -57,6 +57,7 @@ when not matched and net._diff = 1 then insert *
     applies the others again.
 -#}
 {% macro _fill_state_sql(collection, net_updates) -%}
+    {%- set applied_seq = '(select max(_seq) from ' ~ collection.state ~ " where _kind = 'progress')" -%}
 {{ trueup._step_marker('apply') }}
 insert overwrite {{ collection.state }} by name
 select * except (_diff, _applied)
@@ -66,17 +67,15 @@ where
     and {{ trueup._same_columns_expr(
         collection.changelog, collection.state, trueup._update_columns(), trueup._state_columns()
     ) }}
-    and (
-        select case
-            when max(_seq) = 0 then true
-            else raise_error(concat(
-                'state moved: it had applied no batch, and has batch ', max(_seq), ' now; nothing is applied,'
-                ' run again'
-            ))
-        end
-        from {{ collection.state }}
-        where _kind = 'progress'
-    )
+    -- Raised for the first row, and not in the subquery: Spark reports an error of a subquery with pages of
+    -- Java.
+    and case
+        when {{ applied_seq }} = 0 then true
+        else raise_error(concat(
+            'state moved: it had applied no batch, and has batch ', {{ applied_seq }}, ' now; nothing is'
+            ' applied, run again'
+        ))
+    end
 -- Sorted like the result of a large MERGE, so that a run can skip parts of a file.
 sort by {{ trueup._quoted(collection.unique_key[0]) }}
 {%- endmacro %}
