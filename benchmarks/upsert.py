@@ -51,7 +51,7 @@ BASE = "incremental merge, Delta"
 OURS = "trueup, Iceberg"
 HUDI = "upsert, Hudi"
 """The way of another process: see benchmarks.hudi."""
-SCANNED = {"trueup": {"verify": "content"}}
+SCANNED = {"verify": "content"}
 """Options of trueup: each run scans the state, to measure what a scan costs."""
 LIMIT = "limit: read the keys, write the batch"
 """What no upsert that scans can be faster than."""
@@ -172,9 +172,16 @@ def start(folder: Path) -> SparkSession:
 class Bench:
     """The tables and the dbt project of one workload, and the ways to upsert into them."""
 
-    def __init__(self, spark: SparkSession, folder: Path, workload: Workload) -> None:
-        """Make the log with the first commands."""
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: Path,
+        workload: Workload,
+        options: dict[str, str] | None = None,
+    ) -> None:
+        """Make the log with the first commands. `options` are those of trueup."""
         self.spark, self.folder, self.workload = spark, folder, workload
+        self.options = SCANNED if options is None else options
         self.schema = folder.name
         self.tick = 0
         self.models: dict[str, list[float]] = {}
@@ -235,13 +242,18 @@ from ({keys})"""
         )
         for role in ("corrections", "batch", "changelog", "state"):
             (models / "ours" / f"ours_{role}.sql").write_text(f"{{{{ trueup.{role}('ours') }}}}")
+        for view in ("errors", "collection"):
+            name = f"ours_{view}".removesuffix("_collection")
+            (models / "ours" / f"{name}.sql").write_text(f"{{{{ trueup.{view}('ours') }}}}")
         for name, text in self.peers().items():
             (models / f"{name}.sql").write_text(text)
         project = {
             "name": self.schema,
             "profile": "bench",
             "flags": {"send_anonymous_usage_stats": False},
-            "models": {self.schema: {"ours": {"+unique_key": ["k"], "+meta": SCANNED}}},
+            "models": {
+                self.schema: {"ours": {"+unique_key": ["k"], "+meta": {"trueup": self.options}}}
+            },
         }
         (self.folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
         target = {"type": "spark", "method": "session", "host": "localhost", "threads": 1}
