@@ -224,7 +224,7 @@ def append_new_changes(
         NotAPrefixError: The history does not begin with the commits of the log.
     """
     spark.sql(f"create schema if not exists {log.rpartition('.')[0]}")
-    spark.sql(f"create table if not exists {log} ({LOG_COLUMNS}) using iceberg")
+    spark.sql(f"create table if not exists {log} ({LOG_COLUMNS})")
     last = spark.table(log).agg(f.max("commit_no"), f.max_by("commit", "commit_no")).first()
     after, commit = last if last and last[0] else (0, "")
     if after:

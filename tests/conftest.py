@@ -12,7 +12,7 @@ import yaml
 from dbt_common.tests import enable_test_caching
 from hypothesis import HealthCheck, settings
 
-from tests.project import Project
+from tests.project import TABLE_FORMAT, Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,6 +46,14 @@ SMALL = {
     "spark.ui.showConsoleProgress": "false",
 }
 """Settings that differ from those of profiles.yml.example."""
+
+SMALL_DELTA = {
+    # The tables of a test end with its process.
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
+}
+"""The same for Delta."""
 
 SLOWEST_FIRST = [
     *(
@@ -91,11 +99,15 @@ SLOWEST_FIRST = [
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need Spark, and run the slowest files first."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that need Spark, leave out those of the other format, run slow files first."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+    other = {"delta": "iceberg_only", "iceberg": "delta_only"}[TABLE_FORMAT]
+    left_out = [item for item in items if item.get_closest_marker(other)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
     order = {f"test_{name}.py": place for place, name in enumerate(SLOWEST_FIRST)}
     items.sort(key=lambda item: order.get(item.path.name, len(order)))
 
@@ -126,12 +138,17 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trueup")
     example = jinja2.Template((ROOT / "profiles.yml.example").read_text())
     environment = {"TRUEUP_HOME": str(folder), "TRUEUP_SCHEMA": "trueup"}
-    profile = yaml.safe_load(example.render(env_var=environment.get))
-    parameters = profile["trueup"]["outputs"]["local"]["server_side_parameters"]
+    profile = yaml.safe_load(example.render(env_var=environment.get))["trueup"]
+    if TABLE_FORMAT == "delta":
+        profile["outputs"]["local"] = profile["outputs"]["delta"]
+    parameters = profile["outputs"]["local"]["server_side_parameters"]
     parameters |= SMALL | {"spark.trueup.jvm_log": str(folder / "spark.log")}
-    # A commit would wait for the disk three times, to survive a power cut. Tests need not.
-    parameters["spark.sql.catalog.lake.uri"] += "&synchronous=OFF"
-    (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
+    if TABLE_FORMAT == "delta":
+        parameters |= SMALL_DELTA
+    else:
+        # A commit would wait for the disk three times, to survive a power cut. Tests need not.
+        parameters["spark.sql.catalog.lake.uri"] += "&synchronous=OFF"
+    (folder / "profiles.yml").write_text(yaml.safe_dump({"trueup": profile}))
     os.environ["DBT_PROFILES_DIR"] = str(folder)
     return folder
 

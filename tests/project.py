@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -41,6 +42,11 @@ EXTRA_COLUMNS = {
 """Optional arguments of `trueup.commands`, each with the column of the log that it reads."""
 
 
+TABLE_FORMAT = "delta" if "TRUEUP_DELTA" in os.environ else "iceberg"
+"""The table format of this process. A JVM keeps the JARs and the catalog that it starts with."""
+FILE_FORMAT = {} if TABLE_FORMAT == "iceberg" else {"+file_format": TABLE_FORMAT}
+"""The config of a project that asks for this format. Iceberg is the default."""
+
 QUIET = ("--quiet", "--no-use-colors", "--no-write-json", "--log-level-file", "none")
 """Flags of dbt. To write a manifest and a debug log takes longer than dbt's own work."""
 
@@ -53,8 +59,8 @@ class Project:
         self.folder = folder
         self.name = name
         self.spark = spark
-        self.table_format = "iceberg"
-        """The format of the logs that the project creates."""
+        self.table_format = TABLE_FORMAT
+        """The format of the tables, and of the logs that the project creates."""
         self.messages: list[str] = []
         """The message or error of each model in the last run."""
         self.config: dict[str, Any] = {}
@@ -78,7 +84,7 @@ class Project:
             "version": "1.0.0",
             "profile": "trueup",
             "flags": {"send_anonymous_usage_stats": False},
-            "models": {self.name: {"+schema": None, **self.config}},
+            "models": {self.name: {"+schema": None, **FILE_FORMAT, **self.config}},
             **self.settings,
         }
         (self.folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
@@ -258,8 +264,9 @@ class Project:
         return printed
 
     def sql(self, text: str) -> list[Row]:
-        """Return the rows of a query. `{}` in the query stands for the schema."""
-        return self.spark.sql(text.replace("{}", self.name)).collect()
+        """Return the rows of a query. `{}` is the schema, `{format}` the table format."""
+        named = text.replace("{}", self.name).replace("{format}", self.table_format)
+        return self.spark.sql(named).collect()
 
     def rows(self, name: str) -> list[oracle.Value]:
         """Return the rows of the collection, as its view shows them."""

@@ -254,7 +254,9 @@ class Selected(Subject):
     def write(self) -> None:
         """Write the models, and the table that the SELECT reads."""
         self.table = f"{self.project.name}.selected_input"
-        self.project.sql(f"create table {self.table} using iceberg as select 'always' as k, 0 as n")
+        self.project.sql(
+            f"create table {self.table} using {{format}} as select 'always' as k, 0 as n"
+        )
         self.query = f"select k, count(*) as c, max(n) as last from {self.table} group by k"
         self.project.add_select("selected", self.query, ["k"], verify="content")
         self.add_tests()

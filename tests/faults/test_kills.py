@@ -120,7 +120,7 @@ def test_a_later_run_killed_after_any_write_loses_nothing(project: Project) -> N
 
 def test_a_run_of_a_select_killed_after_any_write_loses_nothing(project: Project) -> None:
     table = "kills.counts_input"
-    project.sql(f"create table {table} using iceberg as select 'always' as k, 0 as n")
+    project.sql(f"create table {table} using {{format}} as select 'always' as k, 0 as n")
     counted = f"select k, count(*) as c, max(n) as last from {table} group by k"
     project.add_select("counts", counted, ["k"])
     project.run("models/counts")

@@ -78,7 +78,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
     extra = ("unchanged", "old_key")
     project.add_collection("race", [Column("k", "string")], [Column("v", "string")], extra=extra)
     project.append("race", log())
-    project.sql(f"create table {TABLE} using iceberg as select 0 as n")
+    project.sql(f"create table {TABLE} using {{format}} as select 0 as n")
     project.add_select("counted", COUNTED, ["k"])
     project.run("models/race", until=0)
     project.run("models/counted")

@@ -1,28 +1,22 @@
 """On Delta, a run reads a log by its versions, and verifies a state by its versions.
 
-Run these tests with `make delta`. Delta needs other JARs and another catalog than Iceberg, and a
-JVM keeps those that it has started with. So these tests need a process of their own. They take
-some minutes, because a run on Delta takes much longer than one on Iceberg. The two tests build on
-one collection, so that it is made only once. tests/macros/test_delta_versions.py tests what each
-commit of a Delta table means, without Spark.
+`make delta` runs these tests, and all others that are not about Iceberg, on Delta. The two tests
+build on one collection, so that it is made only once. tests/macros/test_delta_versions.py tests
+what each commit of a Delta table means, without Spark.
 """
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from tests.acceptance import Column, multiset
 from tests.between import sent
-from tests.conftest import ROOT, SMALL
 from tests.oracle import Command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.project import Project
 
@@ -31,41 +25,13 @@ SCAN = "select buckets from wrong_buckets"
 """The statement that scans the rows of the state to verify them."""
 RUN = ("orders_corrections", "orders_batch", "orders_changelog", "orders_state")
 
-pytestmark = pytest.mark.skipif("TRUEUP_DELTA" not in os.environ, reason="run `make delta`")
-
-
-@pytest.fixture(scope="session")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the warehouse and the profile of this process."""
-    folder = tmp_path_factory.mktemp("trueup")
-    example = yaml.safe_load((ROOT / "profiles.yml.example").read_text())
-    output = example["trueup"]["outputs"]["local"]
-    output |= {"schema": "trueup"}
-    output["server_side_parameters"] = SMALL | {
-        "spark.driver.memory": "4g",
-        "spark.ui.enabled": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.trueup.jvm_log": str(folder / "spark.log"),
-        "spark.jars.packages": "io.delta:delta-spark_4.1_2.13:4.4.0",
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        # The defaults are for large tables: 50 tasks for each read of a log, 10,000 for a vacuum.
-        "spark.databricks.delta.snapshotPartitions": "1",
-        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
-    }
-    (folder / "profiles.yml").write_text(yaml.safe_dump(example))
-    os.environ["DBT_PROFILES_DIR"] = str(folder)
-    return folder
+pytestmark = pytest.mark.delta_only
 
 
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[str], Project]) -> Project:
     """The collection `orders` with its first batch. The change feed of its log is off."""
     project = new_project("delta_tables")
-    project.table_format = "delta"
-    project.configure(**{"+file_format": "delta"})
     project.add_collection("orders", KEY, VALUE, {"verify": "always"})
     project.append("orders", [put(1, 1, "a"), put(1, 2, "b")])
     project.run()

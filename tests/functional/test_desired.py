@@ -111,7 +111,7 @@ def test_the_comparison_after_many_differences_joins_all_rows(
     project: Project, views: dict[str, str]
 ) -> None:
     table = "desired.numbers"
-    project.sql(f"create table {table} using iceberg as select id as v, 0 as n from range(300)")
+    project.sql(f"create table {table} using {{format}} as select id as v, 0 as n from range(300)")
     project.add_select("moving", f"select * from {table}", ["v"])
     joined = []
     for condition in ("false", "v = 7", "true", "v = 7", "v = 7"):
@@ -247,7 +247,7 @@ def test_a_conflict_does_not_fail_the_run(project: Project) -> None:
     project.run("models/items")
     project.run("counts_desired", "counts_corrections", "counts_batch")
     # Another run appends its own batch first.
-    project.sql("create table {}.held using iceberg as select * from {}.counts_batch")
+    project.sql("create table {}.held using {format} as select * from {}.counts_batch")
     project.run("counts_changelog", "counts_state")
     project.sql(
         "insert overwrite {}.counts_batch by name select * except (_batch_id), 'other' as"
@@ -410,7 +410,7 @@ def test_a_key_may_be_null_and_columns_follow_the_select(project: Project) -> No
     )
     query_of(project, "wide", rows)
     project.run("wide_desired", "wide_corrections", "wide_batch")
-    project.sql("create table {}.kept using iceberg as select * from {}.wide_batch")
+    project.sql("create table {}.kept using {format} as select * from {}.wide_batch")
     project.run("wide_changelog", "wide_state")
     project.sql(
         "insert overwrite {}.wide_batch by name select * except (_batch_id), 'other' as _batch_id"

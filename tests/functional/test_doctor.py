@@ -121,7 +121,7 @@ def test_a_staged_batch_that_was_not_appended_is_found(project: Project) -> None
     ((text, next_step),) = wrong(project)
     assert text.startswith("batch 4 is staged but not appended")
     assert "dbt run -s orders_changelog+ appends it" in next_step
-    project.sql("create table {}.held using iceberg as select * from {}.orders_batch")
+    project.sql("create table {}.held using {format} as select * from {}.orders_batch")
     project.run("orders_changelog", "orders_state")
     # The batch of a run that lost its append.
     project.sql(
@@ -170,7 +170,7 @@ def test_a_change_of_type_that_was_not_finished_is_found(project: Project) -> No
 
 def test_steps_that_a_killed_run_has_left_are_found(project: Project) -> None:
     name = "orders_batch__kept_20200101000000_12345678"
-    project.sql(f"create table {{}}.{name} (k string) using iceberg")
+    project.sql(f"create table {{}}.{name} (k string) using {{format}}")
     ((text, next_step),) = wrong(project)
     assert text == f"a killed run has left the table {name} with its steps, or a run is active"
     assert next_step == "nothing: a run of orders_batch drops it a day later."

@@ -578,7 +578,7 @@ def test_extracts_may_use_any_column_name_except_the_two_added_ones(
     assert rows == [(1, 1, False), (1, 2, False), (2, 1, False), (2, 2, True)]
     spark.catalog.dropTempView("named")
 
-    shop.sql("create table {}.extracts (id int, Snapshot_TS int, v int) using iceberg")
+    shop.sql("create table {}.extracts (id int, Snapshot_TS int, v int) using {format}")
     shop.write(
         "models/twice_commands.sql",
         "{{ config(unique_key=['id']) }}{{ trueup.commands(relation=trueup.snapshot_commands("
@@ -599,7 +599,7 @@ def shop(new_project: Callable[[str], Project]) -> Project:
     project = new_project("envelopes")
     project.sql(
         "create table {}.orders_log (n bigint, key string, value string, header string)"
-        " using iceberg"
+        " using {format}"
     )
     project.write("models/orders/orders.sql", "{{ trueup.collection('orders') }}")
     for role in ROLES[1:]:

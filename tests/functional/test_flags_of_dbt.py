@@ -39,7 +39,7 @@ def let_another_run_win(
 ) -> list[str]:
     """Let another run append the same batch right before a statement of this run."""
     project.run("c_commands", "c_corrections", "c_batch")
-    project.sql("create or replace table {}.theirs using iceberg as select * from {}.c_batch")
+    project.sql("create or replace table {}.theirs using {format} as select * from {}.c_batch")
     execute, injected = Cursor.execute, list[str]()
     seal = in_model("c_changelog")._committed_seal_expr(
         "_statistics.seal.own", "_statistics.since", "_statistics.minted_at"

@@ -288,7 +288,7 @@ def test_late_correct_is_refused_for_a_log_without_ticks(
     new_project: Callable[[str], Project],
 ) -> None:
     project = new_project("late_offsets")
-    project.sql("create table {}.log (k string, v string, p int, o bigint) using iceberg")
+    project.sql("create table {}.log (k string, v string, p int, o bigint) using {format}")
     for role in TABLES:
         project.write(f"models/c/c_{role}.sql", f"{{{{ trueup.{role}('c') }}}}")
     call = "relation='late_offsets.log', reclock=['p', 'o'], columns=['v']"

@@ -177,14 +177,14 @@ def expired(project: Project, name: str) -> None:
 
 
 def made_again(project: Project, name: str) -> None:
-    project.sql(f"create table {{}}.{name}_copy using iceberg as select * from {{}}.{name}_log")
+    project.sql(f"create table {{}}.{name}_copy using {{format}} as select * from {{}}.{name}_log")
     project.sql(f"drop table {{}}.{name}_log")
     project.sql(f"alter table {{}}.{name}_copy rename to {{}}.{name}_log")
 
 
 def replaced(project: Project, name: str) -> None:
     project.sql(
-        f"create or replace table {{}}.{name}_log using iceberg as select * from {{}}.{name}_log"
+        f"create or replace table {{}}.{name}_log using {{format}} as select * from {{}}.{name}_log"
     )
 
 
@@ -286,9 +286,7 @@ def test_a_relation_that_is_not_the_name_of_a_table_is_read_as_a_whole(
     project: Project, relation: str
 ) -> None:
     name = add(project)
-    project.spark.sql(
-        "create table if not exists log_position.once using iceberg as select 1 as one"
-    )
+    project.sql("create table if not exists {}.once using {format} as select 1 as one")
     log = f"log_position.{name}_log"
     change_call(project, name, f'"{log}"', f'"{relation.format(log=log)}"')
     settle(project, name, put(1, 1, "a"))

@@ -67,7 +67,7 @@ def test_a_state_that_is_replaced_during_the_apply_gives_a_short_error(
         wait_for(began)
         state = f"{project.name}.replaced_state"
         select = f"select * from {state}"
-        project.spark.sql(f"create or replace table {state} using iceberg as {select}")
+        project.sql(f"create or replace table {state} using {{format}} as {select}")
         replaced.touch()
 
     project.spark.udf.register("hold", hold, "bigint")

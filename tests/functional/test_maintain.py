@@ -158,7 +158,7 @@ def test_maintenance_removes_tables_and_files_that_killed_runs_left(
     recent = f"{datetime.now(tz=UTC):%Y%m%d%H%M%S}_0123abcd"
     left, running = "m_batch__kept_20200101000000_0123abcd", f"m_batch__kept_{recent}"
     for name in (left, running):
-        project.sql(f"create table {{}}.{name} using iceberg as select 1 as a")
+        project.sql(f"create table {{}}.{name} using {{format}} as select 1 as a")
     maintain(project, collection="m")
     folder = home / "warehouse" / project.name
     kept = {file.parts[-3] for file in folder.glob("*__kept_*/data/*.parquet")}

@@ -128,7 +128,7 @@ def test_the_orders_survive_a_rebuild_a_heal_and_a_compaction(project: Project) 
 def test_a_log_without_ticks_is_in_the_order_of_its_commands(project: Project) -> None:
     name = "topic"
     project.sql(
-        "create table {}.topic_log (k string, v string, o int, p int, f bigint) using iceberg"
+        "create table {}.topic_log (k string, v string, o int, p int, f bigint) using {format}"
     )
     for role in (*TABLES, "errors"):
         project.write(f"models/{name}/{name}_{role}.sql", f"{{{{ trueup.{role}('{name}') }}}}")

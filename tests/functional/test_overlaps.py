@@ -310,7 +310,7 @@ def test_a_run_that_overlaps_the_first_run_does_not_rebuild_the_state(
 
 def test_a_run_publishes_the_result_of_a_select_at_one_moment(project: Project) -> None:
     table = f"{project.name}.numbers"
-    project.sql(f"create table {table} using iceberg as select id as k, 0 as n from range(9)")
+    project.sql(f"create table {table} using {{format}} as select id as k, 0 as n from range(9)")
     project.add_select("numbered", f"select * from {table}", ["k"])
     project.run("models/numbered")
     project.sql(f"update {table} set n = 1 where k = 1")
@@ -331,7 +331,7 @@ def test_the_newer_of_two_corrections_of_a_key_wins(project: Project) -> None:
     def compare() -> None:
         """Write the corrections of another run, which has not seen the late command."""
         project.sql(
-            "create or replace table {}.newer_corrections using iceberg as"
+            "create or replace table {}.newer_corrections using {format} as"
             " select 'b' as k, _error_key, _persisted, named_struct('v', '~ older', '_error',"
             " cast(null as string)) as _desired, 'late_command' as _cause, _seq, _ts,"
             " _after_batch_id from {}.newer_corrections"

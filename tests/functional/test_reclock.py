@@ -49,7 +49,7 @@ class Topic:
             f"models/{name}/{name}_completeness.sql", f"{{{{ trueup.completeness('{name}') }}}}"
         )
         columns = "`partition` string, `offset` bigint, k string, v string"
-        project.sql(f"create table {{}}.{name}_topic ({columns}) using iceberg")
+        project.sql(f"create table {{}}.{name}_topic ({columns}) using {{format}}")
         self.show()
         self.restart([])
 

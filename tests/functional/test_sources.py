@@ -79,7 +79,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
         call = f"{{{{ trueup.commands({given}, {arguments}) }}}}"
         project.write(f"models/{name}/{name}_commands.sql", call)
     for source in SOURCES:
-        project.sql(f"create table {{}}.{source} (lsn bigint, k string, v string) using iceberg")
+        project.sql(f"create table {{}}.{source} (lsn bigint, k string, v string) using {{format}}")
     for arrived in changes():
         for source, rows in groupby(arrived, key=lambda change: change.source):
             frame = project.spark.createDataFrame(

@@ -192,7 +192,7 @@ def test_the_smallest_bigint_is_a_valid_tick(project: Project) -> None:
 
 
 def test_the_greatest_bigint_is_not_a_valid_offset(project: Project) -> None:
-    project.sql("create table {}.topic (p int, o bigint, k string, v string) using iceberg")
+    project.sql("create table {}.topic (p int, o bigint, k string, v string) using {format}")
     project.add_collection("offsets", KEY, VALUE)
     call = "'ticks.topic', reclock=['p', 'o'], columns=['v']"
     project.write("models/offsets/offsets_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
@@ -213,7 +213,7 @@ def test_until_and_as_of_may_exceed_the_integer_type_of_the_ticks(
     project: Project, kind: str
 ) -> None:
     name = f"of_{kind}"
-    project.sql(f"create table {{}}.{kind}s (t {kind}, o int, k string, v string) using iceberg")
+    project.sql(f"create table {{}}.{kind}s (t {kind}, o int, k string, v string) using {{format}}")
     project.add_collection(name, KEY, VALUE)
     call = f"'ticks.{kind}s', ts='t', sequence_by=['o'], truncate_when='k is null', columns=['v']"
     project.write(f"models/{name}/{name}_commands.sql", f"{{{{ trueup.commands({call}) }}}}")

@@ -53,7 +53,7 @@ def restore(project: Project, name: str) -> None:
         partitioned = "partitioned by (_kind)" if role == "changelog" else ""
         target = f"{project.name}.{name}_{role}"
         project.sql(
-            f"create table {target} ({columns}) using iceberg {partitioned}"
+            f"create table {target} ({columns}) using {{format}} {partitioned}"
             f" tblproperties ({properties})"
         )
         rows = [(json.dumps(row),) for row in table["rows"]]

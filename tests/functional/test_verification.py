@@ -159,7 +159,7 @@ def roll_back(project: Project) -> None:
 
 def replace(project: Project) -> None:
     project.sql(
-        "create or replace table {}.orders_state using iceberg as"
+        "create or replace table {}.orders_state using {format} as"
         " select k, if(k = 1, 'replaced', v) as v, * except (k, v) from {}.orders_state"
     )
 
