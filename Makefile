@@ -31,9 +31,10 @@ faults: $(VENV)/trueup ## the long form: kills, races, interleavings, random log
 mutations: $(VENV)/trueup ## ten bugs, one at a time, each of which a test must catch; about ten minutes
 	$(BIN)/python -m tests.mutations
 
-# Delta needs other JARs than Iceberg, so these tests have a process and a Spark session of their own.
-delta: $(VENV)/trueup ## the tests on Delta, in some minutes
-	TRUEUP_DELTA=1 $(BIN)/pytest tests/functional/test_delta.py
+# Delta needs other JARs than Iceberg, so these tests have processes and Spark sessions of their own.
+delta: TESTS = tests/functional tests/faults
+delta: $(VENV)/trueup ## all tests on Delta, in some hours; TESTS=tests/functional/test_rules.py for one file
+	TRUEUP_DELTA=1 $(BIN)/pytest -m spark --numprocesses 2 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 engines: $(VENV)/trueup ## the tests over servers and on a cluster, and with all settings, in half an hour
 	TRUEUP_ENGINES=1 $(BIN)/pytest tests/engines tests/functional/test_configurations.py

@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from threading import Event, Thread
@@ -100,6 +101,9 @@ def start(folder: Path, master: str) -> SparkSession:
         "spark.executor.memory": "512m",
         "spark.sql.shuffle.partitions": "2",
         "spark.task.maxFailures": "4",
+        # A task that runs for two seconds is started a second time, on the other host.
+        "spark.speculation": "true",
+        "spark.speculation.task.duration.threshold": "2s",
         # Executors are killed on purpose, and the cluster must not give up.
         "spark.deploy.maxExecutorRetries": "-1",
         "spark.excludeOnFailure.enabled": "false",
@@ -186,6 +190,21 @@ def hurt_batches(spark: SparkSession, project: Project, folder: Path) -> None:
 
     collection.write_with("fails_twice", fails_twice)
     happened["attempts of a task that fails twice"] = len(list(folder.glob("attempt *")))
+
+    def is_slow_once(_: str) -> bool:
+        """Wait for a minute in the first row that a first attempt writes."""
+        context = TaskContext.get()
+        assert context is not None
+        attempt = folder / f"copy {context.attemptNumber()}"
+        if not attempt.exists():
+            attempt.touch()
+            time.sleep(60 if context.attemptNumber() == 0 else 0)
+        return True
+
+    began = time.monotonic()
+    collection.write_with("is_slow_once", is_slow_once)
+    assert time.monotonic() - began < 60, "the slow task was waited for"
+    happened["copies of a slow task"] = len(list(folder.glob("copy *")))
 
 
 def main() -> None:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from threading import Timer
 from typing import TYPE_CHECKING
 
 from tests.acceptance import Column, multiset
-from tests.between import sent
+from tests.between import sent, sent_through
+from tests.faults.racer import Race
+from tests.faults.test_races import LOST, race
 from tests.oracle import Collection, Command, check_laws, consolidate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.oracle import Late
     from tests.project import Project
 
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
+SLOW = "java_method('java.lang.Thread', 'sleep', 4000L) = 'null'"
+"""A condition that takes four seconds for each row."""
 
 
 def put(ts: int, key: str, value: str | None) -> Command:
@@ -94,3 +101,48 @@ def run_python_aggregates(project: Project) -> None:
         project.run("eager_state", "--full-refresh")
     assert rebuilt
     assert multiset(project.rows("eager")) == multiset(oracle.rows)
+
+
+def lose_a_race(project: Project) -> None:
+    """Replace the state while an apply reads the changelog. The run says so in one line."""
+    project.add_collection("replaced", KEY, VALUE)
+    project.append("replaced", [put(1, "a", "first")])
+    project.run("models/replaced")
+    project.append("replaced", [put(2, "a", "second")])
+    project.run("replaced_batch", "replaced_changelog")
+    state = f"{project.name}.replaced_state"
+
+    def send(execute: Callable[[str], None], sql: str) -> None:
+        if "/* trueup: apply" in sql:
+            assert "where _seq > " in sql
+            sql = sql.replace("where _seq > ", f"where {SLOW} and _seq > ")
+            replace = f"create or replace table {state} as select * from {state}"
+            Timer(2, lambda: project.sql(replace)).start()
+        execute(sql)
+
+    with sent_through(send):
+        project.run("replaced_state", fails=True)
+    (said,) = project.messages
+    moved = f"state moved: another run wrote to {state} at the same moment;"
+    assert f"{moved} nothing is applied; run again" in said, said
+    assert "\tat org." not in said, said
+    project.run("models/replaced")
+    assert multiset(project.rows("replaced")) == multiset([("a", "second")])
+
+
+def race_with_another_process(project: Project, rounds: int) -> None:
+    """Let two processes, each with a Spark of its own, run a collection at the same time."""
+    log = [put(ts, f"key {key}", f"value {ts}") for ts in range(rounds) for key in range(3)]
+    project.add_collection("raced", KEY, VALUE)
+    project.append("raced", log)
+    project.run("models/raced", until=0)
+    runs = race(project, Race("raced", rounds))["raced"]
+    project.run("models/raced")
+    losers = [one for one in runs if not one["success"]]
+    assert losers, "nobody lost: the processes did not race"
+    for loser in losers:
+        assert any(text in said for said in loser["said"] for text in LOST), loser["said"]
+        assert not any("\tat org." in said for said in loser["said"]), loser["said"]
+    oracle = Collection()
+    oracle.run(log)
+    check(project, "raced", oracle)

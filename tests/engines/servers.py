@@ -98,8 +98,19 @@ def jars(packages: str) -> list[Path]:
 
 
 @contextmanager
-def server(command: list[str], log: Path, is_ready: Callable[[], bool]) -> Iterator[int]:
+def server(
+    command: list[str],
+    log: Path,
+    is_ready: Callable[[], bool],
+    given: Mapping[str, str] | None = None,
+) -> Iterator[int]:
     """Start a process, wait until it is ready, and stop it and its children at the end.
+
+    Args:
+        command: The words of the command.
+        log: A file for its output.
+        is_ready: Whether the process is ready.
+        given: Further variables of its environment.
 
     Yields:
         The id of the process.
@@ -107,7 +118,7 @@ def server(command: list[str], log: Path, is_ready: Callable[[], bool]) -> Itera
     with log.open("w") as output:
         process = subprocess.Popen(
             command,
-            env=environment(),
+            env=environment() | dict(given or {}),
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,

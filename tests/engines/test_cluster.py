@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 pytestmark = MARKS
 DEPLOY = "org.apache.spark.deploy"
+LOOPBACK_2 = "127.0.0.2"
+"""Spark starts a second copy of a task only on another host."""
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +63,7 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             lambda: is_registered(logs[0]),
         ),
         server(
-            [*worker, "--host", LOOPBACK, "--work-dir", str(folder / "work_1"), address],
+            [*worker, "--host", LOOPBACK_2, "--work-dir", str(folder / "work_1"), address],
             logs[1],
             lambda: is_registered(logs[1]),
         ),
@@ -93,4 +95,5 @@ def test_killed_executors_and_failed_tasks_change_no_result(
         "apply: killed at its first task": 1,
         "apply: killed after a shuffle": 1,
         "attempts of a task that fails twice": 3,
+        "copies of a slow task": 2,
     }

@@ -17,7 +17,7 @@ from dbt.adapters.spark.connections import PyhiveConnectionWrapper
 from tests.acceptance import multiset
 from tests.conftest import ROOT
 from tests.engines.remote import ThriftProject, ThriftSession
-from tests.engines.script import KEY, VALUE, check, put, run_script
+from tests.engines.script import KEY, VALUE, check, put, race_with_another_process, run_script
 from tests.engines.servers import (
     LOOPBACK,
     MARKS,
@@ -28,8 +28,6 @@ from tests.engines.servers import (
     settings,
     submit,
 )
-from tests.faults.racer import Race
-from tests.faults.test_races import LOST, race
 from tests.oracle import Collection
 from tests.project import QUIET
 
@@ -184,21 +182,4 @@ def test_an_apply_that_loses_a_race_over_thrift_gives_one_line(
 def test_two_runs_at_once_over_thrift_write_each_batch_once_and_lose_nothing(
     project: ThriftProject,
 ) -> None:
-    rounds = 4
-    log = [put(ts, f"key {key}", f"value {ts}") for ts in range(rounds) for key in range(3)]
-    project.add_collection("raced", KEY, VALUE)
-    project.append("raced", log)
-    project.run("models/raced", until=0)
-
-    runs = race(project, Race("raced", rounds))["raced"]
-    project.run("models/raced")
-
-    losers = [one for one in runs if not one["success"]]
-    assert losers, "nobody lost: the processes did not race"
-    for loser in losers:
-        assert any(text in said for said in loser["said"] for text in LOST), loser["said"]
-        assert not any("\tat org." in said for said in loser["said"]), loser["said"]
-    oracle = Collection()
-    oracle.run(log)
-    check(project, "raced", oracle)
-    assert len(project.updates("raced")) == len(oracle.changelog)
+    race_with_another_process(project, rounds=4)

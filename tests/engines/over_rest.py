@@ -1,0 +1,44 @@
+"""Runs collections whose catalog is a REST server.
+
+Usage: `python -m tests.engines.over_rest FOLDER ADDRESS PACKAGE`. It is a process of its own,
+because the process of the tests has a JVM with another catalog.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from dbt_trueup.plugin import session
+from tests.engines.script import lose_a_race, race_with_another_process, run_script
+from tests.engines.servers import settings, write_profile
+from tests.project import Project
+
+
+def main() -> None:
+    """Run everything. The process fails with the first check that fails."""
+    folder, address, package = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+    given = settings(folder) | {
+        "spark.sql.catalog.lake.type": "rest",
+        "spark.sql.catalog.lake.uri": address,
+    }
+    # The server knows the warehouse.
+    del (
+        given["spark.sql.catalog.lake.warehouse"],
+        given["spark.sql.catalog.lake.jdbc.schema-version"],
+    )
+    write_profile(folder, given)
+    session.install()
+    spark = SparkSession.builder.config(map={**given}).getOrCreate()
+    (folder / "project").mkdir()
+    project = Project(folder / "project", "rested", spark, package)
+    run_script(project, "dropped", late="drop")
+    run_script(project, "corrected", late="correct")
+    lose_a_race(project)
+    race_with_another_process(project, rounds=6)
+
+
+if __name__ == "__main__":
+    main()
