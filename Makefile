@@ -21,12 +21,13 @@ test: lint ## everything that must hold: lint, then all tests; DBT=1.12 for that
 quick: $(VENV)/trueup ## the tests that need no Spark, in about a minute
 	$(BIN)/pytest -m "not spark" --numprocesses 2
 
-# Interleavings and kills take TRUEUP_SECONDS each. A failing script is printed: TRUEUP_SCRIPT plays it again.
+# Interleavings, kills and random scripts take TRUEUP_SECONDS each. A failing script is printed, with
+# the variable that plays it again.
 faults: export TRUEUP_SEED ?= 1
 faults: export TRUEUP_SECONDS ?= 900
 faults: $(VENV)/trueup ## the long form: kills, races, interleavings, random logs, faults of disks; TRUEUP_SEED=1 TRUEUP_SECONDS=900
 	TRUEUP_KILL_STRIDE=1 TRUEUP_RACES=100 TRUEUP_EXAMPLES=100 TRUEUP_STORAGE_FAULTS=1 \
-		$(BIN)/pytest tests/faults tests/functional/test_random_logs.py
+		$(BIN)/pytest tests/faults tests/functional/test_random_logs.py tests/functional/test_random_options.py
 
 mutations: $(VENV)/trueup ## ten bugs, one at a time, each of which a test must catch; about ten minutes
 	$(BIN)/python -m tests.mutations

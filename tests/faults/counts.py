@@ -18,6 +18,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "under-fire.md"
 TABLES = {
     "interleavings": "the other run",
     "kills": "fault",
+    "random": "options of the collection",
     "happened": "what happened",
     "executions": "date",
 }
@@ -44,7 +45,7 @@ def add(kind: str, seed: int, classes: Mapping[str, int], happened: Mapping[str,
     """Add an execution without a violation, and show it on the page.
 
     Args:
-        kind: `interleavings` or `kills`.
+        kind: `interleavings`, `kills`, or `random`.
         seed: Its seed.
         classes: How often each class of script was played and took effect.
         happened: What else was counted.
@@ -90,12 +91,15 @@ def table(name: str) -> str:
         )
     head = [f"| {TABLES[name]} | how often |", "| --- | --- |"]
     if name == "happened":
-        happened = totals("interleavings", "happened") + totals("kills", "happened")
+        happened = Counter[str]()
+        for kind in ("interleavings", "kills", "random"):
+            happened += totals(kind, "happened")
         return "\n".join(
             [*head, *(f"| {each} | {count} |" for each, count in happened.items()), ""]
         )
     classes = totals(name, "classes")
-    rows = [f"| {labels()[name][each]} | {count} |" for each, count in classes.items()]
+    names = labels().get(name, {})
+    rows = [f"| {names.get(each, f'`{each}`')} | {count} |" for each, count in classes.items()]
     return "\n".join([*head, *rows, f"| all | {classes.total()} |", ""])
 
 

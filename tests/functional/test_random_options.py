@@ -1,15 +1,18 @@
-"""Compare the package with the oracle over random options.
+"""Compare the package with the oracle over random scripts: random logs under random options.
 
 A dbt run is slow. So each example has a few collections with different options. Each collection
-holds many small random logs, its families. Each family has its own keys.
+holds many small random logs, its families. Each family has its own keys, and is one script.
+
+`make faults` runs examples until its time is over, and counts their scripts for docs/under-fire.md.
 """
 
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+import time
+from collections import Counter, defaultdict
 from dataclasses import replace
-from itertools import permutations
+from itertools import count, permutations
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,18 +20,18 @@ import pytest
 
 from tests import strategies
 from tests.acceptance import Column
+from tests.faults import counts
+from tests.faults.scripts import SECONDS, SEED
 from tests.oracle import Collection, Command, canonical, check_laws, consolidate
 from tests.project import TABLES
 from tests.strategies import MAX_TS, Kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from tests.oracle import Error, Late, Log, Ties, Update, Value
     from tests.project import Project
 
-EXAMPLES = int(os.environ.get("TRUEUP_EXAMPLES", "1"))
-"""Each example runs about fifty dbt models. A long run sets a greater number."""
 COLLECTIONS = 5
 FAMILIES = 30
 UNTILS = (3, 5, None)
@@ -268,8 +271,35 @@ def project(new_project: Callable[[str], Project]) -> Project:
     return new_project("random_options")
 
 
-@pytest.mark.parametrize("seed", range(EXAMPLES))
-def test_random_options_give_the_same_result_as_the_oracle(project: Project, seed: int) -> None:
+def seeds() -> Iterator[int]:
+    """Give the seed of the short form, or new ones until the time is over."""
+    if not SECONDS or "TRUEUP_EXAMPLE" in os.environ:
+        yield int(os.environ.get("TRUEUP_EXAMPLE", "0"))
+        return
+    until = time.monotonic() + SECONDS
+    for seed in count(1000 * SEED):
+        if time.monotonic() >= until:
+            return
+        yield seed
+
+
+def test_random_options_give_the_same_result_as_the_oracle(project: Project) -> None:
+    played, happened = Counter[str](), Counter[str]()
+    for seed in seeds():
+        try:
+            settings = play(project, seed)
+        except BaseException:
+            print(f"TRUEUP_EXAMPLE={seed} plays this example again")  # noqa: T201
+            raise
+        for setting in settings:
+            played[f"late: {setting.late}, log: {setting.log}"] += FAMILIES
+        happened["runs"] += len(UNTILS)
+    if SECONDS and "TRUEUP_EXAMPLE" not in os.environ:
+        counts.add("random", SEED, played, happened)
+
+
+def play(project: Project, seed: int) -> list[Setting]:
+    """Run the collections of an example, and compare them with the oracle. Give their options."""
     rng = Random(seed)  # noqa: S311 - no secret
     collections = {f"s{seed}_{i}": each for i, each in enumerate(settings_of(rng))}
     arrivals: dict[str, list[list[Command]]] = {}
@@ -296,6 +326,7 @@ def test_random_options_give_the_same_result_as_the_oracle(project: Project, see
         )
     for name, setting in collections.items():
         check(project, name, setting, arrivals[name], lost[name])
+    return [*collections.values()]
 
 
 def losses(arrivals: list[list[Command]], rng: Random) -> list[list[Command]]:
