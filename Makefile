@@ -34,7 +34,7 @@ mutations: $(VENV)/trueup ## ten bugs, one at a time, each of which a test must 
 
 # Delta needs other JARs than Iceberg, so these tests have processes and Spark sessions of their own.
 delta: TESTS = tests/functional tests/faults
-delta: $(VENV)/trueup ## all tests on Delta, in some hours; TESTS=tests/functional/test_rules.py for one file
+delta: $(VENV)/trueup ## tests on Delta, all in some hours; TESTS=tests/functional/test_rules.py for one file
 	TRUEUP_DELTA=1 $(BIN)/pytest -m spark --numprocesses 2 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 engines: $(VENV)/trueup ## the tests over servers and on a cluster, and with all settings, in half an hour

@@ -1,12 +1,13 @@
-"""How long a small change takes, next to dbt's incremental merge, and where the time goes.
+"""How long a small change takes, compared with dbt's incremental merge, and where it goes.
 
     python -m benchmarks.small_change [--rows N] [--rounds N] [--statements]
 
 A collection of `--rows` rows (100,000) with 8 value columns takes about 1,000 commands a round,
 three a key. trueup and dbt's incremental merge take turns in one warm process. All options of
 trueup have their defaults, and all models of the collection run, views included. A third run of
-each round finds nothing new. Printed are the medians of `--rounds` rounds (5), after some that are
-not counted. With `--statements` it prints how long each statement takes, by its first words.
+each round finds nothing new. It prints the medians of `--rounds` rounds (5). The first twelve
+rounds only warm up and do not count. With `--statements` it prints how long each statement takes,
+by its first words.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def main() -> None:
 
 
 def time_statements() -> list[Statement]:
-    """Let dbt add each statement that it sends from now on to the list that is returned."""
+    """Record each statement that dbt sends from now on. Returns the list that it fills."""
     sent: list[Statement] = []
     execute, fetch = Cursor.execute, Cursor.fetchall
 

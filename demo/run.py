@@ -72,6 +72,7 @@ class Tables(NamedTuple):
     log: str
     changelog: str
     collection: str
+    file_format: str
 
 
 @dataclass(frozen=True)
@@ -152,9 +153,10 @@ def run(repository: Path) -> Outcome:
         log=manifest.sources["source.trueup.git.git_changes"].relation_name,
         changelog=manifest.nodes["model.trueup.files_changelog"].relation_name,
         collection=manifest.nodes["model.trueup.files"].relation_name,
+        file_format=manifest.nodes["model.trueup.files_changelog"].config.get("file_format"),
     )
 
-    append_new_changes(spark, tables.log, repository, history)
+    append_new_changes(spark, tables, repository, history)
     settled_before = len(read_progress(spark, tables.changelog))
     dbt("run", "--select", "path:models/demo", manifest=manifest)
 
@@ -216,15 +218,16 @@ def dbt(*arguments: str, manifest: Any = None) -> Any:
 
 
 def append_new_changes(
-    spark: SparkSession, log: str, repository: Path, history: Sequence[str]
+    spark: SparkSession, tables: Tables, repository: Path, history: Sequence[str]
 ) -> None:
     """Append the commits that are not in the log yet. Create the log if it is missing.
 
     Raises:
         NotAPrefixError: The history does not begin with the commits of the log.
     """
+    log = tables.log
     spark.sql(f"create schema if not exists {log.rpartition('.')[0]}")
-    spark.sql(f"create table if not exists {log} ({LOG_COLUMNS})")
+    spark.sql(f"create table if not exists {log} ({LOG_COLUMNS}) using {tables.file_format}")
     last = spark.table(log).agg(f.max("commit_no"), f.max_by("commit", "commit_no")).first()
     after, commit = last if last and last[0] else (0, "")
     if after:

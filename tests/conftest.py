@@ -48,12 +48,12 @@ SMALL = {
 """Settings that differ from those of profiles.yml.example."""
 
 SMALL_DELTA = {
-    # The tables of a test end with its process.
+    # The tables are forgotten when the process ends. Other processes do not see them.
     "spark.sql.catalogImplementation": "in-memory",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
 }
-"""The same for Delta."""
+"""Settings for Delta, in addition to SMALL."""
 
 SLOWEST_FIRST = [
     *(

@@ -67,8 +67,8 @@ where
     and {{ trueup._same_columns_expr(
         collection.changelog, collection.state, trueup._update_columns(), trueup._state_columns()
     ) }}
-    -- Raised for the first row, and not in the subquery: Spark reports an error of a subquery with pages of
-    -- Java.
+    -- Not inside the subquery: Spark reports an error in a subquery with pages of Java. Here the first row
+    -- raises it.
     and case
         when {{ applied_seq }} = 0 then true
         else raise_error(concat(

@@ -12,7 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from dbt_trueup.plugin import session
-from tests.engines.script import lose_a_race, race_with_another_process, run_script
+from tests.engines.script import lose_a_race, race_two_processes, run_script
 from tests.engines.servers import settings, write_profile
 from tests.project import Project
 
@@ -37,7 +37,7 @@ def main() -> None:
     run_script(project, "dropped", late="drop")
     run_script(project, "corrected", late="correct")
     lose_a_race(project)
-    race_with_another_process(project, rounds=6)
+    race_two_processes(project, rounds=6)
 
 
 if __name__ == "__main__":

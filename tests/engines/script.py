@@ -130,8 +130,8 @@ def lose_a_race(project: Project) -> None:
     assert multiset(project.rows("replaced")) == multiset([("a", "second")])
 
 
-def race_with_another_process(project: Project, rounds: int) -> None:
-    """Let two processes, each with a Spark of its own, run a collection at the same time."""
+def race_two_processes(project: Project, rounds: int) -> None:
+    """Let two processes run a collection at once. Each run that loses says so in one line."""
     log = [put(ts, f"key {key}", f"value {ts}") for ts in range(rounds) for key in range(3)]
     project.add_collection("raced", KEY, VALUE)
     project.append("raced", log)
@@ -146,3 +146,4 @@ def race_with_another_process(project: Project, rounds: int) -> None:
     oracle = Collection()
     oracle.run(log)
     check(project, "raced", oracle)
+    assert len(project.updates("raced")) == len(oracle.changelog)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,7 +25,6 @@ from tests.engines.servers import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = [*MARKS, pytest.mark.iceberg_only]
 MAIN = "org.apache.iceberg.rest.RESTCatalogServer"
@@ -33,7 +34,8 @@ POM = ROOT / "tests/engines/rest_catalog/pom.xml"
 def class_path(folder: Path) -> str:
     """The JARs of the server, and those with which it writes files, from pyspark."""
     found = folder / "class_path.txt"
-    # A repository of its own: Spark finds JARs in that of the user, and fails on half of them.
+    # A Maven repository of its own: Spark also looks for JARs in the user's one, and fails if only
+    # some files of a JAR are there.
     own = [f"-Dmaven.repo.local={folder / 'repository'}", f"-Dmdep.outputFile={found}"]
     command = ["mvn", "--quiet", "--batch-mode", "--file", str(POM), *own]
     subprocess.run([*command, "dependency:build-classpath"], check=True, timeout=PATIENCE)
@@ -52,7 +54,9 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         "CATALOG_URI": f"jdbc:sqlite:{folder}/catalog.db",
         "CATALOG_WAREHOUSE": f"file:{folder}/warehouse",
     }
-    command = ["java", "-cp", class_path(folder), MAIN]
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin/java")) if home else "java"
+    command = [java, "-cp", class_path(folder), MAIN]
     with server(command, folder / "server.log", lambda: listens(port), given):
         yield port
 

@@ -17,7 +17,7 @@ from dbt.adapters.spark.connections import PyhiveConnectionWrapper
 from tests.acceptance import multiset
 from tests.conftest import ROOT
 from tests.engines.remote import ThriftProject, ThriftSession
-from tests.engines.script import KEY, VALUE, check, put, race_with_another_process, run_script
+from tests.engines.script import KEY, VALUE, check, put, race_two_processes, run_script
 from tests.engines.servers import (
     LOOPBACK,
     MARKS,
@@ -182,4 +182,4 @@ def test_an_apply_that_loses_a_race_over_thrift_gives_one_line(
 def test_two_runs_at_once_over_thrift_write_each_batch_once_and_lose_nothing(
     project: ThriftProject,
 ) -> None:
-    race_with_another_process(project, rounds=4)
+    race_two_processes(project, rounds=4)

@@ -42,7 +42,7 @@ def executions() -> list[dict[str, Any]]:
 
 
 def add(kind: str, seed: int, classes: Mapping[str, int], happened: Mapping[str, int]) -> None:
-    """Add an execution without a violation, and show it on the page.
+    """Add the scripts of an execution that found no violation, and show the sums on the page.
 
     Args:
         kind: `interleavings`, `kills`, or `random`.

@@ -388,6 +388,10 @@ class Stage:
         first, other = (self._stops.get((situation, number), UNKNOWN_STOPS) for number in (0, 1))
         return first, other
 
+    def knows_stops(self, situation: str) -> bool:
+        """Whether a run of a situation has come to its end, so that `stops` is no guess."""
+        return (situation, 0) in self._stops
+
     def learn(self, situation: str, number: int, worker: Worker) -> None:
         """Take the number of stops from a run, if it has come to its end.
 

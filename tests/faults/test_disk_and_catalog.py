@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
+pytestmark = pytest.mark.iceberg_only
+
 IS_LONG = bool(os.environ.get("TRUEUP_STORAGE_FAULTS"))
 """Whether to test every damage of every table. A long run sets it."""
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
+pytestmark = pytest.mark.iceberg_only
+
 ROUNDS = int(os.environ.get("TRUEUP_RACES", "10"))
 SELECT_ROUNDS = max(5, ROUNDS // 4)
 KEYS = 5

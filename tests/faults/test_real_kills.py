@@ -117,13 +117,14 @@ def test_the_next_run_completes_what_a_killed_process_has_left(stage: Stage) -> 
         return
     played = dict.fromkeys(counts.FAULTS, 0)
     for script in scripts(stage, random):
+        before = stage.counts.copy()
         try:
             happened = kill_jvm(stage, random) if script == "jvm" else play(stage, script, random)
         except BaseException:
             print(f'TRUEUP_SCRIPT="{script}" plays this again; seed {SEED}')  # noqa: T201
             if SECONDS:
                 # The scripts before this one count.
-                counts.add("kills", SEED, played, stage.counts)
+                counts.add("kills", SEED, played, before)
             raise
         played[script.split()[0]] += happened
     print(f"seed {SEED}: {played} {dict(stage.counts)}")  # noqa: T201

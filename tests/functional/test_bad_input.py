@@ -218,6 +218,7 @@ def test_a_macro_in_the_wrong_model_is_refused(project: Project) -> None:
     (project.folder / "models/c/other.sql").unlink()
 
 
+@pytest.mark.iceberg_only
 def test_a_table_format_without_merge_is_refused(project: Project) -> None:
     settings = {"+meta": {"trueup": {"verify": "never"}}, "+file_format": "parquet"}
     project.configure(c={"+unique_key": ["k"], **settings})
@@ -250,6 +251,7 @@ def test_the_changelog_cannot_run_before_the_batch(new_project: Callable[[str], 
     assert "c_changelog must be run after c_batch has made" in "\n".join(project.messages)
 
 
+@pytest.mark.iceberg_only
 def test_a_changelog_that_lost_batches_is_refused(project: Project) -> None:
     kept = project.sql("select snapshot_id from {}.c_changelog.snapshots order by committed_at")
     project.append("c", [Command(2, (1,), ("b",), ("second",))])

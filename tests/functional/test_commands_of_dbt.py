@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
+pytestmark = pytest.mark.iceberg_only
+
 KEY, VALUE = [Column("k", "string")], [Column("v", "string"), Column("n", "int")]
 ARRIVED = [
     Command(1, (1,), ("a",), ("one", 1)),

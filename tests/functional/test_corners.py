@@ -185,6 +185,7 @@ def test_a_late_command_is_corrected_through_a_long_chain_of_renames(project: Pr
     check(project, "renamed_daily", RENAMED_DAILY + late)
 
 
+@pytest.mark.iceberg_only
 def test_kept_fold_steps_are_dropped_after_their_run_or_a_day_later(
     project: Project, home: Path
 ) -> None:

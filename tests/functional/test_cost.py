@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
+pytestmark = pytest.mark.iceberg_only
+
 SCAN = re.compile(r"BatchScan \S+?\.\w+?\.orders_(\w+)\[")
 COLUMNS = [Column("a", "int"), Column("b", "string"), Column("c", "string")]
 

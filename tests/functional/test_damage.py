@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
+pytestmark = pytest.mark.iceberg_only
+
 KEY = [Column("k", "string"), Column("d", "double")]
 VALUE = [
     Column("v", "string"),

@@ -61,7 +61,7 @@ def show(project: Project, marks: Marks) -> None:
         "`two words` string, `n``1` int, `value of` double, is_bad boolean, `what is wrong` string"
     )
     frame = project.spark.createDataFrame(rows, schema).coalesce(1)
-    frame.writeTo(f"{project.name}.source").using("iceberg").createOrReplace()
+    frame.writeTo(f"{project.name}.source").using(project.table_format).createOrReplace()
 
 
 @pytest.fixture(scope="module")

@@ -100,6 +100,7 @@ def test_an_edited_state_is_found_and_the_rebuild_repairs_it(project: Project) -
     assert examine(project) == WELL
 
 
+@pytest.mark.iceberg_only
 def test_a_state_that_is_behind_is_found_and_applied(project: Project) -> None:
     snapshot = latest(project, "orders_state")
     project.append("orders", [put(3, "c")])
@@ -136,6 +137,7 @@ def test_a_staged_batch_that_was_not_appended_is_found(project: Project) -> None
     assert examine(project)[-1] == "orders is well."
 
 
+@pytest.mark.iceberg_only
 def test_a_damaged_changelog_is_found_with_its_first_damaged_batch(project: Project) -> None:
     snapshot = latest(project, "orders_changelog")
     project.sql("delete from {}.orders_changelog where _kind = 'update' and _seq = 3")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
+pytestmark = pytest.mark.iceberg_only
+
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
 APPEND = r"merge into \S*_changelog"
 APPLY = r"merge into \S*_state"

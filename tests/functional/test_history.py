@@ -222,6 +222,7 @@ def test_a_compaction_keeps_the_versions_that_are_still_valid(project: Project) 
     assert valid(project, "c_history", 4) == kept
 
 
+@pytest.mark.iceberg_only
 def test_iceberg_has_no_changes_of_a_state_that_it_merges_on_read(project: Project) -> None:
     view = "lake.system.create_changelog_view(table => 'history.c_state', changelog_view => 'seen')"
     with pytest.raises(Exception, match="Delete files are currently not supported in changelog"):

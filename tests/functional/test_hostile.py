@@ -203,7 +203,7 @@ def test_a_column_name_with_a_variable_of_spark_is_refused(project: Project, pla
     field = "x" if place != "field" else odd
     log = log.withColumn("b", log["b"].cast(StructType([StructField(field, IntegerType())])))
     log.withColumnRenamed("b", columns["value"]).writeTo(f"hostile.{name}").using(
-        "iceberg"
+        project.table_format
     ).create()
     project.write(
         f"models/{name}/{name}_commands.sql",

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
+pytestmark = pytest.mark.iceberg_only
+
 KEY, VALUE = [Column("k", "int")], [Column("v", "string")]
 numbers = count(1)
 

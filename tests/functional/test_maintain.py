@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
+pytestmark = pytest.mark.iceberg_only
+
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
 MODELS = ("m_batch", "m_changelog", "m_state")
 TABLES = ("m_changelog", "m_state", "m_batch")

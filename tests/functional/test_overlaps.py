@@ -133,6 +133,7 @@ def test_a_batch_that_is_edited_after_this_run_staged_it_is_not_appended(
     assert project.rows(name) == [("a", "value 2")]
 
 
+@pytest.mark.iceberg_only
 def test_a_state_that_another_run_has_caught_up_is_left_alone(project: Project) -> None:
     """The apply expects what the append has left, but reads where the state stands."""
     _, second = overtaken(project, "caught", 1)
@@ -145,6 +146,7 @@ def test_a_state_that_another_run_has_caught_up_is_left_alone(project: Project) 
     assert project.rows("caught") == [("a", "value 2")]
 
 
+@pytest.mark.iceberg_only
 def test_a_run_plans_anew_if_another_run_appended_since_its_corrections(project: Project) -> None:
     add(project, "planned", [put(1)], verify="always")
     tables = [f"{project.name}.planned_{role}" for role in ("changelog", "state")]
@@ -179,6 +181,7 @@ def overtaken(project: Project, name: str, times: int, **options: object) -> lis
     return found
 
 
+@pytest.mark.iceberg_only
 def test_a_run_that_loses_its_append_stages_again(project: Project) -> None:
     _, second = overtaken(project, "retried", 1, on_conflict="retry", late="newest")
     project.append("retried", [put(9, "b", "new"), put(3)])
@@ -195,6 +198,7 @@ def test_a_run_that_loses_its_append_stages_again(project: Project) -> None:
     assert "retried_batch: up to date at 10" in project.messages
 
 
+@pytest.mark.iceberg_only
 def test_a_run_that_loses_its_append_to_one_with_a_new_column_stages_again(
     project: Project,
 ) -> None:
@@ -212,6 +216,7 @@ def test_a_run_that_loses_its_append_to_one_with_a_new_column_stages_again(
     assert project.sql("select k, v, w from {}.grown") == [("a", "value 9", None)]
 
 
+@pytest.mark.iceberg_only
 def test_a_run_that_loses_its_append_to_all_that_it_has_is_done(project: Project) -> None:
     _, second = overtaken(project, "beaten", 1, on_conflict="retry")
 
@@ -224,6 +229,7 @@ def test_a_run_that_loses_its_append_to_all_that_it_has_is_done(project: Project
     assert project.rows("beaten") == [("a", "value 2")]
 
 
+@pytest.mark.iceberg_only
 def test_a_run_that_loses_four_times_ends_with_the_error(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

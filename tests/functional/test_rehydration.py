@@ -175,6 +175,7 @@ def test_a_state_is_rebuilt_natively_if_the_session_has_no_aggregate(project: Pr
     assert contents(project) == applied
 
 
+@pytest.mark.iceberg_only
 def test_dbt_run_from_a_plain_shell_has_the_aggregates(project: Project) -> None:
     use(project, {})
     applied = contents(project)

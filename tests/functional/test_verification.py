@@ -80,6 +80,7 @@ def test_runs_do_not_scan_a_state_that_only_trueup_has_written(project: Project)
     assert verified_by(project) == "snapshots"
 
 
+@pytest.mark.iceberg_only
 def test_a_rewrite_of_the_files_leads_to_no_scan(project: Project) -> None:
     table = f"{project.name}.orders_state"
     project.sql(
@@ -187,6 +188,7 @@ def test_an_edit_of_the_state_is_found_by_its_snapshots(
     assert "healed" in project.messages[0] or "rebuilt" in project.messages[0]
 
 
+@pytest.mark.iceberg_only
 def test_an_edit_after_a_rebuild_is_found(project: Project) -> None:
     """A rebuild applies several batches by one commit, which breaks the count of commits."""
     for _ in range(2):
@@ -240,6 +242,7 @@ def test_an_edit_during_a_scan_is_found_by_the_next_run(project: Project) -> Non
     assert (2, "during") not in project.rows("orders")
 
 
+@pytest.mark.iceberg_only
 def test_a_damaged_data_file_is_found_by_a_scan_of_the_content(project: Project) -> None:
     """Damage below the table format makes no snapshot, so only a scan can find it."""
     project.sql(
