@@ -1,4 +1,4 @@
-"""How long a small change takes, compared with dbt's incremental merge, and where it goes.
+"""How long a small change takes, statement by statement, next to dbt's incremental merge.
 
     python -m benchmarks.small_change [--rows N] [--rounds N] [--statements]
 

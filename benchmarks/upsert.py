@@ -39,7 +39,7 @@ from benchmarks.hudi import SHARED_SETTINGS, Hudi
 from dbt_trueup.plugin import session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from dbt.contracts.graph.manifest import Manifest
 
@@ -177,11 +177,11 @@ class Bench:
         spark: SparkSession,
         folder: Path,
         workload: Workload,
-        options: dict[str, str] | None = None,
+        options: Mapping[str, str] = SCANNED,
     ) -> None:
         """Make the log with the first commands. `options` are those of trueup."""
         self.spark, self.folder, self.workload = spark, folder, workload
-        self.options = SCANNED if options is None else options
+        self.options = dict(options)
         self.schema = folder.name
         self.tick = 0
         self.models: dict[str, list[float]] = {}

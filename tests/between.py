@@ -42,18 +42,23 @@ def before(statement: str, act: Callable[[], object]) -> Iterator[list[str]]:
 
 
 @contextmanager
-def sent_through(send: Callable[[Callable[[str], None], str], object]) -> Iterator[None]:
-    """Let `send(execute, sql)` send each statement of a run, by `execute` if it wants to."""
-    execute = Cursor.execute
+def sent_through(
+    send: Callable[[Callable[[str], None], str], object], connection: type[Any] = Cursor
+) -> Iterator[None]:
+    """Let `send(execute, sql)` send each statement of a run, by `execute` if it wants to.
 
-    def sending(cursor: Cursor, sql: str, *parameters: Any) -> None:
+    `connection` is the class by which dbt sends statements.
+    """
+    execute = connection.execute
+
+    def sending(cursor: Any, sql: str, *parameters: Any) -> None:
         send(lambda statement: execute(cursor, statement, *parameters), sql)
 
-    Cursor.execute = sending  # type: ignore[assignment]
+    connection.execute = sending
     try:
         yield
     finally:
-        Cursor.execute = execute  # type: ignore[method-assign]
+        connection.execute = execute
 
 
 @contextmanager

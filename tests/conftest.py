@@ -139,13 +139,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     example = jinja2.Template((ROOT / "profiles.yml.example").read_text())
     environment = {"TRUEUP_HOME": str(folder), "TRUEUP_SCHEMA": "trueup"}
     profile = yaml.safe_load(example.render(env_var=environment.get))["trueup"]
+    outputs = profile["outputs"]
     if TABLE_FORMAT == "delta":
-        profile["outputs"]["local"] = profile["outputs"]["delta"]
-    parameters = profile["outputs"]["local"]["server_side_parameters"]
+        # Tests change the settings of the target `local`, whatever its table format is.
+        outputs["local"] = outputs["delta"]
+        outputs["local"]["server_side_parameters"] |= SMALL_DELTA
+    parameters = outputs["local"]["server_side_parameters"]
     parameters |= SMALL | {"spark.trueup.jvm_log": str(folder / "spark.log")}
-    if TABLE_FORMAT == "delta":
-        parameters |= SMALL_DELTA
-    else:
+    if TABLE_FORMAT == "iceberg":
         # A commit would wait for the disk three times, to survive a power cut. Tests need not.
         parameters["spark.sql.catalog.lake.uri"] += "&synchronous=OFF"
     (folder / "profiles.yml").write_text(yaml.safe_dump({"trueup": profile}))

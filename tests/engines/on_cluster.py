@@ -18,19 +18,20 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
-from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
-from dbt_trueup.plugin import session
 from tests.between import sent_through
-from tests.engines.script import KEY, VALUE, check, put, run_python_aggregates
-from tests.engines.servers import settings, write_profile
+from tests.engines.script import KEY, VALUE, check, open_project, put, run_python_aggregates
+from tests.engines.servers import settings
 from tests.oracle import Collection, Command
-from tests.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
+
+    from pyspark.sql import SparkSession
+
+    from tests.project import Project
 
 STEPS = {
     "stage": r"create or replace table \S*hurt_batch",
@@ -94,9 +95,9 @@ def hurt(
     return sent_through(send)
 
 
-def start(folder: Path, master: str) -> SparkSession:
-    """Start the session on the cluster, and write the profile with its settings."""
-    given = settings(folder) | {
+def cluster_settings(folder: Path, master: str) -> dict[str, str]:
+    """The settings of a session on the cluster."""
+    return settings(folder) | {
         "spark.master": master,
         "spark.executor.memory": "512m",
         "spark.sql.shuffle.partitions": "2",
@@ -109,9 +110,6 @@ def start(folder: Path, master: str) -> SparkSession:
         "spark.excludeOnFailure.enabled": "false",
         "spark.trueup.jvm_log": str(folder / "driver.log"),
     }
-    write_profile(folder, given)
-    session.install()
-    return SparkSession.builder.config(map={**given}).getOrCreate()
 
 
 class Hurt:
@@ -211,12 +209,10 @@ def hurt_batches(spark: SparkSession, project: Project, folder: Path) -> None:
 def main() -> None:
     """Run everything, and write the counts."""
     folder, master, package = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
-    spark = start(folder, master)
-    (folder / "project").mkdir()
-    project = Project(folder / "project", "cluster", spark, package)
-    hurt_batches(spark, project, folder)
+    project = open_project(folder, "cluster", cluster_settings(folder, master), package)
+    hurt_batches(project.spark, project, folder)
     run_python_aggregates(project)
-    spark.stop()
+    project.spark.stop()
     (folder / "happened.json").write_text(json.dumps(happened))
 
 

@@ -9,23 +9,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
-from dbt_trueup.plugin import session
-from tests.engines.script import lose_a_race, run_python_aggregates, run_script
-from tests.engines.servers import LOOPBACK, write_profile
-from tests.project import Project
+from tests.engines.script import lose_a_race, open_project, run_python_aggregates, run_script
+from tests.engines.servers import LOOPBACK
 
 
 def main() -> None:
     """Run everything. The process fails with the first check that fails."""
     folder, port, package = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     given = {"spark.remote": f"sc://{LOOPBACK}:{port}"}
-    write_profile(folder, given)
-    session.install()
-    spark = SparkSession.builder.config(map={**given}).getOrCreate()
-    (folder / "project").mkdir()
-    project = Project(folder / "project", "connected", spark, package)
+    project = open_project(folder, "connected", given, package)
     run_script(project, "dropped", late="drop")
     run_script(project, "corrected", late="correct")
     run_python_aggregates(project)

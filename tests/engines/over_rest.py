@@ -9,12 +9,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
-from dbt_trueup.plugin import session
-from tests.engines.script import lose_a_race, race_two_processes, run_script
-from tests.engines.servers import settings, write_profile
-from tests.project import Project
+from tests.engines.script import lose_a_race, open_project, race_two_processes, run_script
+from tests.engines.servers import settings
 
 
 def main() -> None:
@@ -29,11 +25,7 @@ def main() -> None:
         given["spark.sql.catalog.lake.warehouse"],
         given["spark.sql.catalog.lake.jdbc.schema-version"],
     )
-    write_profile(folder, given)
-    session.install()
-    spark = SparkSession.builder.config(map={**given}).getOrCreate()
-    (folder / "project").mkdir()
-    project = Project(folder / "project", "rested", spark, package)
+    project = open_project(folder, "rested", given, package)
     run_script(project, "dropped", late="drop")
     run_script(project, "corrected", late="correct")
     lose_a_race(project)

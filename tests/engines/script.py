@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from threading import Timer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.spark.session import Cursor
+from pyspark.sql import SparkSession
+
+from dbt_trueup.plugin import session
 from tests.acceptance import Column, multiset
 from tests.between import sent, sent_through
+from tests.engines.servers import write_profile
 from tests.faults.racer import Race
 from tests.faults.test_races import LOST, race
 from tests.oracle import Collection, Command, check_laws, consolidate
+from tests.project import Project
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from tests.oracle import Late
-    from tests.project import Project
 
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
 SLOW = "java_method('java.lang.Thread', 'sleep', 4000L) = 'null'"
@@ -53,6 +59,15 @@ models:
             unique_key: [k]
             changelog: ref('{name}_changelog')
 """
+
+
+def open_project(folder: Path, name: str, given: Mapping[str, str], package: Path) -> Project:
+    """Start a session with some settings, and make an empty project that uses it."""
+    write_profile(folder, given)
+    session.install()
+    spark = SparkSession.builder.config(map={**given}).getOrCreate()
+    (folder / "project").mkdir()
+    return Project(folder / "project", name, spark, package)
 
 
 def check(project: Project, name: str, oracle: Collection) -> None:
@@ -103,8 +118,13 @@ def run_python_aggregates(project: Project) -> None:
     assert multiset(project.rows("eager")) == multiset(oracle.rows)
 
 
-def lose_a_race(project: Project) -> None:
-    """Replace the state while an apply reads the changelog. The run says so in one line."""
+def lose_a_race(project: Project, connection: type[Any] = Cursor) -> None:
+    """Replace the state while an apply reads the changelog. The run says so in one line.
+
+    Args:
+        project: A project without a collection `replaced`.
+        connection: The class by which dbt sends statements.
+    """
     project.add_collection("replaced", KEY, VALUE)
     project.append("replaced", [put(1, "a", "first")])
     project.run("models/replaced")
@@ -120,7 +140,7 @@ def lose_a_race(project: Project) -> None:
             Timer(2, lambda: project.sql(replace)).start()
         execute(sql)
 
-    with sent_through(send):
+    with sent_through(send, connection):
         project.run("replaced_state", fails=True)
     (said,) = project.messages
     moved = f"state moved: another run wrote to {state} at the same moment;"

@@ -78,6 +78,21 @@ def environment() -> dict[str, str]:
     }
 
 
+def run_module(name: str, *arguments: object, timeout: int) -> None:
+    """Run a module of tests/engines in its own process. Raise with what it said if it fails."""
+    ran = subprocess.run(
+        [sys.executable, "-m", f"tests.engines.{name}", *map(str, arguments)],
+        cwd=ROOT,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-4000:]
+
+
 def jars(packages: str) -> list[Path]:
     """The files of the JARs that `spark.jars.packages` names. Downloads the missing ones."""
     folder = Path.home() / ".ivy2.5.2" / "jars"

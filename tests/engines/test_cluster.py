@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import ROOT
 from tests.engines.servers import (
     LOOPBACK,
     MARKS,
     SPARK_HOME,
-    environment,
     free_port,
     listens,
+    run_module,
     server,
 )
 
@@ -74,18 +71,7 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_killed_executors_and_failed_tasks_change_no_result(
     master: str, package: Path, tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-m", "tests.engines.on_cluster", str(tmp_path), master]
-    ran = subprocess.run(
-        [*command, str(package)],
-        cwd=ROOT,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=1800,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stdout[-4000:]
+    run_module("on_cluster", tmp_path, master, package, timeout=1800)
     happened = json.loads((tmp_path / "happened.json").read_text())
     assert happened == {
         "stage: killed at its first task": 1,

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import ROOT
 from tests.engines.servers import (
     LOOPBACK,
     MARKS,
-    environment,
     free_port,
     listens,
+    run_module,
     server,
     settings,
     submit,
@@ -43,14 +40,4 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 def test_batches_python_aggregates_and_lost_races_over_connect_equal_the_oracle(
     port: int, package: Path, tmp_path: Path
 ) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.engines.over_connect", tmp_path, str(port), package],
-        cwd=ROOT,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stdout[-4000:]
+    run_module("over_connect", tmp_path, port, package, timeout=600)

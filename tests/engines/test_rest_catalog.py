@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +16,9 @@ from tests.engines.servers import (
     MARKS,
     PATIENCE,
     SPARK_HOME,
-    environment,
     free_port,
     listens,
+    run_module,
     server,
 )
 
@@ -64,15 +63,4 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 def test_batches_and_lost_races_over_a_rest_catalog_equal_the_oracle(
     port: int, package: Path, tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-m", "tests.engines.over_rest", str(tmp_path)]
-    ran = subprocess.run(
-        [*command, f"http://{LOOPBACK}:{port}", str(package)],
-        cwd=ROOT,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=900,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stdout[-4000:]
+    run_module("over_rest", tmp_path, f"http://{LOOPBACK}:{port}", package, timeout=900)

@@ -7,17 +7,15 @@ import os
 import re
 import subprocess
 import sys
-from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 from dbt.adapters.spark.connections import PyhiveConnectionWrapper
 
-from tests.acceptance import multiset
 from tests.conftest import ROOT
 from tests.engines.remote import ThriftProject, ThriftSession
-from tests.engines.script import KEY, VALUE, check, put, race_two_processes, run_script
+from tests.engines.script import KEY, VALUE, check, lose_a_race, put, race_two_processes, run_script
 from tests.engines.servers import (
     LOOPBACK,
     MARKS,
@@ -150,33 +148,8 @@ def test_two_runs_in_one_session_of_the_server_do_not_mix_their_plans(
     assert project.progress("shared")[-1]["_upper"] == 3
 
 
-def test_an_apply_that_loses_a_race_over_thrift_gives_one_line(
-    project: ThriftProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project.add_collection("replaced", KEY, VALUE)
-    project.append("replaced", [put(1, "a", "first")])
-    project.run("models/replaced")
-    project.append("replaced", [put(2, "a", "second")])
-    project.run("replaced_batch", "replaced_changelog")
-    state = f"{project.name}.replaced_state"
-    replace = f"create or replace table {state} using iceberg as select * from {state}"
-    held = "java_method('java.lang.Thread', 'sleep', 4000L) = 'null' and "
-    found = before(
-        monkeypatch,
-        r"/\* trueup: apply \*/",
-        lambda: Timer(2, lambda: project.sql(replace)).start(),
-        **{"where _seq > ": f"where {held}_seq > "},
-    )
-    project.run("replaced_state", fails=True)
-    monkeypatch.undo()
-
-    assert found
-    (said,) = project.messages
-    moved = "state moved: another run wrote to thrift.replaced_state at the same moment;"
-    assert f"{moved} nothing is applied; run again" in said
-    assert "\tat org." not in said, "a page of Java"
-    project.run("models/replaced")
-    assert multiset(project.rows("replaced")) == multiset([("a", "second")])
+def test_an_apply_that_loses_a_race_over_thrift_gives_one_line(project: ThriftProject) -> None:
+    lose_a_race(project, PyhiveConnectionWrapper)
 
 
 def test_two_runs_at_once_over_thrift_write_each_batch_once_and_lose_nothing(
