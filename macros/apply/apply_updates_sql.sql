@@ -72,8 +72,9 @@ where
     and case
         when {{ applied_seq }} = 0 then true
         else raise_error(concat(
-            'state moved: it had applied no batch, and has batch ', {{ applied_seq }}, ' now; nothing is'
-            ' applied, run again'
+            'state moved: it had applied no batch, and has ',
+            coalesce(concat('batch ', {{ applied_seq }}), 'no progress row'),
+            ' now; nothing is applied, run again'
         ))
     end
 -- Sorted like the result of a large MERGE, so that a run can skip parts of a file.
