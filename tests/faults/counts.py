@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
 from collections import Counter
@@ -37,7 +38,7 @@ FAULTS = {
 
 def executions() -> list[dict[str, Any]]:
     """All executions so far."""
-    found: list[dict[str, Any]] = json.loads(PATH.read_text()) if PATH.exists() else []
+    found: list[dict[str, Any]] = json.loads(PATH.read_text())
     return found
 
 
@@ -57,8 +58,16 @@ def add(kind: str, seed: int, classes: Mapping[str, int], happened: Mapping[str,
         "classes": dict(classes),
         "happened": dict(happened),
     }
-    lines = ",\n".join(json.dumps(one) for one in [*executions(), execution])
-    PATH.write_text(f"[\n{lines}\n]\n")
+    with PATH.open() as lock:
+        # Executions of several kinds may end at the same moment. Closing the file frees the lock.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lines = ",\n".join(json.dumps(one) for one in [*executions(), execution])
+        PATH.write_text(f"[\n{lines}\n]\n")
+        show()
+
+
+def show() -> None:
+    """Write the sums of all executions on the page."""
     text = PAGE.read_text()
     for name in TABLES:
         text = re.sub(shown(name), lambda _, name=name: table(name), text)  # type: ignore[misc]

@@ -32,9 +32,9 @@ def stage(new_project: Callable[[str], Project]) -> Iterator[Stage]:
 
 
 def write_script(stage: Stage, situation: str, random: Random) -> str:
-    """Write a script of two runs, or sometimes of three or four."""
+    """Write a script of two runs, or for the situation `run` of three or four."""
     stops = stage.stops(situation)
-    if situation == "run" and random.random() < 0.5:
+    if situation == "run":
         runs = random.choice([3, 4])
         moves = []
         for _ in range(3 * runs):
@@ -46,21 +46,39 @@ def write_script(stage: Stage, situation: str, random: Random) -> str:
         return " ".join([situation, *moves, *(f"{number}*" for number in ends)])
     first = random.randrange(2)
     stops = stops if first == 0 else stops[::-1]
-    pairs = list(product(range(1, stops[0]), range(1, stops[1] + 1)))
-    i, j = random.choice(pairs)
-    if situation == "run" and stage.knows_stops(situation):
-        # In turn, not at random, so that few pairs repeat over all executions.
-        Random(0).shuffle(pairs)  # noqa: S311 - the same sequence in each execution
-        place = counts.totals("interleavings", "happened")[PAIRS] + stage.counts[PAIRS]
-        i, j = pairs[place % len(pairs)]
-        stage.counts[PAIRS] += 1
-    other = 1 - first
+    pair = random.choice(pairs_of_stops(*stops))
+    return of_two_runs(situation, (first, 1 - first), pair, random)
+
+
+def pairs_of_stops(first: int, other: int) -> list[tuple[int, int]]:
+    """All pairs of stops of a run that begins first, and of another one."""
+    return list(product(range(1, first), range(1, other + 1)))
+
+
+def of_two_runs(
+    situation: str, runs: tuple[int, int], pair: tuple[int, int], random: Random
+) -> str:
+    """Write a script of two runs, the one that begins first, and the other one."""
+    (first, other), (i, j) = runs, pair
     at_once = random.choice(["", "", f" {first}{other}"])
     return f"{situation} {first}+{i} {other}+{j}{at_once} {first}* {other}*"
 
 
+def next_pair(stage: Stage, random: Random) -> str:
+    """Write a script for the next pair of stops of two equal runs, in turn over all executions."""
+    pairs = pairs_of_stops(*stage.stops("run"))
+    # Neighbours are alike, so the sequence is mixed. It is the same in each execution.
+    Random(0).shuffle(pairs)  # noqa: S311 - not for secrets
+    place = counts.totals("interleavings", "happened")[PAIRS] + stage.counts[PAIRS]
+    stage.counts[PAIRS] += 1
+    return of_two_runs("run", (0, 1), pairs[place % len(pairs)], random)
+
+
 def scripts(stage: Stage, random: Random) -> Iterator[str]:
-    """Give the scripts of the short form, or new ones until the time is over."""
+    """Give the scripts of the short form, or new ones until the time is over.
+
+    Every second script of the long form is a pair of stops, because these must all be played.
+    """
     if not SECONDS:
         yield from SHORT
     until = time.monotonic() + SECONDS
@@ -68,6 +86,8 @@ def scripts(stage: Stage, random: Random) -> Iterator[str]:
         if time.monotonic() >= until:
             return
         yield write_script(stage, situation, random)
+        if stage.knows_stops("run"):
+            yield next_pair(stage, random)
 
 
 def test_runs_that_are_stopped_at_any_statement_lose_nothing_and_double_nothing(
@@ -90,6 +110,7 @@ def test_runs_that_are_stopped_at_any_statement_lose_nothing_and_double_nothing(
             raise
         played[script.split()[0]] += stage.counts["interleavings"] - before["interleavings"]
     print(f"seed {SEED}: {played} {dict(stage.counts)}")  # noqa: T201
+    print(f"pairs of stops of two equal runs: {len(pairs_of_stops(*stage.stops('run')))}")  # noqa: T201
     if SECONDS:
         counts.add("interleavings", SEED, played, stage.counts)
         assert stage.counts["interleavings"], "two runs were never open at once"
