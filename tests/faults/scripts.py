@@ -56,6 +56,9 @@ The last one is that of a compaction that begins between the append and the appl
 LOST_WIDENING = re.compile(r"UNRESOLVED_COLUMN.*_widening_|ALREADY_EXISTS")
 """Spark's errors of a run that widens a column which another run has widened meanwhile."""
 
+LOST_TABLE = re.compile(r"TABLE_OR_VIEW_NOT_FOUND.*_(batch|changelog|state|errors)`")
+"""Spark's error of a run that asks for a table while a rebase makes it again."""
+
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
 DAY, NOON = "2024-02-03 00:00:00", "2024-02-03 12:34:56"
 UNKNOWN_STOPS = 25
@@ -488,7 +491,11 @@ class Stage:
 def has_lost(outcome: Outcome, situation: str) -> bool:
     """Whether a run has failed because it lost a race."""
     text = outcome.text
-    return bool(LOST.search(text) or (situation == "widen" and LOST_WIDENING.search(text)))
+    return bool(
+        LOST.search(text)
+        or (situation == "widen" and LOST_WIDENING.search(text))
+        or (situation == "rebase" and LOST_TABLE.search(text))
+    )
 
 
 def actors_of(move: str) -> list[int]:
