@@ -18,7 +18,7 @@ run: $(VENV)/trueup profiles.yml ## bring the demo to the HEAD of this checkout,
 test: lint ## everything that must hold: lint, then all tests; DBT=1.12 for that dbt
 	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-quick: $(VENV)/trueup ## the tests that need no Spark, in about a minute
+quick: $(VENV)/trueup ## the tests that need no Spark, in about two minutes
 	$(BIN)/pytest -m "not spark" --numprocesses 2
 
 # Interleavings, kills and random scripts take TRUEUP_SECONDS each. A failing script is printed, with
