@@ -53,11 +53,13 @@ LOST = re.compile(
 The last one is that of a compaction that begins between the append and the apply of a run.
 """
 
-LOST_WIDENING = re.compile(r"UNRESOLVED_COLUMN.*_widening_|ALREADY_EXISTS")
-"""Spark's errors of a run that widens a column which another run has widened meanwhile."""
-
-LOST_TABLE = re.compile(r"TABLE_OR_VIEW_NOT_FOUND.*_(batch|changelog|state|errors)`")
-"""Spark's error of a run that asks for a table while a rebase makes it again."""
+LOST_IN = {
+    # Another run has widened the column meanwhile.
+    "widen": re.compile(r"UNRESOLVED_COLUMN.*_widening_|ALREADY_EXISTS"),
+    # The rebase has dropped the table and has not made it again yet.
+    "rebase": re.compile(r"TABLE_OR_VIEW_NOT_FOUND.*_(batch|changelog|state|errors)`"),
+}
+"""Spark's own errors of a run that loses a race in one of these situations."""
 
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
 DAY, NOON = "2024-02-03 00:00:00", "2024-02-03 12:34:56"
@@ -391,9 +393,11 @@ class Stage:
         first, other = (self._stops.get((situation, number), UNKNOWN_STOPS) for number in (0, 1))
         return first, other
 
-    def knows_stops(self, situation: str) -> bool:
-        """Whether a run of a situation has come to its end, so that `stops` is no guess."""
-        return (situation, 0) in self._stops
+    def known_stops(self, situation: str) -> int:
+        """How many stops a run of a situation has shown. 0 if none has come to its end."""
+        return max(
+            (shown for (name, _), shown in self._stops.items() if name == situation), default=0
+        )
 
     def learn(self, situation: str, number: int, worker: Worker) -> None:
         """Take the number of stops from a run, if it has come to its end.
@@ -447,7 +451,7 @@ class Stage:
             self.counts["pairs of statements sent at once"] += send_at_once(actors)
 
     def _count(self, outcome: Outcome, situation: str, script: str) -> None:
-        """Count how a run ended. A run may fail only because it lost a race, and in one line."""
+        """Count how a run ended. It may fail only because it lost a race, with no page of Java."""
         if not outcome.success:
             assert has_lost(outcome, situation), f"{script}: {outcome.text}"
             assert "\tat org." not in outcome.text, f"a page of Java: {outcome.text}"
@@ -490,12 +494,8 @@ class Stage:
 
 def has_lost(outcome: Outcome, situation: str) -> bool:
     """Whether a run has failed because it lost a race."""
-    text = outcome.text
-    return bool(
-        LOST.search(text)
-        or (situation == "widen" and LOST_WIDENING.search(text))
-        or (situation == "rebase" and LOST_TABLE.search(text))
-    )
+    patterns = (LOST, LOST_IN.get(situation, LOST))
+    return any(pattern.search(outcome.text) for pattern in patterns)
 
 
 def actors_of(move: str) -> list[int]:
