@@ -157,12 +157,19 @@ log as (
         min(case when _op = 'truncate' and _ts >= {{ bound }} then _ts end) as next_truncate,
         min(case when _op = 'truncate' then _ts end) as first_truncate
         {%- if part.get('arrived_type') %},
-        {{ trueup._arrived_number_expr('max(_arrived)', part.arrived_type) }} as last_arrived,
-        count(case when _arrived = (select max(_arrived) from {{ commands }}) then 1 end)
-            as commands_arrived_last,
+        -- The log may grow between its two reads. A later value is counted with those of the first read.
+        -- Null if the first read was the one of the commands: they have no row with that value.
+        case
+            when max(seen_arrived) <= max(_arrived)
+                then {{ trueup._arrived_number_expr('max(seen_arrived)', part.arrived_type) }}
+        end as last_arrived,
+        count(case when _arrived >= seen_arrived then 1 end) as commands_arrived_last,
         count(case when _arrived is null then 1 end) as null_arrivals
         {%- endif %}
     from {{ commands }}
+        {%- if part.get('arrived_type') %}
+    cross join (select max(_arrived) as seen_arrived from {{ commands }})
+        {%- endif %}
         {%- endif %}
 
 )

@@ -6,20 +6,26 @@ twice, shows up as a difference between the two.
 
 from __future__ import annotations
 
+import re
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from tests import strategies
 from tests.acceptance import Column, multiset
-from tests.between import before
+from tests.between import before, sent
 from tests.oracle import Collection, Command, check_laws, consolidate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql.datasource import InputPartition
+    from pyspark.sql.types import StructType
 
     from tests.project import Project
 
@@ -470,6 +476,42 @@ def test_commands_that_arrive_during_a_run_wait_for_the_next_one(
     # Its tick was settled by the run that it arrived in: it is late, and counted once.
     assert (found.late_dropped, found.commands_read) == (1, 3)
     expect(project, name, (1, "a"), (2, "b"), (4, "c"), (5, "d"))
+
+
+def test_with_arrived_the_log_may_grow_between_two_reads_of_a_statement(
+    project: Project, tmp_path: Path
+) -> None:
+    name, reads = add_view(project, "at"), tmp_path / "reads"
+    with sent("log_upper") as found:
+        land(project, name, 5, (1, 1, "a"))
+
+    class Reader(DataSourceReader):
+        def read(self, partition: InputPartition) -> Iterator[tuple[int, int, str]]:  # noqa: ARG002
+            """Give the commands 0, 1, 2 and so on, and one more with each read."""
+            with reads.open("a") as file:
+                file.write(".")
+            return ((ts, ts // 3, "upsert") for ts in range(8 + reads.stat().st_size))
+
+    class Growing(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "growing"
+
+        def schema(self) -> str:
+            return "_ts bigint, _arrived bigint, _op string"
+
+        def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
+            return Reader()
+
+    project.spark.dataSource.register(Growing)
+    project.spark.read.format("growing").load().createOrReplaceTempView("growing")
+    measure = re.sub(rf"[\w.`]+{name}_commands`?", "growing", found[0])
+    for _ in range(6):
+        measured = project.sql(measure)[0]
+        assert measured.commands_read > 8
+        before_last = measured.commands_read - measured.commands_arrived_last
+        # If nothing is known of the last arrivals, the batch keeps no position.
+        assert measured.last_arrived in (None, before_last / 3)
 
 
 # ------------------------------------------------------------------------------- the random test
