@@ -59,8 +59,7 @@ select 1 from {{ collection.source }} where _op = 'truncate' and _ts < {{ plan.l
     {%- do trueup._ensure_session_view(
         trueup._session_name(collection.name, 'persisted'),
         trueup._persisted_select(
-            collection, trueup._value_names(columns, collection.unique_key),
-            trueup._session_name(collection.name, 'plan') ~ '.lower'
+            collection, columns, trueup._session_name(collection.name, 'plan') ~ '.lower'
         )
     ) -%}
 {%- endmacro %}

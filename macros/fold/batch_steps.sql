@@ -15,7 +15,7 @@
     {%- if plan.get('takes_last_commands') -%}
         {{ return(trueup._last_commands_select(collection, input)) }}
     {%- endif -%}
-    {%- set persisted = trueup._persisted_select(collection, values, planned ~ '.lower') -%}
+    {%- set persisted = trueup._persisted_select(collection, columns, planned ~ '.lower') -%}
     {%- set waiting = trueup._pending_corrections_select(collection, columns)
         if takes_corrections else none -%}
     {%- set prior = {

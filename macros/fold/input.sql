@@ -86,7 +86,9 @@ contents as (
         {% if column.name | lower in known -%}
         case when _is_row {%- if is_partial %} and not array_contains(
             coalesce(_unchanged, array()), {{ trueup._literal(column.name | lower) }}
-        ) {%- endif %} then {{ trueup._one_form_expr(column, types[column.name | lower]) }} end
+        ) {%- endif %} then {{ trueup._one_form_expr(
+            column, types[column.name | lower], collection.commands
+        ) }} end
         {%- else -%}
         cast(null as {{ trueup._sql_type(column.type) }})
         {%- endif %} as {{ trueup._quoted(column.name) }},
@@ -133,10 +135,14 @@ from contents
 
 {#-
     A column with one form for each value. Spark treats 0.0 and -0.0 as equal, and trueup does the
-    same. If `given_type` is narrower, the value is widened to the type of the column.
+    same. If `given_type`, the type in the `commands`, is narrower, the value is widened to the type of the
+    column.
 -#}
-{% macro _one_form_expr(column, given_type=none) -%}
+{% macro _one_form_expr(column, given_type=none, commands=none) -%}
     {%- set name = trueup._quoted(column.name) -%}
+    {%- if given_type is not none -%}
+        {%- set name = trueup._of_known_type_expr(name, given_type, commands) -%}
+    {%- endif -%}
     {%- if given_type not in [none, column.type] -%}
         {%- set name = 'cast(' ~ name ~ ' as ' ~ trueup._sql_type(column.type) ~ ')' -%}
     {%- endif -%}

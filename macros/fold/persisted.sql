@@ -5,15 +5,17 @@
     The state also holds the provisional updates of eager batches. This select removes them: it
     undoes all later updates of the changelog, except corrections, which are final.
 
+    `columns` are the key and value columns of both tables, each with `name` and `type`.
+
     Order rows are among them only with `late: newest`. They may be there from an earlier time with this option.
 -#}
-{% macro _persisted_select(collection, values, lower) -%}
-    {%- set columns = trueup._column_list(collection.identity) -%}
-    {%- set value = 'struct(' ~ trueup._column_list(values + ['_error']) ~ ')' -%}
+{% macro _persisted_select(collection, columns, lower) -%}
+    {%- set identity = trueup._column_list(collection.identity) -%}
+    {%- set value = trueup._persisted_value_expr(collection, columns, collection.state) -%}
     {%- set is_persisted = "_kind <> 'progress'" if collection.options.late == 'newest'
         else "_kind in ('row', 'error')" -%}
     {%- if not collection.options.eager -%}
-select {{ columns }}, _ts, {{ value }} as _value
+select {{ identity }}, _ts, {{ value }} as _value
 from {{ collection.state }}
 where {{ is_persisted }}
     {%- else -%}
@@ -21,11 +23,15 @@ with
 
 entries as (
 
-    select {{ columns }}, _ts, {{ value }} as _value, 1 as _diff
+    select {{ identity }}, _ts, {{ value }} as _value, 1 as _diff
     from {{ collection.state }}
     where {{ is_persisted }}
     union all
-    select {{ columns }}, _ts, {{ value }} as _value, -_diff
+    select
+        {{ identity }},
+        _ts,
+        {{ trueup._persisted_value_expr(collection, columns, collection.changelog) }} as _value,
+        -_diff
     from {{ collection.changelog }}
     where
         {{ trueup._is_provisional_expr(lower) }}
@@ -34,13 +40,25 @@ entries as (
 )
 
 select
-    {{ columns }},
+    {{ identity }},
     max(_ts) as _ts,
     _value
 from entries
-group by {{ columns }}, _value
+group by {{ identity }}, _value
 having sum(_diff) > 0
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- The struct of the value columns and `_error` of a row of the state or the changelog, which is `table`. -#}
+{% macro _persisted_value_expr(collection, columns, table) -%}
+    {%- set terms = [] -%}
+    {%- for column in columns | rejectattr('name', 'in', collection.unique_key) -%}
+        {%- set name = trueup._quoted(column.name) -%}
+        {%- set term = trueup._of_known_type_expr(name, column.type, table) -%}
+        {%- do terms.append(term if term == name else term ~ ' as ' ~ name) -%}
+    {%- endfor -%}
+    {{ return('struct(' ~ ((terms + ['_error']) | join(', ')) ~ ')') }}
 {%- endmacro %}
 
 

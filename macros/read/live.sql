@@ -49,7 +49,7 @@ input as (
 
 persisted as (
 
-{{ trueup._persisted_select(collection, values, upper) }}
+{{ trueup._persisted_select(collection, columns, upper) }}
 
 ),
 

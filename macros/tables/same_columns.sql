@@ -29,6 +29,22 @@ case
 {%- endmacro %}
 
 
+{#-
+    A column, as an expression that raises if another run has made a timestamp of the date `name`, or a date of
+    the timestamp. `type` is the type that this run knows. Without the check Spark would cast one of them in the
+    time zone of the session, wherever two relations meet. Other types that can meet keep their values.
+-#}
+{% macro _of_known_type_expr(name, type, relation) -%}
+    {%- if type not in ['date', 'timestamp'] -%}
+        {{ return(name) }}
+    {%- endif -%}
+    {{ return(
+        'case when typeof(' ~ name ~ ") = '" ~ type ~ "' then cast(" ~ name ~ ' as ' ~ type ~ ') else raise_error('
+        ~ trueup._literal(trueup._columns_moved_message(relation)) ~ ') end'
+    ) }}
+{%- endmacro %}
+
+
 {#- The message for a run that finds columns which another run is changing. -#}
 {% macro _columns_moved_message(table) -%}
     {{ return(

@@ -19,6 +19,10 @@ class LostRaceError(TrueupError):
     """Another run committed first. This statement wrote nothing."""
 
 
+class RaisedError(TrueupError):
+    """A statement raised an error with `raise_error`. The message is its text."""
+
+
 class StorageError(TrueupError):
     """A file, a disk or the catalog cannot be read or written."""
 

@@ -14,6 +14,7 @@ import pytest
 from dbt.adapters.spark.session import Cursor
 from pyspark.errors import PySparkException
 
+from tests.between import before, sent
 from tests.functional.test_schema_evolution import Evolving
 from tests.macros.package import RefusedError, column, in_model
 
@@ -189,6 +190,33 @@ def test_a_batch_staged_before_a_widening_is_not_appended_and_loses_no_date(
     other_run(widened, EVER, lambda: None)
     widened.project.run("c_changelog", fails=True)
     assert "columns moved: another run changes the columns of" in widened.project.messages[0]
+    widened.check_round()
+
+
+def test_a_batch_that_is_staged_during_a_widening_loses_no_date(
+    widened: Widened, in_zone: Callable[[str], None]
+) -> None:
+    """The other run has changed the commands and the changelog, but not yet the state."""
+
+    def kill() -> None:
+        raise KilledError
+
+    def begin_widening() -> None:
+        widened.show(types)
+        widened.project.sql(view[0])
+        with pytest.raises(KilledError):
+            other_run(widened, 6, kill)
+
+    in_zone("America/New_York")
+    with sent("(?s)create or replace view.*c_commands") as view:
+        widened.begin_round()
+    types = dict(widened.types)
+    widened.show({**types, COLUMNS[widened.rounds - 1]: "date"})
+    widened.project.run("c_commands")
+    with before("(?s)temporary view.*steps", begin_widening):
+        widened.project.run("c_batch", fails=True)
+    assert "columns moved: another run changes the columns of" in widened.project.messages[0]
+    assert "\tat org." not in widened.project.messages[0]
     widened.check_round()
 
 

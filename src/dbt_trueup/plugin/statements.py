@@ -1,8 +1,8 @@
 """Wraps what sends a statement: one that loses a race is repeated, skipped or explained.
 
-It also explains the error of a Spark without grants, and a fault of the storage. A select meets
-such a fault when dbt fetches its rows, so that is wrapped, too. All other errors pass through
-unchanged.
+It also explains the error of a Spark without grants, and says in one line what Spark reports as a
+page of Java: a fault of the storage, or an error that SQL raised. A select meets them when dbt
+fetches its rows, so that is wrapped, too. All other errors pass through unchanged.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from dbt.adapters.spark.connections import PyhiveConnectionWrapper, PyodbcConnec
 from dbt.adapters.spark.session import Cursor
 from pyspark.sql import SparkSession
 
-from dbt_trueup.errors import GrantsError, LostRaceError, StorageError
+from dbt_trueup.errors import GrantsError, LostRaceError, RaisedError, StorageError, TrueupError
 
 from .commit_conflicts import describe_lost_race, may_be_repeated, may_be_skipped
 from .grants import describe_missing_grants
+from .raised_errors import describe_raised_error
 from .storage import describe_storage_fault
 
 REPEATS = 3
@@ -91,9 +92,9 @@ def wrap(sender: type, method: str) -> None:
                 no_grants = describe_missing_grants(statement, str(error))
                 if no_grants is not None:
                     raise GrantsError(no_grants) from error
-                fault = describe_storage_fault(str(error))
-                if fault is not None:
-                    raise StorageError(fault) from error
+                short = without_page(str(error))
+                if short is not None:
+                    raise short from error
                 raise
 
     send_and_explain_lost_races.explains_lost_races = True  # type: ignore[attr-defined]
@@ -115,10 +116,19 @@ def wrap_fetch(method: str) -> None:
         try:
             return fetch(cursor)
         except Exception as error:
-            fault = describe_storage_fault(str(error))
-            if fault is None:
+            short = without_page(str(error))
+            if short is None:
                 raise
-            raise StorageError(fault) from error
+            raise short from error
 
     fetch_and_explain_faults.explains_faults = True  # type: ignore[attr-defined]
     setattr(Cursor, method, fetch_and_explain_faults)
+
+
+def without_page(error: str) -> TrueupError | None:
+    """Return the error to raise instead of one that Spark reports as a page of Java, or none."""
+    fault = describe_storage_fault(error)
+    if fault is not None:
+        return StorageError(fault)
+    raised = describe_raised_error(error)
+    return None if raised is None else RaisedError(raised)
