@@ -30,7 +30,11 @@
     {%- set appended = trueup._get_appended_batch(changelog, staged) -%}
     {%- if not appended -%}
         {#- Ask who was first. -#}
-        {%- set refusal = trueup._ensure_refused(collection, trueup._get_staged_batch(collection)) -%}
+        {%- set found = trueup._get_staged_batch(collection) -%}
+        {%- if known and (found.seq is none or found.is_appended) -%}
+            {{ return(trueup._removed_result(staged)) }}
+        {%- endif -%}
+        {%- set refusal = trueup._ensure_refused(collection, found) -%}
         {{ return(refusal or trueup._ensure_discarded(
             batch, staged, 'upper mismatch: another run came before batch ' ~ staged.seq
             ~ ' was appended; nothing of it is written'

@@ -30,8 +30,8 @@ found as (
         count_if(
             {{ trueup._is_content_expr() }}
             and _seq = {{ staged.seq }}
-            and _lower = {{ staged.lower }}
-            and _upper = {{ staged.upper }}
+            and _lower <=> {{ trueup._number_or_null(staged.lower) }}
+            and _upper <=> {{ trueup._number_or_null(staged.upper) }}
         ) as update_count,
         count(*) as row_count,
         coalesce(

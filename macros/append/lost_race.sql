@@ -32,6 +32,15 @@
 {%- endmacro %}
 
 
+{#- The result of a run whose staged batch is gone: somebody removed it, or another run replaced and appended it. -#}
+{% macro _removed_result(staged) -%}
+    {{ return({
+        'code': 'CONFLICT', 'message': 'batch moved: another run removed batch ' ~ staged.seq
+        ~ ' after this run staged it; nothing of it is written', 'is_lost': true
+    }) }}
+{%- endmacro %}
+
+
 {#-
     Removes a batch that lost to another run: nobody can append it any more. `dbt retry` repeats only the
     append, and then has nothing to append. A batch that another run has staged since then stays. Returns the

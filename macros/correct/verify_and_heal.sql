@@ -53,8 +53,11 @@
     {%- if is_restored -%}
         {%- set begun_at = modules.datetime.datetime.now() -%}
         {%- do run_query(
-            trueup._step_marker('rebuild') ~ '\ninsert overwrite ' ~ collection.state ~ ' by name\n'
-            ~ trueup._get_rehydrated_select(collection, columns)
+            trueup._step_marker('rebuild') ~ '\ninsert overwrite ' ~ collection.state ~ ' by name\nselect *\nfrom '
+            ~ trueup._subquery(trueup._get_rehydrated_select(collection, columns)) ~ '\nwhere '
+            ~ trueup._same_columns_expr(
+                collection.changelog, collection.state, trueup._update_columns(), trueup._state_columns()
+            )
         ) -%}
         {%- do trueup._keep_rehydration(collection, begun_at) -%}
         {{ return('the state was rebuilt, because its progress row was not that of batch '

@@ -54,6 +54,7 @@ def refused(project: Project, *fragments: str, **variables: Any) -> None:
     said = "\n".join(project.messages)
     for fragment in fragments:
         assert fragment in said
+    assert "\tat org." not in said
 
 
 def commands(project: Project, relation: str, **arguments: str) -> None:

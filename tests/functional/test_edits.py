@@ -170,6 +170,8 @@ STAGED_EDITS = {
     "row_doubled": "insert into {} select * from {} where k = 'a'",
     "row_of_another_batch": "update {} set _seq = 2 where k = 'a' and _diff = 1",
     "row_of_another_run": "update {} set _batch_id = 'x' where k = 'a' and _diff = 1",
+    "no_lower": "update {} set _lower = null where _kind = 'progress'",
+    "no_upper": "update {} set _upper = null where _kind = 'progress'",
     "upper": "update {} set _upper = 99 where _kind = 'progress'",
     "certificate": "update {} set _certificate = array() where _kind = 'progress'",
     "statistic": "update {} set _statistics.records_indexed = 0 where _kind = 'progress'",

@@ -299,6 +299,7 @@ def test_an_offset_must_be_an_integer(without_partition: Topic, offset: str) -> 
     said = "\n".join(without_partition.project.messages)
     assert "argument `reclock` must end with a column of integers, the offset." in said
     assert "Got: offset of type" in said
+    assert "\tat org." not in said
 
 
 def test_a_rebase_settles_the_whole_log_in_one_batch(without_partition: Topic) -> None:

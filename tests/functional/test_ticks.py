@@ -202,6 +202,7 @@ def test_the_greatest_bigint_is_not_a_valid_offset(project: Project) -> None:
     said = run(project, "offsets", fails=True)
     assert f"must be below {GREATEST}, the greatest bigint" in said
     assert f"Got: {GREATEST} in the partition 1" in said
+    assert "\tat org." not in said
     said = run(project, "offsets", "--full-refresh", fails=True, rebase=True)
     assert f"must be below {GREATEST}, the greatest bigint" in said
     assert f"Got: a command with the offset {GREATEST}" in said

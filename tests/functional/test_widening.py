@@ -6,7 +6,7 @@ import os
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-OPTIONS = {"verify": "always", "late": "correct"}
+OPTIONS = {"verify": "always", "late": "correct", "rehydrate": "native"}
 RUN = ("c_corrections", "c_batch", "c_changelog", "c_state")
 WRITES = re.compile(r"^(/\*.*?\*/\s*)?(alter|update)\b")
 STRIDE = int(os.environ.get("TRUEUP_KILL_STRIDE", "4"))
@@ -32,7 +32,7 @@ STRIDE = int(os.environ.get("TRUEUP_KILL_STRIDE", "4"))
 
 EVER = 1000
 DAY, NOON = "2024-02-03 00:00:00", "2024-02-03 12:34:56"
-COLUMNS = [f"d{number}" for number in range(10 + 24 // STRIDE)]
+COLUMNS = [f"d{number}" for number in range(12 + 24 // STRIDE)]
 """Each stop needs one more date to widen."""
 
 
@@ -193,29 +193,54 @@ def test_a_batch_staged_before_a_widening_is_not_appended_and_loses_no_date(
     widened.check_round()
 
 
-def test_a_batch_that_is_staged_during_a_widening_loses_no_date(
-    widened: Widened, in_zone: Callable[[str], None]
-) -> None:
-    """The other run has changed the commands and the changelog, but not yet the state."""
+def widening_of_another_run(widened: Widened) -> Callable[[], None]:
+    """Begin a round that this run does not know yet.
+
+    Returns:
+        What the other run does: it replaces the commands, widens the changelog, and is killed
+        before it widens the state.
+    """
 
     def kill() -> None:
         raise KilledError
 
-    def begin_widening() -> None:
+    def widen() -> None:
         widened.show(types)
-        widened.project.sql(view[0])
-        with pytest.raises(KilledError):
+        widened.project.sql(commands[0])
+        with suppress(KilledError):
             other_run(widened, 6, kill)
+        assert widened.types_of("changelog")[name] == "timestamp"
+        assert widened.types_of("state")[name] == "date"
 
-    in_zone("America/New_York")
-    with sent("(?s)create or replace view.*c_commands") as view:
-        widened.begin_round()
+    with sent("(?s)create or replace view.*c_commands") as commands:
+        name = widened.begin_round()
     types = dict(widened.types)
-    widened.show({**types, COLUMNS[widened.rounds - 1]: "date"})
+    widened.show({**types, name: "date"})
     widened.project.run("c_commands")
-    with before("(?s)temporary view.*steps", begin_widening):
+    return widen
+
+
+def test_a_batch_that_is_staged_during_a_widening_loses_no_date(
+    widened: Widened, in_zone: Callable[[str], None]
+) -> None:
+    in_zone("America/New_York")
+    with before("(?s)temporary view.*steps", widening_of_another_run(widened)):
         widened.project.run("c_batch", fails=True)
     assert "columns moved: another run changes the columns of" in widened.project.messages[0]
+    assert "\tat org." not in widened.project.messages[0]
+    widened.check_round()
+
+
+def test_a_rebuild_of_the_state_during_a_widening_loses_no_date(
+    widened: Widened, in_zone: Callable[[str], None]
+) -> None:
+    in_zone("America/New_York")
+    widen = widening_of_another_run(widened)
+    widened.project.sql("delete from {}.c_state where _kind = 'progress'")
+    with before("trueup: rebuild", widen):
+        widened.project.run("c_corrections", fails=True)
+    said = "[USER_RAISED_EXCEPTION] columns moved: another run changes the columns of"
+    assert said in widened.project.messages[0]
     assert "\tat org." not in widened.project.messages[0]
     widened.check_round()
 

@@ -27,6 +27,8 @@ CONFLICTS = (
     "AlreadyExistsException: Table was created concurrently",
     "AlreadyExistsException: View was updated concurrently",
     "DELTA_CONCURRENT",
+    "DELTA_METADATA_CHANGED",
+    "DELTA_PROTOCOL_CHANGED",
 )
 """The errors of Iceberg and Delta for a commit that came second."""
 

@@ -16,7 +16,7 @@ JAVA = re.compile(r"^\s*at [\w.$/]+\(", re.MULTILINE)
 
 
 def describe_raised_error(error: str) -> str | None:
-    """Give the text of `raise_error` alone.
+    r"""Give the text of `raise_error` alone.
 
     Args:
         error: The text of an error of Spark.
@@ -26,8 +26,8 @@ def describe_raised_error(error: str) -> str | None:
         error has no page of Java.
 
     Example:
-        >>> page = "An error: [USER_RAISED_EXCEPTION] too old SQLSTATE: P0001\\n\\tat a.B.c(B.java:1)"
-        >>> describe_raised_error(page)
+        >>> told = "[USER_RAISED_EXCEPTION] too old SQLSTATE: P0001"
+        >>> describe_raised_error(f"An error occurred: {told}\n\tat a.B.c(B.java:1)")
         '[USER_RAISED_EXCEPTION] too old SQLSTATE: P0001'
     """
     raised = RAISED.search(error)
