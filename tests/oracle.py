@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -33,6 +34,8 @@ def canonical(item: object) -> Any:
     >>> canonical([float("nan"), -0.0, None])
     (('NaN',), 0.0, None)
     """
+    if item is None or type(item) in (str, int):
+        return item  # nearly every value; the checks below are slower
     if isinstance(item, float):
         return ("NaN",) if isnan(item) else item + 0.0
     if isinstance(item, bytearray):
@@ -78,17 +81,17 @@ class Command:
             message = f"Command takes either key or error_key\nGot: {self.key}, {self.error_key}"
             raise ValueError(message)
 
-    @property
+    @cached_property
     def rank(self) -> tuple[tuple[bool, Any], ...]:
         """The order in a form that can be compared. A null is less than every other value."""
         return tuple((part is not None, part) for part in self.order)
 
-    @property
+    @cached_property
     def identity(self) -> Identity:
         """The key or error key that the command sets or deletes."""
         return canonical(self.key), self.error_key
 
-    @property
+    @cached_property
     def content(self) -> Content | None:
         """The new content. Unchanged columns are null. A key error has no value and no text."""
         if self.value is None and self.error is None:
@@ -100,12 +103,12 @@ class Command:
         value = enumerate(self.value or ())
         return canonical([None if i in self.unchanged else each for i, each in value]), None
 
-    @property
+    @cached_property
     def source(self) -> Identity:
         """The identity from which the unchanged columns take their content."""
         return self.identity if self.old_key is None else (canonical(self.old_key), None)
 
-    @property
+    @cached_property
     def payload(self) -> tuple[Content | None, frozenset[int], Identity | None]:
         """Two commands of one key, tick and order are a tie if their payloads differ."""
         content = self.content

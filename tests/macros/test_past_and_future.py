@@ -101,7 +101,8 @@ def test_a_run_is_idle_only_without_ticks_corrections_and_open_updates(
 
 def persisted(**options: object) -> str:
     trueup = in_model("files_batch", options=options)
-    return one_line(trueup._persisted_select(a_collection(trueup), [{"name": "size", "type": "bigint"}], "low"))
+    columns = [{"name": "size", "type": "bigint"}]
+    return one_line(trueup._persisted_select(a_collection(trueup), columns, "low"))
 
 
 def test_persisted_rows_exclude_the_provisional_updates_of_an_eager_batch() -> None:
