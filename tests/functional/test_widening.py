@@ -36,8 +36,15 @@ COLUMNS = [f"d{number}" for number in range(12 + 24 // STRIDE)]
 """Each stop needs one more date to widen."""
 
 
+MOVED = "[USER_RAISED_EXCEPTION] columns moved: another run changes the columns of"
+
+
 class KilledError(RuntimeError):
     """The process ended here."""
+
+
+def kill() -> None:
+    raise KilledError
 
 
 class Widened(Evolving):
@@ -167,10 +174,6 @@ def test_a_widening_keeps_the_dates_of_a_batch_that_is_not_applied(
     widened: Widened, in_zone: Callable[[str], None]
 ) -> None:
     """One run is killed before it applies a batch, another before it widens the state."""
-
-    def kill() -> None:
-        raise KilledError
-
     in_zone("America/New_York")
     widened.append(widened.rounds + 1, "killed", **widened.value())
     widened.project.run("c_corrections", "c_batch", "c_changelog")
@@ -201,9 +204,6 @@ def widening_of_another_run(widened: Widened) -> Callable[[], None]:
         before it widens the state.
     """
 
-    def kill() -> None:
-        raise KilledError
-
     def widen() -> None:
         widened.show(types)
         widened.project.sql(commands[0])
@@ -226,7 +226,7 @@ def test_a_batch_that_is_staged_during_a_widening_loses_no_date(
     in_zone("America/New_York")
     with before("(?s)temporary view.*steps", widening_of_another_run(widened)):
         widened.project.run("c_batch", fails=True)
-    assert "columns moved: another run changes the columns of" in widened.project.messages[0]
+    assert MOVED in widened.project.messages[0]
     assert "\tat org." not in widened.project.messages[0]
     widened.check_round()
 
@@ -239,8 +239,7 @@ def test_a_rebuild_of_the_state_during_a_widening_loses_no_date(
     widened.project.sql("delete from {}.c_state where _kind = 'progress'")
     with before("trueup: rebuild", widen):
         widened.project.run("c_corrections", fails=True)
-    said = "[USER_RAISED_EXCEPTION] columns moved: another run changes the columns of"
-    assert said in widened.project.messages[0]
+    assert MOVED in widened.project.messages[0]
     assert "\tat org." not in widened.project.messages[0]
     widened.check_round()
 

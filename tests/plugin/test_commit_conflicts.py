@@ -79,6 +79,18 @@ def test_a_table_that_another_run_replaced_is_a_lost_race(error: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "error",
+    ["CONCURRENT_APPEND", "CONCURRENT_WRITE", "METADATA_CHANGED", "PROTOCOL_CHANGED"],
+)
+def test_a_conflict_of_delta_is_a_lost_race(error: str) -> None:
+    append = str(in_model("files_changelog")._append_batch_sql("s.files_changelog", "select 1", 7))
+
+    assert str(describe_lost_race(append, f"[DELTA_{error}] SQLSTATE: 2D521")).startswith(
+        "upper mismatch: another run appended to s.files_changelog"
+    )
+
+
 def test_a_mark_needs_a_known_step() -> None:
     must, _, _ = refused(in_model("files_state")._step_marker, "tidy")
 
