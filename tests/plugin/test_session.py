@@ -6,6 +6,8 @@ import os
 import pkgutil
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +20,8 @@ from tests.macros.package import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
 
 def fake_java(folder: Path, version: str) -> None:
@@ -160,3 +164,28 @@ def test_python_workers_run_this_interpreter(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     prepare({"spark.remote": "sc://example.com"})
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
+
+
+def test_threads_that_ask_at_the_same_time_wait_until_the_session_is_ready(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dbt_trueup.udfs import aggregates  # noqa: PLC0415 - needs a session for its types
+
+    register, registered = aggregates.register, []
+
+    def register_slowly(session: SparkSession) -> None:
+        time.sleep(0.2)
+        register(session)
+        registered.append(session)
+
+    def ask(_: int) -> int:
+        # Java knows no active session in a thread that did not start it.
+        assert spark._jvm is not None
+        spark._jvm.SparkSession.clearActiveSession()
+        assert type(spark).builder.getOrCreate() is spark
+        return len(registered)
+
+    monkeypatch.setattr(aggregates, "register", register_slowly)
+    del spark.is_prepared  # type: ignore[attr-defined]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(ask, range(4))) == [1, 1, 1, 1]

@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import sys
+import threading
 import warnings
 from functools import wraps
 from pathlib import Path
@@ -28,6 +29,9 @@ JVM_LOG = "spark.trueup.jvm_log"
 DELTA = "org.apache.spark.sql.delta."
 """How the class of a Delta catalog begins."""
 
+STARTING = threading.RLock()
+"""Held while a session starts: threads that ask for it at the same time wait until it is ready."""
+
 
 def install() -> None:
     """Prepare every Spark session that this process starts. Calling this again has no effect."""
@@ -37,21 +41,33 @@ def install() -> None:
 
     @wraps(get_or_create)
     def get_or_create_prepared(builder: SparkSession.Builder) -> SparkSession:
-        if SparkContext._gateway is None:  # noqa: SLF001 - None until a JVM has started
-            prepare(builder._options)  # noqa: SLF001 - the settings given so far
-        session = get_or_create(builder)
-        if not hasattr(session, "has_aggregates"):
-            statements.wrap(type(session), "sql")  # Spark Connect has another class
-            from dbt_trueup.udfs import aggregates  # noqa: PLC0415 - needs a session for its types
-
-            aggregates.register(session)
-            warn_of_caches(session.conf.getAll)
-            warn_of_local_delta(session.conf.getAll)
-            session.has_aggregates = True  # type: ignore[attr-defined]
-        return session
+        with STARTING:
+            if SparkContext._gateway is None:  # noqa: SLF001 - None until a JVM has started
+                prepare(builder._options)  # noqa: SLF001 - the settings given so far
+            session = get_or_create(builder)
+            # Registering a function asks for the session once more, in the same thread.
+            if not hasattr(session, "is_prepared"):
+                session.is_prepared = True  # type: ignore[attr-defined]
+                try:
+                    equip(session)
+                except BaseException:
+                    del session.is_prepared  # type: ignore[attr-defined]
+                    raise
+            return session
 
     get_or_create_prepared.prepares_sessions = True  # type: ignore[attr-defined]
     SparkSession.Builder.getOrCreate = get_or_create_prepared  # type: ignore[assignment]
+
+
+def equip(session: SparkSession) -> None:
+    """Give a new session the aggregates and the short errors, and warn of its settings."""
+    from dbt_trueup.udfs import aggregates  # noqa: PLC0415 - needs a session for its types
+
+    statements.wrap(type(session), "sql")  # Spark Connect has another class
+    aggregates.register(session)
+    settings = session.conf.getAll
+    warn_of_caches(settings)
+    warn_of_local_delta(settings)
 
 
 def prepare(settings: Mapping[str, str]) -> None:
