@@ -7,11 +7,12 @@
     If a run reads only what is new in the log, only late commands can make a desired row differ from the
     persisted row: the code is the same, and no settled command was changed. So it compares the keys of the
     late commands. It compares all keys if it reads the whole log, if the code changed, if the option `compare`
-    or the var `trueup_compare` asks for it, and in three more cases:
+    or the var `trueup_compare` asks for it, and in four more cases:
 
     - A late command touches keys that it does not name: a truncate, or unchanged values from another key.
     - A comparison of all keys has found corrections, and no batch has written them yet.
     - The columns of the log changed since its last commit.
+    - The table of corrections is missing. The comparison makes it again, for the batch to read.
 
     A collection by a SELECT always compares all keys: it has no log that says what is new.
 -#}
@@ -21,7 +22,8 @@
     {%- if collection.options.late != 'correct' -%}
         {{ return(no_keys) }}
     {%- elif healed or collection.is_by_select or plan.whole_log_reason is not none or plan.late_dropped is none
-            or plan.definition != plan.settled_definition or trueup._var('trueup_compare') -%}
+            or plan.definition != plan.settled_definition or trueup._var('trueup_compare')
+            or load_relation(collection.corrections) is none -%}
         {{ return(all_keys) }}
     {%- endif -%}
     {%- set is_scheduled = collection.options.compare != 'never' -%}
@@ -44,13 +46,30 @@
 {%- endmacro %}
 
 
-{#- Whether the option `compare` asks for a comparison of all keys after the batch `last_seq`. -#}
+{#-
+    Whether the option `compare` asks for a comparison of all keys after the batch `last_seq`. `comparison` is what
+    `_get_comparison` returns.
+-#}
 {% macro _is_comparison_due(compare, last_seq, comparison) -%}
     {%- set compared_seq = comparison.get('trueup.compared_seq', '-1') | int -%}
     {#- After a rebase the batches begin at 1 again. -#}
     {{ return(
         compare == 'always' or compared_seq > last_seq or last_seq // compare > compared_seq // compare
     ) }}
+{%- endmacro %}
+
+
+{#-
+    Notes that all keys were compared after the batch `last_seq`, and none differed. If there are corrections, this
+    is not noted: they may be lost, for example if another run appends first. So the next run compares once more.
+-#}
+{% macro _ensure_comparison_noted(collection, extent, correction_count, last_seq) -%}
+    {%- if extent == 'all' and correction_count == 0
+            and collection.options.compare is number and not collection.is_by_select -%}
+        {%- do run_query(trueup._set_properties_sql(
+            collection.corrections, {'trueup.compared_seq': last_seq}
+        )) -%}
+    {%- endif -%}
 {%- endmacro %}
 
 

@@ -19,7 +19,8 @@
     -4  the same for a key that has a row or an error but had no order row
 
     `prior` is that of `_steps_select`. With its `forget_below` the order rows of deleted keys that were
-    written below this tick are retracted (option `tombstones`).
+    written below this tick are retracted (option `tombstones`). With its `is_log_decisive` the newest command of
+    a key in `source` is its last one, whatever is known of the key.
 
     A late command that is not taken has no step. The run may also read commands again that were settled in
     time, and nothing tells these from late commands.
@@ -81,6 +82,11 @@ bounded_places as (
     select
         *,
         case
+            {% if prior.get('is_log_decisive') -%}
+            -- All commands of the key are here. The last change of its row may be a correction: then its tick
+            -- says nothing about the command.
+            when _last_late_place is not null then null
+            {% endif -%}
             when _last_ts > coalesce(_order_ts, _last_ts - 1)
                 then named_struct('tick', _last_ts, 'order', if(_step = 2, null, _order))
             else _known_place

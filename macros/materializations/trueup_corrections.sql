@@ -75,6 +75,9 @@
             {%- if collection.is_by_select -%}
                 {%- do trueup._require_all_accounted_for(collection, surplus, found) -%}
             {%- endif -%}
+            {%- do trueup._ensure_comparison_noted(
+                collection, scope.extent, found.count, plan.last_seq
+            ) -%}
             {%- do trueup._report_result(
                 [found.report, healed, plan.get('reason')] | select | join('; '),
                 code='OK' if healed or found.count else 'NOOP', rows_affected=found.count

@@ -16,15 +16,14 @@
 
 {#- The properties of the table of the corrections that describe its comparison. -#}
 {% macro _comparison_properties(plan, extent) -%}
-    {%- set of_all = {'trueup.compared_seq': plan.last_seq} if extent == 'all' else {} -%}
-    {{ return(dict({
+    {{ return({
         'trueup.after_batch_id': plan.last_batch_id or '',
         'trueup.commands_settled': plan.commands_settled,
         'trueup.compared_by': invocation_id,
         'trueup.compared_keys': extent,
         'trueup.position': tojson(plan.position),
         'trueup.upper': plan.upper,
-    }, **of_all)) }}
+    }) }}
 {%- endmacro %}
 
 

@@ -57,8 +57,9 @@
 
 {#-
     A hash of the query of the commands and of the type of `arrived`. With `late: correct` also of their
-    columns and of the options that say which commands count: others give other rows, also for settled ticks. If somebody sets or drops `late:
-    newest`, the hash changes, and the next batch looks for the last command of each key in the whole log.
+    columns and of the options that say which commands count: others give other rows, also for settled ticks.
+    If somebody sets or drops `late: newest`, the hash changes, and the next batch looks for the last command of
+    each key in the whole log.
 -#}
 {% macro _code_of_commands(collection, query) -%}
     {%- set options = collection.options -%}
@@ -113,7 +114,7 @@ where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type
         )) }}
     {%- endif -%}
     {%- set distrust = trueup._get_distrust_reason(
-        collection.options, log, properties, part.settled or part.read, snapshot
+        collection.options, log, properties, part, snapshot
     ) -%}
     {%- set part = trueup._whole_log(part, distrust) if distrust else part -%}
     {%- set at_snapshot = trueup._rows_at(log, properties, snapshot) -%}
@@ -175,18 +176,29 @@ where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type
 {%- endmacro %}
 
 
-{#- Why a run cannot trust the position `first` of the last batch, in a few words; none if it can. -#}
-{% macro _get_distrust_reason(options, log, properties, first, snapshot) -%}
+{#-
+    Why a run cannot trust the positions of the last batch, in a few words; none if it can. The operations are
+    counted from the first position. The log must also come from the other one, `read`, which becomes `settled`
+    later: it may have been rolled back to the first one.
+-#}
+{% macro _get_distrust_reason(options, log, properties, part, snapshot) -%}
+    {%- set first = part.settled or part.read -%}
     {%- if not first -%}
         {{ return(none) }}
-    {%- elif not first.get('snapshot') -%}
+    {%- elif not first.get('snapshot') or not part.read.get('snapshot') -%}
         {{ return('argument `arrived` is gone') }}
     {%- endif -%}
     {%- set operations = trueup._get_operations(
         log, properties, first.snapshot, snapshot, first.at
     ) -%}
-    {%- if operations is none -%}
-        {{ return('the log no longer has the snapshot ' ~ first.snapshot ~ ' in its history') }}
+    {%- set lost = first.snapshot if operations is none -%}
+    {%- if operations is not none and part.read.snapshot != first.snapshot and trueup._get_operations(
+        log, properties, part.read.snapshot, snapshot, part.read.at
+    ) is none -%}
+        {%- set lost = part.read.snapshot -%}
+    {%- endif -%}
+    {%- if lost -%}
+        {{ return('the log no longer has the snapshot ' ~ lost ~ ' in its history') }}
     {%- elif 'overwrite' in operations -%}
         {{ return('rows of the log were overwritten') }}
     {%- elif 'delete' in operations and not trueup._may_lose_rows(options) -%}

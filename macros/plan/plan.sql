@@ -24,6 +24,7 @@
     {%- set plan = dict(
         progress, definition=trueup._definition(collection.name, collection.options),
         tick=measured.lower, commands=commands, whole_log_reason=part.whole_log_reason,
+        begins_orders=trueup._must_begin_orders(collection.options, progress),
         takes_late=trueup._must_take_late(collection, progress, part, measured.late_dropped),
         tombstones=trueup._get_tombstones(collection, progress),
         state_verified_by=trueup._finding(collection, 'state_verified_by'), **measured
@@ -35,6 +36,15 @@
 
 
 {#-
+    Whether a batch is the first one that keeps order rows: with `late: newest`, if the last batch had another
+    option.
+-#}
+{% macro _must_begin_orders(options, progress) -%}
+    {{ return(options.late == 'newest' and progress.last_seq > 0 and progress.tombstones is none) }}
+{%- endmacro %}
+
+
+{#-
     Whether a batch must look for late commands: with `late: newest`, unless it is known that there are none. It
     is known if a position in the log is trusted, no command is late, and the last batch has looked, too.
 -#}
@@ -42,7 +52,7 @@
     {{ return(
         collection.options.late == 'newest' and '_offset' not in collection.extras
         and progress.last_seq > 0
-        and (late_dropped != 0 or part.read is none or progress.tombstones is none)
+        and (late_dropped != 0 or part.read is none or trueup._must_begin_orders(collection.options, progress))
     ) }}
 {%- endmacro %}
 

@@ -84,6 +84,16 @@
             options.late, 'Nothing is staged. Set the option `late` to another value.'
         ) -%}
     {%- endif -%}
+    {%- if plan.begins_orders and '_offset' in collection.extras -%}
+        {%- do trueup._raise_error(
+            'Option `late` of ' ~ model.name,
+            'drop or fail, as before: the last batch did not keep the order of its commands, and a log without'
+            ~ ' ticks (`reclock`) is not read again',
+            options.late,
+            "Nothing is staged. To use newest, start again from the log: dbt run --full-refresh -s "
+            ~ collection.name ~ "_commands+ --vars '{trueup_rebase: true}'."
+        ) -%}
+    {%- endif -%}
     {%- if plan.has_provisional and not options.eager -%}
         {%- do trueup._raise_error(
             'Option `eager` of ' ~ model.name,

@@ -391,6 +391,48 @@ def test_all_keys_are_compared_when_the_option_or_the_var_says_so(
     assert counts == [1, 0]
 
 
+def test_a_comparison_whose_corrections_no_batch_took_is_made_again(project: Project) -> None:
+    name = "not_taken"
+    project.add_collection(name, KEY, VALUE, {"late": "correct", "compare": 2})
+    edit(project, name, "sequence_by=", "arrived='log_ts', sequence_by=")
+    project.append(name, FIRST)
+    project.run(f"models/{name}")
+    project.append(name, [put(6, 1, "b", "b6")])
+    run(project, name)
+    project.sql(f"delete from {{}}.{name}_log where k = 'a'")
+    project.run(f"{name}_corrections")
+    assert f"{name}_corrections: corrections: 1 unknown" in project.messages
+    # Another run has healed the state since, and has replaced the table.
+    table = f"{project.name}.{name}_corrections"
+    project.sql(f"delete from {table}")
+    project.sql(f"alter table {table} set tblproperties ('trueup.after_batch_id' = 'none')")
+    # So a batch without the corrections comes first. The next run finds them again.
+    project.append(name, [put(7, 1, "b", "b7")])
+    project.run(*(f"{name}_{role}" for role in TABLES if role != "corrections"))
+    assert multiset(project.rows(name)) == multiset([("a", "a1"), ("b", "b7"), ("c", "c5")])
+    run(project, name)
+    assert multiset(project.rows(name)) == multiset([("b", "b7"), ("c", "c5")])
+    # Then it compares once more, finds nothing, and waits for batch 6.
+    counts = list[int]()
+    for ts in (8, 9):
+        project.append(name, [put(ts, 1, "b", f"b{ts}")])
+        with sent(DESIRED) as found:
+            run(project, name)
+        counts.append(len(found))
+    assert counts == [1, 0]
+
+
+def test_a_missing_table_of_corrections_is_made_again(project: Project) -> None:
+    name = "dropped"
+    project.add_collection(name, KEY, VALUE, {"late": "correct"})
+    project.append(name, FIRST)
+    project.run(f"models/{name}")
+    project.sql(f"drop table {{}}.{name}_corrections")
+    project.append(name, [put(6, 1, "b", "b6")])
+    run(project, name)
+    assert multiset(project.rows(name)) == multiset([("a", "a1"), ("b", "b6"), ("c", "c5")])
+
+
 def test_other_columns_of_the_commands_lead_to_a_comparison_of_all_keys(project: Project) -> None:
     project.add_collection("wider", KEY, VALUE, {"late": "correct"})
     project.append("wider", FIRST)

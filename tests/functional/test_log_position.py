@@ -164,15 +164,19 @@ def deleted(project: Project, name: str) -> None:
     project.sql(f"delete from {{}}.{name}_log where log_ts = 1")
 
 
-def rolled_back(project: Project, name: str) -> None:
-    # The next run reads a snapshot that the log then forgets.
-    first = project.sql(f"select snapshot_id from {{}}.{name}_log.snapshots order by committed_at")[
-        0
-    ][0]
-    project.append(name, [put(2, 1, "lost")])
-    project.run(f"models/{name}")
+def roll_back(project: Project, name: str) -> None:
+    """Set the log back to its first snapshot."""
+    snapshots = f"select snapshot_id from {{}}.{name}_log.snapshots order by committed_at"
+    first = project.sql(snapshots)[0][0]
     table = f"{project.name}.{name}_log"
     project.sql(f"call system.rollback_to_snapshot('{table}', {first})")
+
+
+def rolled_back(project: Project, name: str) -> None:
+    # The next run reads a snapshot that the log then forgets.
+    project.append(name, [put(2, 1, "lost")])
+    project.run(f"models/{name}")
+    roll_back(project, name)
 
 
 def expired(project: Project, name: str) -> None:
@@ -235,6 +239,23 @@ def test_a_run_reads_the_whole_log_if_it_cannot_trust_the_position(
     assert (2, "b") in project.rows(name)
     # The batch after it reads only what is new again.
     assert settle(project, name, put(4, 3, "c")).commands_read == 1
+
+
+@pytest.mark.parametrize("late", ["drop", "correct"])
+def test_a_log_that_is_rolled_back_while_commands_wait_is_read_as_a_whole(
+    project: Project, late: str
+) -> None:
+    name = add(project, late=late, max_commands_per_batch=2)
+    settle(project, name, put(1, 1, "a"))
+    settle(project, name, put(2, 2, "b"), put(3, 3, "c"), put(4, 4, "d"), put(5, 5, "e"))
+    assert project.progress(name)[-1]["_upper"] == 4  # d and e wait
+    roll_back(project, name)
+    project.append(name, [put(2, 2, "x"), put(3, 3, "y"), put(4, 4, "d"), put(5, 5, "e")])
+    project.run(f"models/{name}")
+
+    assert GONE in project.progress(name)[-1]["_statistics"].whole_log_reason
+    b, c = ("b", "c") if late == "drop" else ("x", "y")
+    expect(project, name, (1, "a"), (2, b), (3, c), (4, "d"), (5, "e"))
 
 
 def test_a_partial_log_may_lose_old_commands(project: Project) -> None:

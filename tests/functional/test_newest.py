@@ -125,20 +125,29 @@ def test_the_orders_survive_a_rebuild_a_heal_and_a_compaction(project: Project) 
     )
 
 
-def test_a_log_without_ticks_is_in_the_order_of_its_commands(project: Project) -> None:
-    name = "topic"
-    project.sql(
-        "create table {}.topic_log (k string, v string, o int, p int, f bigint) using {format}"
-    )
+def add_topic(project: Project, name: str, late: str) -> None:
+    """Add a collection with a log without ticks, whose order is its column `o`."""
+    columns = "k string, v string, o int, p int, f bigint"
+    project.sql(f"create table {{}}.{name}_log ({columns}) using {{format}}")
     for role in (*TABLES, "errors"):
         project.write(f"models/{name}/{name}_{role}.sql", f"{{{{ trueup.{role}('{name}') }}}}")
     project.write(f"models/{name}/{name}.sql", f"{{{{ trueup.collection('{name}') }}}}")
     call = (
-        "relation='newest.topic_log', reclock=['p', 'f'], columns=['v'], sequence_by=['o'],"
+        f"relation='newest.{name}_log', reclock=['p', 'f'], columns=['v'], sequence_by=['o'],"
         " delete_when='v is null'"
     )
     project.write(f"models/{name}/{name}_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
-    project.configure(**{name: {"+unique_key": ["k"], "+meta": {"trueup": {"late": "newest"}}}})
+    set_late(project, name, late)
+
+
+def set_late(project: Project, name: str, late: str, **options: Any) -> None:
+    options = {"trueup": {"late": late, **options}}
+    project.configure(**{name: {"+unique_key": ["k"], "+meta": options}})
+
+
+def test_a_log_without_ticks_is_in_the_order_of_its_commands(project: Project) -> None:
+    name = "topic"
+    add_topic(project, name, "newest")
     last: dict[str, tuple[int, str | None]] = {}
     superseded = 0
     batches: list[list[tuple[str, str | None, int]]] = [
@@ -169,13 +178,44 @@ def test_a_log_without_ticks_is_in_the_order_of_its_commands(project: Project) -
     assert [each.tombstones for each in statistics] == [0, 1, 1, 0]
 
 
+def test_a_log_without_ticks_cannot_begin_to_keep_orders_later(project: Project) -> None:
+    name = "late_topic"
+    add_topic(project, name, "drop")
+    project.sql(f"insert into {{}}.{name}_log values ('a', 'a10', 10, 0, 0)")
+    project.run(f"models/{name}")
+    set_late(project, name, "newest")
+    project.sql(f"insert into {{}}.{name}_log values ('a', 'a5', 5, 0, 1)")
+    project.run(f"models/{name}", fails=True)
+    said = "\n".join(project.messages)
+    assert "drop or fail, as before" in said
+    assert "dbt run --full-refresh -s late_topic_commands+" in said
+    assert [tuple(row) for row in project.sql(f"select k, v from {{}}.{name}")] == [("a", "a10")]
+
+    project.run(f"models/{name}", "--full-refresh", rebase=True)
+    assert [tuple(row) for row in project.sql(f"select k, v from {{}}.{name}")] == [("a", "a10")]
+
+
+def test_a_correction_does_not_bound_the_commands_of_its_key(project: Project) -> None:
+    name = "corrected"
+    project.add_collection(name, KEY, VALUE, {"late": "correct"})
+    settle(project, name, put(5, 1, "b", "b5"))
+    settle(project, name, put(3, 1, "d", "d3"))
+    assert updates(project, name, after=1) == [(6, "d", "d3", 1, "late_command")]
+    set_late(project, name, "newest")
+    settle(project, name, put(7, 1, "b", "b7"))
+    found = settle(project, name, put(4, 1, "d", "d4"), put(2, 1, "d", "d2"))
+    assert multiset(project.rows(name)) == multiset([("b", "b7"), ("d", "d4")])
+    assert (found.late_dropped, found.superseded) == (2, 1)
+    check_laws(project.updates(name))
+
+
 def test_a_collection_can_begin_to_keep_orders_later(project: Project) -> None:
     name = "switched"
     project.add_collection(name, KEY, VALUE)
     settle(project, name, put(5, 1, "a", "a5"), put(5, 1, "b", "b5"))
     settle(project, name, put(3, 1, "a", "a3"), put(4, 1, "c", "c4"), put(6, 1, "e", "e6"))
     assert ("c", "c4") not in project.rows(name)
-    project.configure(**{name: {"+unique_key": ["k"], "+meta": {"trueup": {"late": "newest"}}}})
+    set_late(project, name, "newest")
     found = settle(project, name, put(2, 1, "b", "b2"), put(7, 1, "d", "d7"))
     # The whole log is read once. The command of c was dropped, and wins now.
     assert found.whole_log_reason == "the code of the commands changed"
@@ -191,8 +231,7 @@ def test_without_its_last_command_a_key_is_bounded_by_the_tick_of_its_last_chang
     project.add_collection(name, KEY, VALUE, {"log": "partial"})
     settle(project, name, put(5, 1, "a", "a5"), put(9, 1, "b", "b9"))
     project.sql(f"delete from {{}}.{name}_log where k = 'a'")
-    newest_options = {"trueup": {"log": "partial", "late": "newest"}}
-    project.configure(**{name: {"+unique_key": ["k"], "+meta": newest_options}})
+    set_late(project, name, "newest", log="partial")
     settle(project, name, put(3, 1, "a", "a3"))
     found = settle(project, name, put(7, 1, "a", "a7"), put(8, 1, "b", "b8"))
     assert multiset(project.rows(name)) == multiset([("a", "a7"), ("b", "b9")])
@@ -203,8 +242,7 @@ def test_the_option_can_be_taken_away_again(project: Project) -> None:
     name = add(project, "taken_away")
     settle(project, name, put(5, 1, "a", "a5"), delete(5, 1, "b"))
     for number, late in enumerate(("correct", "newest", "drop")):
-        options = {"+unique_key": ["k"], "+meta": {"trueup": {"late": late, "verify": "content"}}}
-        project.configure(**{name: options})
+        set_late(project, name, late, verify="content")
         found = settle(project, name, put(10 + number, 1, "c", late))
         assert multiset(project.rows(name)) == multiset([("a", "a5"), ("c", late)])
         assert found.records_indexed == 2

@@ -37,6 +37,7 @@ def test_provisional_updates_in_the_changelog_require_the_option_eager() -> None
         "last_tick": 9,
         "late_dropped": 0,
         "has_provisional": True,
+        "begins_orders": False,
     }
     for options, is_refused in ((None, True), ({"eager": True}, False)):
         trueup = in_model("files_batch", options=options)

@@ -246,8 +246,9 @@ def test_a_plan_has_the_fields_that_were_read_and_those_of_the_run() -> None:
             " or the SQL of its commands has a window or a subquery"
         ),
     }
-    newest = {"takes_late": False, "tombstones": None, "state_verified_by": None}
-    assert plan == {**PLAN, **log, **newest, "lower": 5, "tick": 5, "is_state_lost": False}
+    newest = {"begins_orders": False, "takes_late": False, "tombstones": None}
+    run = {"lower": 5, "tick": 5, "is_state_lost": False, "state_verified_by": None}
+    assert plan == {**PLAN, **log, **newest, **run}
 
 
 def test_a_null_tick_is_refused() -> None:
