@@ -106,6 +106,23 @@
 {%- endmacro %}
 
 
+{#-
+    The options of the model with this `role` in a collection, with their defaults, for macros that belong to
+    another model or to none. The model itself refuses wrong ones.
+-#}
+{% macro _options_of(collection, role, is_by_select=false) -%}
+    {%- set given, options = {}, {} -%}
+    {%- for node in trueup._enabled_models(collection ~ '_' ~ role) -%}
+        {%- do given.update((node.config.meta or {}).get('trueup') or {}) -%}
+    {%- endfor -%}
+    {%- for name, rule in trueup._option_rules().items() -%}
+        {%- set is_unread = is_by_select and rule.get('of') == 'commands' -%}
+        {%- do options.update({name: rule.default if is_unread else given.get(name, rule.default)}) -%}
+    {%- endfor -%}
+    {{ return(options) }}
+{%- endmacro %}
+
+
 {#- Raises if a batch that loses to another run cannot be staged again: its corrections need a new comparison. -#}
 {% macro _require_retryable(options) -%}
     {%- if options.on_conflict == 'retry' and options.late == 'correct' -%}

@@ -6,6 +6,11 @@
     {#- 1. Read the options, and refuse bad settings. -#}
     {%- set collection = trueup._collection('changelog') -%}
     {%- set on_conflict = collection.options.on_conflict -%}
+    {%- if on_conflict == 'retry' -%}
+        {#- A batch is staged again with the options of its own model. -#}
+        {%- set batch_options = trueup._options_of(collection.name, 'batch', collection.is_by_select) -%}
+        {%- do trueup._require_retryable(dict(batch_options, on_conflict=on_conflict)) -%}
+    {%- endif -%}
     {%- set target_relation = this.incorporate(type='table') -%}
     {%- do trueup._require_not_deferred(collection.name, ['batch']) -%}
     {%- if should_full_refresh() -%}
@@ -21,7 +26,9 @@
     {#- 3. Append the staged batch. If another run was first, stage and append again if the option says so. -#}
     {%- set result = trueup._ensure_appended(collection, compiled_code) -%}
     {%- if on_conflict == 'retry' -%}
-        {%- set result = trueup._ensure_retried(collection, compiled_code, result, attempts=3) -%}
+        {%- set result = trueup._ensure_retried(
+            dict(collection, options=batch_options), compiled_code, result, attempts=3
+        ) -%}
     {%- endif -%}
     {#- 4. Report the result. -#}
     {%- if result.code == 'CONFLICT' -%}

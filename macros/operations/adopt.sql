@@ -49,17 +49,10 @@
 {%- endmacro %}
 
 
-{#- The options of a collection, for macros that belong to none of its models. This does not check them. -#}
+{#- The options of a collection with commands. Its corrections model adopts a table. -#}
 {% macro _options_of_collection(collection) -%}
     {%- do trueup._named_relation(collection, collection ~ '_commands', 'adopt') -%}
-    {%- set options = {} -%}
-    {%- for name, rule in trueup._option_rules().items() -%}
-        {%- do options.update({name: rule.default}) -%}
-    {%- endfor -%}
-    {%- for node in trueup._enabled_models(collection ~ '_corrections') -%}
-        {%- do options.update((node.config.meta or {}).get('trueup') or {}) -%}
-    {%- endfor -%}
-    {{ return(options) }}
+    {{ return(trueup._options_of(collection, 'corrections')) }}
 {%- endmacro %}
 
 

@@ -264,9 +264,13 @@ select
 {%- endmacro %}
 
 
-{#- A struct in JSON, with its nulls. -#}
+{#- A struct in JSON, with its nulls and with the microseconds of its timestamps. -#}
 {% macro _proof_json_expr(struct) -%}
-    {{ return('to_json(' ~ struct ~ ", map('ignoreNullFields', 'false'))") }}
+    {{ return(
+        'to_json(' ~ struct ~ ", map('ignoreNullFields', 'false',"
+        ~ " 'timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSSXXX',"
+        ~ " 'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS'))"
+    ) }}
 {%- endmacro %}
 
 

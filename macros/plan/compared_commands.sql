@@ -16,8 +16,9 @@
         {{ return(plan) }}
     {%- endif -%}
     {%- set is_of_batch = comparison.get('trueup.after_batch_id') == plan.last_batch_id -%}
-    {%- if not is_of_batch and plan.settled_definition == trueup._adopted_definition() -%}
-        {#- Nothing was compared since the adoption, so the next run must still compare all keys. -#}
+    {%- set is_by_definition = is_of_batch and comparison.get('trueup.definition') == plan.definition -%}
+    {%- if not is_by_definition and plan.settled_definition is not none -%}
+        {#- Nobody has compared the rows by this definition, so the next run must still compare all keys. -#}
         {%- set plan = dict(plan, definition=plan.settled_definition) -%}
     {%- endif -%}
     {%- set seen = comparison.get('trueup.commands_settled', before) | int

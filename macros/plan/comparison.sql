@@ -21,6 +21,7 @@
         'trueup.commands_settled': plan.commands_settled,
         'trueup.compared_by': invocation_id,
         'trueup.compared_keys': extent,
+        'trueup.definition': plan.definition,
         'trueup.position': tojson(plan.position),
         'trueup.upper': plan.upper,
     }) }}

@@ -15,9 +15,10 @@
     {%- set unique_key = trueup._key_of_collection(collection) -%}
     {%- set desired = trueup._enabled_models(collection ~ '_desired') | first -%}
     {%- if desired -%}
-        {%- set source = trueup._subquery(
-            trueup._desired_rows_select(trueup._relation_of_node(desired), unique_key)
-        ) -%}
+        {%- set relation = trueup._relation_of_node(desired) -%}
+        {%- set source = trueup._subquery(trueup._desired_rows_select(
+            relation, unique_key, trueup._get_columns('select * from ' ~ relation)
+        )) -%}
     {%- else -%}
         {%- set source = trueup._named_relation(collection, collection ~ '_commands', macro) -%}
     {%- endif -%}
@@ -26,7 +27,7 @@
         'name': collection,
         'unique_key': unique_key,
         'identity': unique_key + ['_error_key'],
-        'options': trueup._options_of(collection, desired),
+        'options': trueup._options_of(collection, 'batch', is_by_select=desired is defined),
         'is_by_select': desired is defined,
         'changelog': changelog,
         'state': state,
@@ -35,21 +36,6 @@
         'extras': trueup._extra_columns(described),
         'columns': trueup._get_user_columns(changelog),
     }) }}
-{%- endmacro %}
-
-
-{#- The options of a collection, from its model of the batch. That model has refused wrong ones. -#}
-{% macro _options_of(collection, is_by_select) -%}
-    {%- set given = {} -%}
-    {%- for model in trueup._enabled_models(collection ~ '_batch') -%}
-        {%- do given.update((model.config.meta or {}).get('trueup') or {}) -%}
-    {%- endfor -%}
-    {%- set options = {} -%}
-    {%- for name, rule in trueup._option_rules().items() -%}
-        {%- set is_unread = is_by_select and rule.get('of') == 'commands' -%}
-        {%- do options.update({name: rule.default if is_unread else given.get(name, rule.default)}) -%}
-    {%- endfor -%}
-    {{ return(options) }}
 {%- endmacro %}
 
 

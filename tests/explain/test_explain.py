@@ -121,7 +121,8 @@ def ran(new_project: Callable[[str], Project]) -> tuple[Project, Documents]:
     project.write("models/queue/queue_commands.sql", commands)
     project.append("queue", QUEUED)
     project.sql("create table {}.input as select 1 as k, 'one' as v")
-    project.add_select("chosen", f"select k, v from {project.name}.input", ["k"])
+    no_error = "cast(null as string) as _error"
+    project.add_select("chosen", f"select k, v, {no_error} from {project.name}.input", ["k"])
     call = "trueup.explain('drop', {'k': 'a', 'n.o': none}, latest=none)"
     project.write("models/why.sql", f"{{{{ {call} }}}}")
     project.run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,14 @@ from dbt_trueup.explain import proof
 from dbt_trueup.explain.proof import differences, fold, judge, net
 from dbt_trueup.explain.verdict import describe_round
 from tests.acceptance import Column
+from tests.macros.package import in_model
 from tests.oracle import Collection, Command, consolidate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
     from tests.project import Project
 
@@ -79,6 +83,19 @@ def test_the_fold_with_a_dict_makes_the_updates_of_the_oracle() -> None:
     assert {
         (key, *update): diff for key, updates in found.items() for update, diff in updates.items()
     } == dict(expected)
+
+
+def test_the_texts_of_timestamps_have_microseconds(spark: SparkSession) -> None:
+    text = in_model("files_batch")._proof_json_expr("struct(at, local)")
+    found = spark.sql(
+        f"select {text} as text from values"
+        " (timestamp'2026-01-01 00:00:00.000001Z', timestamp_ntz'2026-01-01 00:00:00.000002')"
+        " as moments (at, local)"
+    )
+    (row,) = found.collect()
+    at, local = json.loads(row["text"]).values()
+    assert re.search(r":00[.]000001(Z|[-+])", at)
+    assert local == "2026-01-01 00:00:00.000002"
 
 
 A = {"key": '{"k":"a","_error_key":null}', "_ts": 1, "value": ['{"v":1}', None], "diff": 1}

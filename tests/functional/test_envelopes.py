@@ -543,6 +543,8 @@ def test_a_row_that_the_next_extract_lacks_is_deleted(spark: SparkSession) -> No
         (2, "b", "x", 1),
         (3, None, "x", 3),
         (3, "b", "x", 1),
+        # A row without a tick stays a command, for the check that refuses it.
+        (None, "c", "x", 1),
     ]
     spark.createDataFrame(extracts, "day int, k1 string, k2 string, v int").createOrReplaceTempView(
         "extracts"

@@ -471,6 +471,22 @@ def test_what_changes_between_comparison_and_batch_is_found_by_the_next_run(
     assert (row in project.rows(name)) is is_right
 
 
+def test_a_changed_option_counts_as_compared_only_if_the_batch_takes_a_comparison(
+    project: Project,
+) -> None:
+    name, models = "other_ties", [f"other_ties_{role}" for role in TABLES]
+    project.add_collection(name, KEY, VALUE, {"late": "correct", "ties": "prefer_upsert"})
+    project.append(name, [put(1, 1, "a", "a1"), delete(1, 1, "a"), put(5, 1, "c", "c5")])
+    project.run(f"models/{name}")
+    options = {"late": "correct", "ties": "prefer_delete"}
+    project.configure(**{name: {"+unique_key": ["k"], "+meta": {"trueup": options}}})
+    project.append(name, [put(6, 1, "b", "b6")])
+    project.run(*models[1:])  # all but the corrections
+    assert multiset(project.rows(name)) == multiset([("a", "a1"), ("b", "b6"), ("c", "c5")])
+    run(project, name)
+    assert multiset(project.rows(name)) == multiset([("b", "b6"), ("c", "c5")])
+
+
 def test_a_batch_is_skipped_if_another_run_compared_after_it_was_planned(project: Project) -> None:
     name = "compared_twice"
     project.add_collection(name, KEY, VALUE, {"late": "correct"})

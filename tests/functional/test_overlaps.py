@@ -228,6 +228,20 @@ def test_a_run_that_loses_its_append_stages_again(project: Project) -> None:
 
 
 @pytest.mark.iceberg_only
+def test_a_batch_is_staged_again_with_the_options_of_its_own_model(project: Project) -> None:
+    _, second = overtaken(project, "own", 1, on_conflict="retry")
+    options = "{{ config(meta={'trueup': {'input_upper': '4'}}) }}"
+    project.write("models/own/own_batch.sql", f"{options}{{{{ trueup.batch('own') }}}}")
+    project.append("own", [put(9, "b", "new"), put(3)])
+
+    with before("trueup: append", lambda: go_to(project, second)):
+        project.run("models/own")
+
+    assert [row["_upper"] for row in project.progress("own")] == [2, 3, 4]
+    assert project.rows("own") == [("a", "value 3")]
+
+
+@pytest.mark.iceberg_only
 def test_a_run_that_loses_its_append_to_one_with_a_new_column_stages_again(
     project: Project,
 ) -> None:

@@ -85,8 +85,14 @@ def test_all_keys_are_compared_until_something_was_compared_after_the_adoption()
         "whole_log_reason": None,
         "commands_settled": 3,
     }
-    compared = {"trueup.after_batch_id": "first", "trueup.commands_settled": "3"}
+    compared = {
+        "trueup.after_batch_id": "first",
+        "trueup.commands_settled": "3",
+        "trueup.definition": "code",
+    }
+    earlier = {**compared, "trueup.definition": "earlier code"}
     assert trueup._with_compared_commands(plan, {})["definition"] == "adopted"
+    assert trueup._with_compared_commands(plan, earlier)["definition"] == "adopted"
     assert trueup._with_compared_commands(plan, compared)["definition"] == "code"
 
 

@@ -86,6 +86,15 @@ def test_more_commands_may_wait_only_after_an_appended_capped_batch() -> None:
         assert done.has_more is has_more
 
 
+def test_the_model_of_the_batch_says_whether_it_is_capped() -> None:
+    """The option may be set for this model alone."""
+    batch = result("a_batch", "batch 3; commands 1 to 2 of 5", "OK", max_commands_per_batch=2)
+    assert rounds.read_round([batch, result("a_changelog", "batch 3", "OK")], 1).has_more
+    uncapped = result("a_batch", "batch 3; commands 1 to 2 of 5", "OK")
+    capped = result("a_changelog", "batch 3", "OK", max_commands_per_batch=2)
+    assert not rounds.read_round([uncapped, capped], 1).has_more
+
+
 def test_the_figures_of_an_appended_batch_are_the_progress_of_its_collection() -> None:
     def settle(note: str, code: str = "OK") -> Round:
         capped: dict[str, Any] = {"max_commands_per_batch": 10}

@@ -13,19 +13,19 @@
     ) -%}
     {%- set rows = trueup._session_name(collection.name, 'desired_rows') -%}
     {%- do trueup._ensure_session_view(
-        rows, trueup._desired_rows_select(
-            desired, collection.unique_key, has_errors=trueup._errors_of_select(columns) | length > 0
-        )
+        rows, trueup._desired_rows_select(desired, collection.unique_key, columns)
     ) -%}
     {{ return(rows) }}
 {%- endmacro %}
 
 
 {#-
-    The key columns get the names of the config, because Spark ignores upper and lower case. With `has_errors`
-    the select says in its own column `_error` which of its rows are bad.
+    The rows of the relation `desired`, which has these `columns`, in the form of commands, as a select. The key
+    columns get the names of the config, because Spark ignores upper and lower case. If there is a column
+    `_error`, it says which of the rows are bad.
 -#}
-{% macro _desired_rows_select(desired, unique_key, has_errors=false) -%}
+{% macro _desired_rows_select(desired, unique_key, columns) -%}
+    {%- set has_errors = trueup._errors_of_select(columns) | length > 0 -%}
 select
     {{ trueup._column_list(unique_key) }},
     {{ trueup._all_but_list(unique_key + (['_error'] if has_errors else [])) }},

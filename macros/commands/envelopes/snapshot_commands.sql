@@ -22,7 +22,7 @@ with extracted as (
 extracts as (
 
     select _ts_extracted, lead(_ts_extracted) over (order by _ts_extracted) as _ts_next
-    from (select distinct _ts_extracted from extracted)
+    from (select distinct _ts_extracted from extracted where _ts_extracted is not null)
 
 ),
 
@@ -37,7 +37,8 @@ present as (
 
 ),
 
--- Rule: a key that is missing in the next extract was deleted.
+-- Rule: a key that is missing in the next extract was deleted. A row without a tick stays a command without one,
+-- which a run refuses.
 steps as (
 
     select
@@ -45,15 +46,15 @@ steps as (
         explode(
             case
                 when extracts._ts_next is null or present._ts_extracted is not null
-                    then array(struct(extracts._ts_extracted as snapshot_ts, false as is_absent))
+                    then array(struct(extracted._ts_extracted as snapshot_ts, false as is_absent))
                 else array(
-                    struct(extracts._ts_extracted as snapshot_ts, false as is_absent),
+                    struct(extracted._ts_extracted as snapshot_ts, false as is_absent),
                     struct(extracts._ts_next as snapshot_ts, true as is_absent)
                 )
             end
         ) as _step
     from extracted
-    inner join extracts on extracted._ts_extracted = extracts._ts_extracted
+    left join extracts on extracted._ts_extracted = extracts._ts_extracted
     left join present on present._ts_extracted = extracts._ts_next
         {%- for name in unique_key %}
         and extracted.{{ trueup._quoted(name) }} <=> present._key_{{ loop.index }}

@@ -57,7 +57,7 @@ class Batch:
 
     def has_more(self) -> bool:
         """Return whether `max_commands_per_batch` may have left commands for the next round."""
-        if not self.is_appended() or not is_capped(self.appended):
+        if not self.is_appended() or not is_capped(self.staged or self.appended):
             return False
         if code(self.staged) != WROTE:
             return True  # a batch of an earlier run was appended: what is left is not known
