@@ -1,7 +1,7 @@
 {#- Raises unless the log has the key columns, and has each column that a macro adds only once. -#}
 {% macro _require_log_columns(commands, unique_key) -%}
     {%- set log = commands.split(trueup._log_boundary())[0] ~ ' select * from log' -%}
-    {%- set found = trueup._get_columns(log) | map(attribute='name') | list -%}
+    {%- set found = trueup._get_columns(trueup._step_marker('check') ~ log) | map(attribute='name') | list -%}
     {%- set lower_case = found | map('lower') | list -%}
     {%- for name in unique_key if name | lower not in lower_case -%}
         {%- do trueup._raise_error(

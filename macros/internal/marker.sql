@@ -1,6 +1,6 @@
 {#-
-    The comment at the start of each statement that changes a table. The Python module recognises a
-    statement by this marker alone: its step, and what the run loses if another run commits first.
+    The comment in each statement that changes a table, or that checks what a user gave. The Python module
+    recognises a statement by this marker alone: its step, and what the run loses if another run commits first.
 -#}
 {% macro _step_marker(step, on_conflict=none) -%}
     {%- if step not in trueup._step_names() -%}
@@ -15,11 +15,12 @@
 
 {#-
     The steps that a marker may name. `create` makes or replaces a table or view. `alter` changes the
-    columns or properties of a table. `record` keeps how a run ended. `widen` copies the values of a column that gets a wider type.
+    columns or properties of a table. `record` keeps how a run ended. `widen` copies the values of a column that
+    gets a wider type. `check` changes nothing: it asks whether Spark can read what a user gave.
 -#}
 {% macro _step_names() -%}
     {{ return([
-        'alter', 'append', 'apply', 'compact', 'compare', 'create', 'discard', 'drop', 'heal', 'rebuild',
+        'alter', 'append', 'apply', 'check', 'compact', 'compare', 'create', 'discard', 'drop', 'heal', 'rebuild',
         'record', 'widen'
     ]) }}
 {%- endmacro %}

@@ -13,7 +13,9 @@
     {#- 2. Refuse a bad key or column by name. -#}
     {%- do trueup._require_log_columns(compiled_code, unique_key) -%}
     {#- Our own columns come last. `_ts` is the first of them. -#}
-    {%- set columns = trueup._get_columns(compiled_code) | reverse | list -%}
+    {%- set columns = trueup._get_columns(
+        trueup._step_marker('check') ~ compiled_code
+    ) | reverse | list -%}
     {%- set own_count = (columns | map(attribute='name') | list).index('_ts') + 1 -%}
     {%- do trueup._require_user_columns((columns | reverse | list)[:-own_count]) -%}
 

@@ -23,6 +23,10 @@ class RaisedError(TrueupError):
     """A statement raised an error with `raise_error`. The message is its text."""
 
 
+class ArgumentsError(TrueupError):
+    """Spark cannot read the SQL in the arguments of `trueup.commands`."""
+
+
 class StorageError(TrueupError):
     """A file, a disk or the catalog cannot be read or written."""
 

@@ -84,6 +84,26 @@ def test_each_key_column_must_be_a_column_of_the_log(project: Project) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "got"),
+    [
+        ({"ts": "'nope'"}, "[UNRESOLVED_COLUMN"),
+        ({"ts": "'log_ts'", "delete_when": "'nope = 1'"}, "`nope` cannot be resolved"),
+        ({"ts": "'log_ts +'"}, "[PARSE_SYNTAX_ERROR]"),
+        ({"ts": "'log_ts'", "delete_when": "'sum(log_ts) > 1'"}, "Got: ["),
+    ],
+)
+def test_arguments_that_spark_cannot_read_are_refused_in_three_lines(
+    project: Project, arguments: dict[str, str], got: str
+) -> None:
+    given = {"sequence_by": "['log_order']", "columns": "['v']"} | arguments
+    commands(project, "bad_input.c_log", **given)
+    refused(project, "The arguments of `trueup.commands` must be SQL that Spark can read", got)
+    (said,) = [each for each in project.messages if "must be SQL that Spark can read" in each]
+    assert said.splitlines()[-1].endswith("Correct the argument that has it. The view is not made.")
+    assert len(said.splitlines()) == 4
+
+
 @pytest.mark.parametrize("key", [["k"], ["v", "k"], ["k", "v", "w"]])
 def test_the_key_must_equal_the_key_of_the_changelog(
     new_project: Callable[[str], Project], key: list[str]

@@ -1,8 +1,9 @@
 """Wraps what sends a statement: one that loses a race is repeated, skipped or explained.
 
-It also explains the error of a Spark without grants, and says in one line what Spark reports as a
-page of Java: a fault of the storage, or an error that SQL raised. A select meets them when dbt
-fetches its rows, so that is wrapped, too. All other errors pass through unchanged.
+It also explains the errors of wrong arguments and of a Spark without grants. It says in one line
+what Spark reports as a page of Java: a fault of the storage, or an error that SQL raised. A select
+meets them when dbt fetches its rows, so that is wrapped, too. All other errors pass through
+unchanged.
 """
 
 from __future__ import annotations
@@ -15,12 +16,20 @@ from dbt.adapters.spark.connections import PyhiveConnectionWrapper, PyodbcConnec
 from dbt.adapters.spark.session import Cursor
 from pyspark.sql import SparkSession
 
-from dbt_trueup.errors import GrantsError, LostRaceError, RaisedError, StorageError, TrueupError
+from dbt_trueup.errors import (
+    ArgumentsError,
+    GrantsError,
+    LostRaceError,
+    RaisedError,
+    StorageError,
+    TrueupError,
+)
 
 from .commit_conflicts import describe_lost_race, may_be_repeated, may_be_skipped
 from .grants import describe_missing_grants
 from .raised_errors import describe_raised_error
 from .storage import describe_storage_fault
+from .wrong_arguments import describe_wrong_arguments
 
 REPEATS = 3
 """How often an apply that lost to a rewrite of files is repeated."""
@@ -86,15 +95,9 @@ def wrap(sender: type, method: str) -> None:
                     continue
                 if may_be_skipped(statement, str(error)):
                     return send(connection, EMPTY_RESULT)
-                lost_race = describe_lost_race(statement, str(error))
-                if lost_race is not None:
-                    raise LostRaceError(lost_race) from error
-                no_grants = describe_missing_grants(statement, str(error))
-                if no_grants is not None:
-                    raise GrantsError(no_grants) from error
-                short = without_page(str(error))
-                if short is not None:
-                    raise short from error
+                explained = explain(statement, str(error))
+                if explained is not None:
+                    raise explained from error
                 raise
 
     send_and_explain_lost_races.explains_lost_races = True  # type: ignore[attr-defined]
@@ -123,6 +126,18 @@ def wrap_fetch(method: str) -> None:
 
     fetch_and_explain_faults.explains_faults = True  # type: ignore[attr-defined]
     setattr(Cursor, method, fetch_and_explain_faults)
+
+
+def explain(statement: str, error: str) -> TrueupError | None:
+    """Return the error to raise instead of that of a failed statement, or none."""
+    if lost_race := describe_lost_race(statement, error):
+        return LostRaceError(lost_race)
+    if no_grants := describe_missing_grants(statement, error):
+        return GrantsError(no_grants)
+    if short := without_page(error):
+        return short
+    wrong_arguments = describe_wrong_arguments(statement, error)
+    return None if wrong_arguments is None else ArgumentsError(wrong_arguments)
 
 
 def without_page(error: str) -> TrueupError | None:

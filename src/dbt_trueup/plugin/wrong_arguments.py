@@ -1,0 +1,42 @@
+"""What Spark says of the SQL that a user gave to `trueup.commands`, without the plan of the query.
+
+The model of the commands asks Spark for the columns of this SQL before it makes its view. If Spark
+cannot read it, for example because a column is not in the log, Spark reports a plan of many lines.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .commit_conflicts import MARK
+
+SAID = re.compile(r"(\[[A-Z][A-Z_.]+\] .+?) SQLSTATE: \w{5}", re.DOTALL)
+"""What Spark says of a statement that it cannot read. A position and a plan follow."""
+
+
+def describe_wrong_arguments(statement: str, error: str) -> str | None:
+    """Describe why Spark cannot read the arguments of `trueup.commands`.
+
+    Args:
+        statement: The SQL text.
+        error: The text of its error.
+
+    Returns:
+        Three lines. None if this is another statement, or an error of another kind.
+
+    Example:
+        >>> unknown = "[UNRESOLVED_COLUMN] A column with name `nope` cannot be resolved."
+        >>> statement = "describe query /* trueup: check */ with log as (...)"
+        >>> print(describe_wrong_arguments(statement, f"{unknown} SQLSTATE: 42703; line 3"))
+        The arguments of `trueup.commands` must be SQL that Spark can read over the log.
+        Got: [UNRESOLVED_COLUMN] A column with name `nope` cannot be resolved.
+        Correct the argument that has it. The view is not made.
+    """
+    mark, said = MARK.search(statement), SAID.search(error)
+    if mark is None or mark["step"] != "check" or said is None:
+        return None
+    return (
+        "The arguments of `trueup.commands` must be SQL that Spark can read over the log.\n"
+        f"Got: {' '.join(said[1].split())}\n"
+        "Correct the argument that has it. The view is not made."
+    )
