@@ -148,6 +148,123 @@ def test_a_reason_has_figures() -> None:
     )
 
 
+# The envelope of a table without messages.
+
+
+def envelope(log: Log) -> tuple[str, bool, tuple[str, ...]]:
+    """The guess, whether it is sure, and its candidates."""
+    made = guess(log, collection_name(log.name), {}).guesses["envelope"]
+    return made.value, made.is_sure, made.candidates
+
+
+def against(log: Log) -> str:
+    """What speaks against full extracts."""
+    return guess(log, collection_name(log.name), {}).guesses["envelope"].why
+
+
+def test_an_incremental_load_is_not_surely_a_log_of_full_extracts() -> None:
+    airbyte = table(
+        "orders",
+        "order_id int, status string, updated_at timestamp, _airbyte_extracted_at timestamp",
+        (1, "new", "2026-01-05 07:00:00", "2026-01-05 08:00:00"),
+        (2, "new", "2026-01-05 07:10:00", "2026-01-05 08:00:00"),
+        (3, "new", "2026-01-05 07:20:00", "2026-01-05 08:00:00"),
+        (2, "paid", "2026-01-06 07:10:00", "2026-01-06 08:00:00"),
+    )
+    assert envelope(airbyte) == ("plain", False, ("plain", "snapshots"))
+    assert "`updated_at` is about a single change" in against(airbyte)
+    assert "`_airbyte_extracted_at` may only say when a row arrived" in against(airbyte)
+    assert "an extract has only 33% of the keys (order_id) of the one before" in against(airbyte)
+    partitioned = table(
+        "orders",
+        "order_id int, status string, updated_at timestamp, dt string",
+        (1, "new", "2026-01-05 07:00:00", "2026-01-05"),
+        (2, "new", "2026-01-05 07:10:00", "2026-01-05"),
+        (3, "new", "2026-01-06 07:20:00", "2026-01-06"),
+    )
+    assert envelope(partitioned) == ("plain", False, ("plain", "snapshots"))
+    assert "only 0% of the keys (order_id)" in against(partitioned)
+
+
+def test_new_rows_of_each_day_are_not_surely_full_extracts() -> None:
+    log = table(
+        "payments",
+        "payment_id int, amount int, dt date",
+        (1, 10, "2026-01-05"),
+        (2, 20, "2026-01-05"),
+        (3, 30, "2026-01-06"),
+        (4, 40, "2026-01-06"),
+    )
+    assert envelope(log) == ("plain", False, ("plain", "snapshots"))
+
+
+def test_one_bad_pair_of_extracts_is_enough_to_ask() -> None:
+    first = [(key, "2026-01-05") for key in range(10)]
+    log = table(
+        "payments", "payment_id int, dt date",
+        *first, *((key, "2026-01-06") for key, _ in first), (1, "2026-01-07"),
+    )  # fmt: skip
+    assert envelope(log)[:2] == ("plain", False)
+
+
+def test_one_extract_is_not_sure() -> None:
+    rows = [("2026-01-05", 1, "Acme"), ("2026-01-05", 2, "Bolt")]
+    log = table("suppliers", "extracted_on date, supplier_id int, name string", *rows)
+    assert envelope(log) == ("snapshots", False, ("snapshots", "plain"))
+    assert "the sample has only one extract" in against(log)
+
+
+def test_full_extracts_of_a_table_with_its_own_time_of_change_are_not_sure() -> None:
+    log = table(
+        "suppliers",
+        "extracted_on date, supplier_id int, updated_at timestamp, name string",
+        ("2026-01-05", 1, "2026-01-01 08:00:00", "Acme"),
+        ("2026-01-06", 1, "2026-01-01 08:00:00", "Acme"),
+    )
+    assert envelope(log) == ("snapshots", False, ("snapshots", "plain"))
+    assert "`updated_at` is about a single change" in against(log)
+
+
+@pytest.mark.parametrize("column", ["commit_no", "lsn", "kafka_offset"])
+def test_a_column_about_a_single_change_speaks_against_full_extracts(column: str) -> None:
+    rows = [("2026-01-05", 1, 5), ("2026-01-06", 1, 6)]
+    log = table("suppliers", f"dt date, supplier_id int, {column} bigint", *rows)
+    assert not envelope(log)[1]
+    assert f"`{column}` is about a single change" in against(log)
+
+
+def test_extracts_without_a_key_are_not_sure() -> None:
+    log = table(
+        "visits",
+        "dt date, shop_id int, hours int",
+        ("2026-01-05", 1, 5),
+        ("2026-01-05", 1, 6),
+        ("2026-01-06", 1, 5),
+    )
+    assert envelope(log) == ("snapshots", False, ("snapshots", "plain"))
+    assert "no columns are a key of each extract" in against(log)
+
+
+def test_the_time_of_arrival_is_never_surely_the_extract() -> None:
+    log = table(
+        "suppliers",
+        "supplier_id int, name string, _airbyte_extracted_at timestamp",
+        (1, "Acme", "2026-01-05 08:00:00"),
+        (1, "Acme", "2026-01-06 08:00:00"),
+    )
+    assert envelope(log) == ("snapshots", False, ("snapshots", "plain"))
+    assert unsure(log, envelope="snapshots") == {"ts": ("_airbyte_extracted_at",)}
+    both = table(
+        "suppliers",
+        "supplier_id int, _sdc_extracted_at timestamp, dt date, name string",
+        (1, "2026-01-05 08:00:00", "2026-01-05", "Acme"),
+        (1, "2026-01-06 08:00:00", "2026-01-06", "Acme"),
+    )
+    assert envelope(both) == ("snapshots", True, ())
+    assert guesses(both)["ts"] == "unix_date(dt)"
+    assert unsure(both) == {}
+
+
 # The key.
 
 
@@ -189,6 +306,7 @@ def test_the_key_of_extracts_is_unique_in_each_of_them() -> None:
         ("2026-01-05", 1, 2, 5),
         ("2026-01-05", 2, 1, 5),
         ("2026-01-06", 1, 1, 4),
+        ("2026-01-06", 2, 1, 5),
     )
     assert guesses(log)["key"] == ["shop_id", "item_id"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from dbt_trueup.errors import UsageError
@@ -11,14 +12,21 @@ from dbt_trueup.plural import count
 
 from . import words
 from .facts import Guess, share
+from .key import key_in_extracts
 from .log import all_match, quoted, tick_expression
 from .messages import has_change, payload, read_debezium, read_wal2json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .facts import Facts
     from .log import Log
 
 ENVELOPES = ("plain", "debezium", "wal2json", "dms", "snapshots")
+
+KEPT = 0.5
+"""Full extracts have at least this share of the keys of the extract before."""
+
 OLD_KEY = "__debezium.oldkey"
 """The header with the key before a change of key."""
 
@@ -40,11 +48,12 @@ def guess_envelope(facts: Facts) -> Guess:
     if column := next((one for one in log.json_columns if one in ("value", "payload", "data")), ""):
         why = f"`{column}` has JSON objects of no known envelope: read them with trueup.parse_json"
         return Guess("envelope", "plain", why, is_sure=False, candidates=ENVELOPES)
-    return guess_table(log)
+    return guess_table(facts)
 
 
-def guess_table(log: Log) -> Guess:
+def guess_table(facts: Facts) -> Guess:
     """In what form a table without messages has its changes."""
+    log = facts.log
     (operation, *_) = [*log.named(words.OPERATION), None]
     sequences = [
         name
@@ -63,10 +72,62 @@ def guess_table(log: Log) -> Guess:
                 why + (f"; `{sequences[0]}` is its change sequence" if sequences else ""),
             )
     if extracts := [] if operation else extract_columns(log):
-        found = len(set(log.values(extracts[0])))
-        why = f"no column has an operation, and `{extracts[0]}` has {count(found, 'value')}"
-        return Guess("envelope", "snapshots", why)
+        return guess_extracts(facts, extracts[0])
     return Guess("envelope", "plain", "a row is one change, in columns of its own")
+
+
+def guess_extracts(facts: Facts, extract: str) -> Guess:
+    """Whether a table has full extracts, or is an incremental load with a column like theirs.
+
+    If an incremental load is read as full extracts, each key that the next load does not have is
+    deleted. So full extracts are sure only if nothing speaks against them.
+    """
+    key = key_in_extracts(facts, extract)
+    kept = least_kept(facts.log, extract, key) if key else None
+    by_names, by_keys = against_by_names(facts.log, extract), against_by_keys(key, kept)
+    found = count(len(set(facts.log.values(extract))), "value")
+    why = f"no column has an operation, and `{extract}` has {found}"
+    if kept is not None and not by_names + by_keys:
+        why += f"; each extract has {kept:.0%} or more of the keys of the one before"
+        return Guess("envelope", "snapshots", why)
+    is_likely = kept >= KEPT if kept is not None else not by_names
+    forms = ("snapshots", "plain") if is_likely else ("plain", "snapshots")
+    why += f"; against full extracts: {', '.join(by_names + by_keys)}"
+    return Guess("envelope", forms[0], why, is_sure=False, candidates=forms)
+
+
+def against_by_names(log: Log, extract: str) -> list[str]:
+    """What the names of columns say against full extracts."""
+    of_changes = (words.COMMIT, words.POSITION, words.CHANGED, words.OFFSET)
+    names = dict.fromkeys(name for pattern in of_changes for name in log.named(pattern))
+    against = [f"`{name}` is about a single change" for name in names]
+    if words.is_of_arrival(extract):
+        against.append(f"`{extract}` may only say when a row arrived")
+    return against
+
+
+def against_by_keys(key: Sequence[str] | None, kept: float | None) -> list[str]:
+    """What the keys of the sampled extracts say against full extracts."""
+    if key is None:
+        return ["no columns are a key of each extract"]
+    if kept is None:
+        return ["the sample has only one extract"]
+    if kept < KEPT:
+        return [f"an extract has only {kept:.0%} of the keys ({', '.join(key)}) of the one before"]
+    return []
+
+
+def least_kept(log: Log, extract: str, key: Sequence[str]) -> float | None:
+    """The least share of the keys of an extract that the next extract has, too.
+
+    None if the sample has only one extract.
+    """
+    keys: dict[Any, set[tuple[Any, ...]]] = {value: set() for value in sorted(log.values(extract))}
+    for row in log.rows:
+        if row[extract] is not None:
+            keys[row[extract]].add(tuple(row[name] for name in key))
+    shares = (len(one & after) / len(one) for one, after in pairwise(keys.values()))
+    return min(shares, default=None)
 
 
 def operations(log: Log, column: str) -> set[Any]:
@@ -75,8 +136,9 @@ def operations(log: Log, column: str) -> set[Any]:
 
 
 def extract_columns(log: Log) -> list[str]:
-    """The columns that may say to which full extract a row belongs."""
-    return [name for name in log.named(words.EXTRACT) if tick_expression(log, name)]
+    """The columns that may say to which full extract a row belongs, the best first."""
+    columns = [name for name in log.named(words.EXTRACT) if tick_expression(log, name)]
+    return sorted(columns, key=words.is_of_arrival)
 
 
 def is_of_wal2json(message: Any) -> bool:

@@ -70,16 +70,25 @@ def key_of_extracts(facts: Facts, columns: Sequence[str]) -> Guess:
     if extract is None:
         why = "the extract of a row is not known"
         return Guess("key", None, why, is_sure=False, candidates=tuple(columns))
+    key = key_in_extracts(facts, extract)
+    if key is None:
+        why = f"no {', '.join(columns)} is unique in each extract"
+        return Guess("key", None, why, is_sure=False, candidates=tuple(columns))
+    why = f"{describe(facts, key)}; it is unique in each extract"
+    warnings = warn_of_nulls(facts, key)
+    return Guess("key", list(key), why, is_sure=not warnings, warnings=warnings)
+
+
+def key_in_extracts(facts: Facts, extract: str) -> tuple[str, ...] | None:
+    """The fewest columns that are unique for each value of `extract`; None if there are none."""
+    columns = [name for names in rank_columns(facts) for name in names]
     numbers = [name for name in facts.row_columns if words.COUNTER.search(name)]
     for size in (1, 2, 3):
         for key in combinations(dict.fromkeys([*columns, *numbers]), size):
             places = [tuple(row[name] for name in (extract, *key)) for row in facts.rows]
             if len(set(places)) == len(places):
-                why = f"{describe(facts, key)}; it is unique in each extract"
-                warnings = warn_of_nulls(facts, key)
-                return Guess("key", list(key), why, is_sure=not warnings, warnings=warnings)
-    why = f"no {', '.join(columns)} is unique in each extract"
-    return Guess("key", None, why, is_sure=False, candidates=tuple(columns))
+                return key
+    return None
 
 
 def rank_columns(facts: Facts) -> list[list[str]]:

@@ -43,7 +43,10 @@ def ts_of_extracts(log: Log) -> Guess:
         why = "no column is called snapshot, extract or the like"
         return Guess("ts", None, why, is_sure=False, candidates=tuple(ticks))
     why = f"`{columns[0]}`: {count(len(set(log.values(columns[0]))), 'extract')} in the sample"
-    return Guess("ts", tick_expression(log, columns[0]), why, len(columns) == 1, tuple(columns))
+    sure = [name for name in columns if not words.is_of_arrival(name)]
+    if not sure:
+        why += "; it may only say when a row arrived"
+    return Guess("ts", tick_expression(log, columns[0]), why, len(sure) == 1, tuple(columns))
 
 
 def guess_ts(facts: Facts) -> Guess:

@@ -79,6 +79,16 @@ def is_of_change(name: str) -> bool:
     return any(pattern.search(name.lower()) for pattern in patterns)
 
 
+def is_of_arrival(name: str) -> bool:
+    """Whether a column says when the row came to the log.
+
+    Example:
+        >>> is_of_arrival("_airbyte_extracted_at"), is_of_arrival("extracted_at")
+        (True, False)
+    """
+    return bool(ARRIVAL.search(name.lower()))
+
+
 def collection_name(table: str) -> str:
     """The name of a collection, from the name of its log.
 
