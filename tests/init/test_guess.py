@@ -267,6 +267,9 @@ def test_the_time_of_arrival_is_never_surely_the_extract() -> None:
 
 # The key.
 
+STOCK = ((1, 1), (1, 2), (2, 1))
+"""Shops, and the items that they have."""
+
 
 def test_the_key_with_the_name_of_the_collection_is_better_than_other_ids() -> None:
     log = table("orders", "customer_id bigint, order_id bigint, ts bigint, x int", (7, 1, 1, 0))
@@ -279,6 +282,39 @@ def test_two_ids_are_not_sure() -> None:
     assert unsure(log) == {"key": ("customer_id", "shop_id")}
     assert unsure(log, key=["shop_id"]) == {}
     assert guesses(log, key=["shop_id"])["columns"] == {"customer_id": "bigint", "x": "int"}
+
+
+def test_the_id_of_another_thing_is_never_surely_the_key() -> None:
+    log = table(
+        "order_items",
+        "order_id int, sku string, qty int, updated_at timestamp",
+        (1, "lamp", 1, "2026-01-05 08:00:00"),
+        (2, "lamp", 2, "2026-01-05 09:00:00"),
+    )
+    assert guesses(log)["key"] == ["order_id"]
+    assert unsure(log) == {"key": ("order_id",)}
+    assert guess(log, "order_items", {}).guesses["key"].why == (
+        "2 of 2 sampled rows have it, 2 distinct values; order_id may be the id of another thing"
+    )
+    assert unsure(log, key=["order_id", "sku"]) == {}
+
+
+def test_an_id_of_the_thing_itself_is_sure() -> None:
+    for column in ("id", "order_item_id", "order_items_key"):
+        log = table("order_items", f"{column} int, order_id int, ts int", (1, 7, 1))
+        assert guesses(log)["key"] == [column]
+        assert unsure(log) == {}
+
+
+def test_the_id_of_another_thing_is_never_surely_in_the_key_of_extracts() -> None:
+    rows = [(day, *place, 5) for day in ("2026-01-05", "2026-01-06") for place in STOCK]
+    schema = "snapshot_date date, shop_id int, item_id int, pieces int"
+    log = table("stock_snapshots", schema, *rows)
+    assert guesses(log)["key"] == ["shop_id", "item_id"]
+    assert unsure(log) == {"key": ("shop_id,item_id", "shop_id", "item_id")}
+    assert "shop_id, item_id may be the id of another thing" in (
+        guess(log, "stock", {}).guesses["key"].why
+    )
 
 
 def test_a_log_of_lines_may_have_a_key_of_two_columns() -> None:

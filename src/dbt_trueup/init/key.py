@@ -38,10 +38,9 @@ def guess_key(facts: Facts) -> Guess:
     ]
     nulls = nulls_of(facts.rows, best[:1])
     candidates = [*best, *others, *(f"{best[0]},{name}" for name in counters)]
-    why = describe(facts, best[:1])
-    if len(candidates) > 1 and best != ranked[0]:
-        why += f"; also possible: {', '.join(candidates[1:])}"
-    is_sure = len(best) == 1 and not counters and not nulls and bool(facts.rows)
+    doubt = doubt_of_key(facts, best[:1])
+    why = describe(facts, best[:1]) + doubt
+    is_sure = len(best) == 1 and not (counters or nulls or doubt) and bool(facts.rows)
     return Guess("key", best[:1], why, is_sure, tuple(candidates), warn_of_nulls(facts, best[:1]))
 
 
@@ -74,9 +73,11 @@ def key_of_extracts(facts: Facts, columns: Sequence[str]) -> Guess:
     if key is None:
         why = f"no {', '.join(columns)} is unique in each extract"
         return Guess("key", None, why, is_sure=False, candidates=tuple(columns))
-    why = f"{describe(facts, key)}; it is unique in each extract"
+    doubt = doubt_of_key(facts, key)
+    why = f"{describe(facts, key)}; it is unique in each extract{doubt}"
     warnings = warn_of_nulls(facts, key)
-    return Guess("key", list(key), why, is_sure=not warnings, warnings=warnings)
+    candidates = dict.fromkeys([",".join(key), *columns])
+    return Guess("key", list(key), why, not (doubt or warnings), tuple(candidates), warnings)
 
 
 def key_in_extracts(facts: Facts, extract: str) -> tuple[str, ...] | None:
@@ -106,6 +107,17 @@ def rank_columns(facts: Facts) -> list[list[str]]:
             and name.lower() not in own
         ],
     ]
+
+
+def doubt_of_key(facts: Facts, key: Sequence[str]) -> str:
+    """Say if a key has the id of another thing; an empty text if it has none.
+
+    Such a column is often a foreign key: many rows have the same value. A sample cannot prove the
+    opposite, so no guess with it is sure.
+    """
+    (*_, ids_of_others) = rank_columns(facts)
+    doubtful = [name for name in key if name in ids_of_others]
+    return f"; {', '.join(doubtful)} may be the id of another thing" if doubtful else ""
 
 
 def describe(facts: Facts, key: Sequence[str]) -> str:
