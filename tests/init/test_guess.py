@@ -468,6 +468,13 @@ def test_a_topic_without_its_partition_has_its_offset_as_the_tick() -> None:
         ("op string", ["U", "D", "DELETE"], "op in ('D', 'DELETE')"),
         ("__deleted string", ["true", "false"], "lower(__deleted) = 'true'"),
         ("is_deleted int", [0, 1], "is_deleted = 1"),
+        ("is_deleted decimal(1,0)", [0], "is_deleted = 1"),
+        ("is_deleted string", ["0", "1"], "is_deleted = '1'"),
+        ("deleted_flag string", ["Y", "N"], "lower(deleted_flag) = 'y'"),
+        ("delete_flag string", [None, "n"], "lower(delete_flag) = 'y'"),
+        ("removed string", ["Yes", "No"], "lower(removed) = 'yes'"),
+        ("deleted string", ["f"], "lower(deleted) = 't'"),
+        ("deleted string", [None, "FALSE"], "lower(deleted) = 'true'"),
         ("deleted boolean", [False], "deleted"),
         ("deleted_at timestamp", [None, "2026-01-05 08:00:00"], "deleted_at is not null"),
         ("note string", ["d"], None),
@@ -485,6 +492,53 @@ def test_an_operation_that_is_not_understood_is_not_sure() -> None:
     assert unsure(log) == {"delete_when": ("op = 'D'",)}
     assert "Q is not understood" in guess(log, "orders", {}).guesses["delete_when"].why
     assert guesses(log, delete_when="none")["delete_when"] is None
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "candidates", "why"),
+    [
+        ("op int", [1, 2], ("op = 1", "op = 2"), "`op` is 1, 2: 1, 2 is not understood"),
+        ("op string", ["it's"], ("op = 'it\\'s'",), "`op` is it's: it's is not understood"),
+        (
+            "is_deleted string",
+            ["X", None],
+            ("is_deleted is not null", "is_deleted = 'X'"),
+            "`is_deleted` is X: this is not understood",
+        ),
+        ("deleted int", [-1, 0], ("deleted = -1", "deleted = 0"), "`deleted` is -1, 0: this"),
+        ("deleted string", ["y", "false"], ("deleted = 'false'", "deleted = 'y'"), "false, y: "),
+        ("deleted string", [None], ("deleted is not null",), "`deleted` is null: this"),
+        (
+            "deleted timestamp",
+            [None, "2026-01-05 08:00:00"],
+            ("deleted is not null", "deleted = '2026-01-05 08:00:00'"),
+            "`deleted` is 2026-01-05 08:00:00: this is not understood",
+        ),
+    ],
+)
+def test_a_column_named_like_a_delete_but_not_understood_is_not_sure(
+    column: str, values: list[Any], candidates: tuple[str, ...], why: str
+) -> None:
+    rows = [(1, tick, value, 0) for tick, value in enumerate(values)]
+    log = table("orders", f"order_id int, ts int, {column}, x int", *rows)
+    assert unsure(log) == {"delete_when": candidates}
+    assert why in guess(log, "orders", {}).guesses["delete_when"].why
+
+
+def test_a_column_that_is_understood_decides() -> None:
+    schema = "order_id int, ts int, action int, op string, removed int, is_deleted boolean, x int"
+    log = table("orders", schema, (1, 1, 3, "U", 5, False, 0))
+    assert guesses(log)["delete_when"] == "op = 'D'"
+    assert unsure(log) == {}
+    flags = table("orders", "order_id int, ts int, removed int, deleted boolean", (1, 1, 5, True))
+    assert guesses(flags)["delete_when"] == "deleted"
+    times = table("orders", "order_id int, ts int, op int, deleted_at timestamp", (1, 1, 5, None))
+    assert "delete_when" in unsure(times)
+
+
+def test_an_operation_that_is_a_struct_is_not_sure() -> None:
+    log = table("orders", "order_id int, ts int, action struct<x:int>, y int", (1, 1, {"x": 1}, 0))
+    assert "delete_when" in unsure(log)
 
 
 def test_the_image_before_an_update_is_not_understood() -> None:

@@ -32,12 +32,11 @@ def guess_delete_when(facts: Facts) -> Guess:
     log = facts.log
     if facts["envelope"] == "snapshots":
         return Guess("delete_when", "is_absent", "the next extract does not have the key")
-    for column in log.named(words.OPERATION):
-        if log.types[column] == "string":
-            return delete_of_operation(log, column)
-    for column in log.named(words.DELETED_FLAG):
-        if flagged := delete_of_flag(log, column):
-            return flagged
+    operations = sorted(log.named(words.OPERATION), key=lambda name: log.types[name] != "string")
+    if operations:
+        return delete_of_operation(log, operations[0])
+    if flags := [delete_of_flag(log, column) for column in log.named(words.DELETED_FLAG)]:
+        return next((one for one in flags if one.is_sure), flags[0])
     for column in log.named(words.DELETED_TIME):
         why = f"{share(len(log.values(column)), len(log.rows), 'row')} have it"
         return Guess("delete_when", f"{quoted(column)} is not null", why)
@@ -48,28 +47,39 @@ def guess_delete_when(facts: Facts) -> Guess:
     )
 
 
-def delete_of_flag(log: Log, column: str) -> Guess | None:
+def delete_of_flag(log: Log, column: str) -> Guess:
     """The condition of a delete, from a column that is true or false in some form."""
     if log.types[column] == "boolean":
         deleted = sum(map(bool, log.values(column)))
         why = f"true in {share(deleted, len(log.rows), 'row')}"
         return Guess("delete_when", quoted(column), why)
-    values = {str(value).lower() for value in log.values(column)}
-    if log.is_integer(column) and values <= {"0", "1"}:
-        return Guess("delete_when", f"{quoted(column)} = 1", f"`{column}` is 0 or 1")
-    if values <= {"true", "false"}:
-        condition = f"lower({quoted(column)}) = 'true'"
-        return Guess("delete_when", condition, f"`{column}` is true or false, as a text")
-    return None
+    values = texts_of(log, column)
+    seen = {value.lower() for value in values}
+    for yes, no in words.FLAGS.items():
+        if seen and seen <= {yes, no}:
+            in_lower_case = f"lower({quoted(column)}) = '{yes}'"
+            condition = condition_of(log, column, yes) if yes.isdigit() else in_lower_case
+            return Guess("delete_when", condition, f"`{column}` is {yes} or {no}")
+    has_nulls = len(log.values(column)) < len(log.rows)
+    return Guess(
+        "delete_when",
+        None,
+        f"{describe_values(column, values)}: this is not understood",
+        is_sure=False,
+        candidates=(
+            *([f"{quoted(column)} is not null"] if has_nulls else []),
+            *(condition_of(log, column, value) for value in values[:5]),
+        ),
+    )
 
 
 def delete_of_operation(log: Log, column: str) -> Guess:
-    """The condition of a delete, from the values of an operation."""
-    values = sorted(map(str, set(log.values(column))))
+    """The condition of a delete, from the values of an operation. A number is not understood."""
+    values = texts_of(log, column)
     deletes = [value for value in values if value.lower() in words.DELETES]
     known = words.UPSERTS | words.DELETES | words.TRUNCATES
     unknown = [value for value in values if value.lower() not in known]
-    seen = f"`{column}` is {', '.join(values[:8]) or 'null'}"
+    seen = describe_values(column, values)
     if not deletes and not unknown:
         beside = [value for value in values if value.lower() in words.DELETE_BESIDE]
         if beside:
@@ -78,14 +88,31 @@ def delete_of_operation(log: Log, column: str) -> Guess:
             seen += "; the sample has no delete"
     if not deletes or unknown:
         why = f"{seen}: {', '.join(unknown[:5]) or 'nothing'} is not understood"
-        candidates = tuple(f"{quoted(column)} = '{value}'" for value in (deletes or unknown)[:5])
+        candidates = tuple(condition_of(log, column, one) for one in (deletes or unknown)[:5])
         condition = equals(column, deletes) if deletes else None
         return Guess("delete_when", condition, why, is_sure=False, candidates=candidates)
     return Guess("delete_when", equals(column, deletes), seen)
 
 
+def texts_of(log: Log, column: str) -> list[str]:
+    """The different values of a column, as sorted texts."""
+    return sorted(set(map(str, log.values(column))))
+
+
+def describe_values(column: str, values: list[str]) -> str:
+    """Say which values a column has."""
+    return f"`{column}` is {', '.join(values[:8]) or 'null'}"
+
+
+def condition_of(log: Log, column: str, value: str) -> str:
+    """The condition that a column has a value. Only a number is not in quotes."""
+    if re.match(r"(tinyint|smallint|int|bigint|float|double|decimal)\b", log.types[column]):
+        return f"{quoted(column)} = {value}"
+    return equals(column, [value])
+
+
 def equals(column: str, values: list[str]) -> str:
-    """The condition that a column has one of some values."""
+    """The condition that a column of texts has one of some values."""
     texts = ["'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'" for value in values]
     name = quoted(column)
     return f"{name} = {texts[0]}" if len(texts) == 1 else f"{name} in ({', '.join(texts)})"
@@ -94,7 +121,7 @@ def equals(column: str, values: list[str]) -> str:
 def guess_truncate_when(facts: Facts) -> Guess:
     """The condition of a truncate of the whole table."""
     for column in facts.log.named(words.OPERATION):
-        values = sorted(map(str, set(facts.log.values(column))))
+        values = texts_of(facts.log, column)
         if truncates := [value for value in values if value.lower() in words.TRUNCATES]:
             return Guess("truncate_when", equals(column, truncates), f"`{column}` has it")
     return Guess("truncate_when", None, "the sample has no truncate")

@@ -73,6 +73,10 @@ DELETE_BESIDE = {
 """How a source writes a delete if it writes an upsert like this."""
 
 
+FLAGS = {"1": "0", "true": "false", "yes": "no", "y": "n", "t": "f"}
+"""The values of a flag: that of a deleted row, and that of a row that is not deleted."""
+
+
 def is_of_change(name: str) -> bool:
     """Whether a column says something of the change or of the log, and nothing of the row."""
     patterns = (COMMIT, POSITION, SEQUENCE, ARRIVAL, PLACE, OPERATION, PARTITION)
