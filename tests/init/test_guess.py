@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dbt_trueup.errors import UsageError
+from dbt_trueup.init.columns import typed_columns
 from dbt_trueup.init.guess import guess
 from dbt_trueup.init.log import Log, read_log
 from dbt_trueup.init.words import collection_name
@@ -603,6 +604,90 @@ def test_types_fit_the_values_of_the_messages() -> None:
         "big": "decimal(38,0)", "none": "string",
     }  # fmt: skip
     assert warnings(log) == ["none: null in the whole sample, so the type is a guess"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kind"),
+    [
+        (["1.5", "2"], "double"),
+        (["1234567890.12345"], "double"),
+        (["1.50000000000000000000"], "double"),
+        (["1234567890.123456"], "decimal(38,10)"),
+        (["0.12345678901234567890", "7"], "decimal(38,20)"),
+        (["9007199254740993", "1.5"], "decimal(38,10)"),
+        (["18446744073709551615", "1.5"], "decimal(38,10)"),
+        (["9007199254740993"], "bigint"),
+        (["123456789012345678901234567890.5"], "decimal(38,8)"),
+        (["1234567890.1234567", '"a"'], "decimal(38,10)"),
+        (["[1.5]", "[1234567890.1234567]"], "array<decimal(38,10)>"),
+        (['{"x": 1234567890.1234567}'], "struct<x: decimal(38,10)>"),
+        (["1.2345678901234567e-30", "1.5"], "double"),
+    ],
+)
+def test_a_number_of_many_digits_is_a_decimal(numbers: list[str], kind: str) -> None:
+    log = topic(*(event({"id": 1, "n": 0}).replace('"n": 0', f'"n": {one}') for one in numbers))
+    assert guesses(log)["columns"] == {"n": kind}
+    assert len(warnings(log)) == ("decimal" in kind)
+
+
+def test_a_decimal_that_the_sample_suggests_is_pointed_out() -> None:
+    log = topic(event({"id": 1, "n": 1234567890.123456, "list": [1234567890.123456]}))
+    number, nested = warnings(log)
+    assert number == (
+        "n is decimal(38,10) because of its digits in the sample: a number of up to 38 digits that"
+        " does not fit becomes an error row, and Spark reads a longer one as a double"
+    )
+    assert nested == (
+        "list is array<decimal(38,10)> because of its digits in the sample: Spark decides what"
+        " becomes of a number inside that does not fit"
+    )
+
+
+def slot(kind: str, *values: str) -> Log:
+    """Messages of wal2json with the column `n` of a type of PostgreSQL."""
+    column = {"name": "n", "type": kind, "value": 0}
+    messages = [change("I", columns=[*fields(id=1), column], pk=fields(id=1)) for _ in values]
+    rows = [
+        (one.replace('"value": 0', f'"value": {value}'),)
+        for one, value in zip(messages, values, strict=True)
+    ]
+    return table("slot", "data string", *rows)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        ("numeric", ["1", "2.5"], "decimal(38,10)"),
+        ("numeric", ["null"], "decimal(38,10)"),
+        ("numeric", ["0.123456789012345", "7"], "decimal(38,15)"),
+        ("numeric", ["123456789012345678901234567890.5"], "decimal(38,8)"),
+        ("numeric", ["1" * 50], "decimal(38,0)"),
+        ("numeric(50,2)", ["1.25"], "decimal(38,10)"),
+        ("numeric(3,-2)", ["1200"], "decimal(38,10)"),
+        ("numeric(2,4)", ["0.0012"], "decimal(38,10)"),
+    ],
+)
+def test_a_numeric_that_is_no_decimal_of_spark_has_the_digits_of_the_sample(
+    kind: str, values: list[str], expected: str
+) -> None:
+    log = slot(kind, *values)
+    assert guesses(log)["columns"] == {"n": expected}
+    assert f"n is {expected} because" in warnings(log)[-1]
+
+
+def test_a_numeric_in_the_key_is_pointed_out_too() -> None:
+    columns = [{"name": "n", "type": "numeric", "value": 7}, *fields(x="a")]
+    log = table("slot", "data string", (change("I", columns=columns, pk=columns[:1]),))
+    facts = guess(log, "slot", {})
+    assert facts["key"] == ["n"]
+    assert typed_columns(facts) == {"n": "decimal(38,10)", "x": "string"}
+    assert "n is decimal(38,10) because" in warnings(log)[0]
+
+
+def test_a_numeric_with_its_digits_is_not_pointed_out() -> None:
+    assert guesses(slot("numeric(38,20)", "1.5"))["columns"] == {"n": "decimal(38,20)"}
+    assert guesses(slot("numeric(9)", "15"))["columns"] == {"n": "decimal(9,0)"}
+    assert warnings(slot("numeric(38,20)", "1.5")) == []
 
 
 def test_a_header_with_the_old_key_is_used() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from dbt_trueup.plural import count
@@ -11,11 +12,13 @@ from . import words
 from .envelope import extract_columns
 from .facts import Guess, share
 from .log import column_of, quoted
-from .messages import json_types
+from .messages import NUMERIC, decimal_type, json_types
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from .facts import Facts
-    from .log import Log
+    from .log import Log, Row
 
 UNAVAILABLE = "__debezium_unavailable_value"
 """What Debezium writes for a value that it does not have."""
@@ -169,6 +172,7 @@ def columns_of_messages(facts: Facts) -> Guess:
         warnings.append(f"{', '.join(empty)}: null in the whole sample, so the type is a guess")
     if odd:
         warnings.append(f"{', '.join(odd)} is left out: `trueup.parse_json` cannot read its type")
+    warnings += warn_of_digits(types, declared)
     return Guess(
         "columns",
         values,
@@ -188,7 +192,32 @@ def row_types(facts: Facts) -> dict[str, str]:
     """The types of all columns of the sampled rows."""
     if not facts.is_decoded:
         return facts.log.types
-    return {**json_types(list(facts.rows), UNAVAILABLE), **declared_types(facts)}
+    types = {**json_types(list(facts.rows), UNAVAILABLE), **declared_types(facts)}
+    return {
+        name: decimal_type(numbers_of(facts.rows, name)) if kind == NUMERIC else kind
+        for name, kind in types.items()
+    }
+
+
+def numbers_of(rows: Sequence[Row], column: str) -> list[Decimal | int]:
+    """The numbers of a column that have all their digits."""
+    return [row[column] for row in rows if isinstance(row.get(column), (Decimal, int))]
+
+
+def warn_of_digits(types: Mapping[str, str], declared: Mapping[str, str]) -> list[str]:
+    """Say which decimals have their digits from the sample, and what becomes of other numbers."""
+    warnings = []
+    for name, kind in types.items():
+        of_sample = name not in declared and re.search(r"decimal\(38,[1-9]", kind)
+        if of_sample or declared.get(name) == NUMERIC:
+            then = (
+                "Spark decides what becomes of a number inside that does not fit"
+                if "<" in kind
+                else "a number of up to 38 digits that does not fit becomes an error row, and"
+                " Spark reads a longer one as a double"
+            )
+            warnings.append(f"{name} is {kind} because of its digits in the sample: {then}")
+    return warnings
 
 
 def typed_columns(facts: Facts) -> dict[str, str]:

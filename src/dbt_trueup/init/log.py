@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 Row: TypeAlias = dict[str, Any]
@@ -63,9 +64,22 @@ def decode(value: Any, kind: str) -> Any:
         kind: The type of the column, `string` or `binary`.
     """
     try:
-        return json.loads(base64.b64decode(value) if kind == "binary" else value)
+        text = base64.b64decode(value) if kind == "binary" else value
+        return json.loads(text, parse_float=read_fraction)
     except (TypeError, ValueError):
         return None
+
+
+def read_fraction(text: str) -> Decimal | float:
+    """Read a number of JSON that is not whole, with all its digits.
+
+    Spark reads a number with an exponent as a double, so it is a float here.
+
+    Example:
+        >>> read_fraction("0.30"), read_fraction("3e-1")
+        (Decimal('0.30'), 0.3)
+    """
+    return float(text) if "e" in text.lower() else Decimal(text)
 
 
 def tick_expression(log: Log, column: str) -> str | None:

@@ -5,13 +5,31 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .log import Log, Row
 
 POSITIONS = ("lsn", "file", "pos", "commit_lsn", "change_lsn", "event_serial_no")
 """The fields of Debezium's `source` that `trueup.debezium` takes as the order."""
+
+NUMERIC = "numeric"
+"""The type of PostgreSQL whose digits only the values show."""
+
+PRECISION = 38
+"""How many digits a decimal of Spark has at most."""
+
+SCALE = 10
+"""How many digits after the point a decimal has at least if only a sample shows its digits."""
+
+DOUBLE_DIGITS = 15
+"""How many significant digits a double always keeps."""
+
+NUMBERS = ("bigint", "decimal(38,0)", "double")
+"""The types of numbers, the one that fits the most numbers last."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +161,9 @@ def read_wal2json(log: Log, value: str) -> list[Change]:
 def postgres_type(name: str) -> str:
     """The type in Spark for the JSON that wal2json writes for a type of PostgreSQL.
 
+    A numeric that is no decimal of Spark stays `numeric`: only its values say how many digits it
+    needs.
+
     Example:
         >>> [postgres_type(name) for name in ("bigint", "numeric(10,2)", "character varying(9)")]
         ['bigint', 'decimal(10,2)', 'string']
@@ -154,14 +175,16 @@ def postgres_type(name: str) -> str:
         "boolean": "boolean",
         "real": "float",
         "double precision": "double",
-        "numeric": "double",
+        "numeric": NUMERIC,
         "date": "date",
         "timestamp with time zone": "timestamp",
         "timestamp without time zone": "timestamp_ntz",
     }
-    if re.fullmatch(r"numeric\(\d+,\d+\)", name):
-        return "decimal" + name.removeprefix("numeric")
-    return plain.get(re.sub(r"^(timestamp|numeric)\(\d+\)", r"\1", name), "string")
+    if numeric := re.fullmatch(r"numeric\((\d+)(?:,(-?\d+))?\)", name):
+        precision, scale = map(int, numeric.groups("0"))
+        is_decimal = 0 <= scale <= precision <= PRECISION
+        return f"decimal({precision},{scale})" if is_decimal else NUMERIC
+    return plain.get(re.sub(r"^timestamp\(\d+\)", "timestamp", name), "string")
 
 
 def json_types(rows: list[Row], unavailable: str) -> dict[str, str]:
@@ -185,9 +208,11 @@ def json_type(values: list[Any]) -> str:
     kinds = Counter(kind_of(value) for value in values)
     if not kinds:
         return "string"
-    if set(kinds) <= {"bigint", "decimal(38,0)", "double"}:
-        return max(kinds, key=["bigint", "decimal(38,0)", "double"].index)
     kind = kinds.most_common(1)[0][0]
+    if set(kinds) <= set(NUMBERS):
+        kind = max(kinds, key=NUMBERS.index)
+    if kind == "double":
+        return fraction_type([value for value in values if kind_of(value) in NUMBERS])
     if kind == "array":
         lists = [value for value in values if isinstance(value, list)]
         return f"array<{json_type([one for each in lists for one in each if one is not None])}>"
@@ -197,11 +222,54 @@ def json_type(values: list[Any]) -> str:
     return kind
 
 
+def fraction_type(numbers: list[Any]) -> str:
+    """The type of numbers that are not all whole: double, if it keeps all their digits.
+
+    A float is a number that Spark reads as a double in any case. So all numbers are doubles then.
+
+    Example:
+        >>> fraction_type([Decimal("0.5"), 7]), fraction_type([Decimal("0.1234567890123456")])
+        ('double', 'decimal(38,16)')
+    """
+    exact = [number for number in numbers if not isinstance(number, float)]
+    is_double = len(exact) < len(numbers) or max(map(significant_digits, exact)) <= DOUBLE_DIGITS
+    return "double" if is_double else decimal_type(exact)
+
+
+def significant_digits(number: Decimal | int) -> int:
+    """How many digits a number has, without the zeros at its ends.
+
+    Example:
+        >>> significant_digits(Decimal("0.01200")), significant_digits(1200)
+        (2, 2)
+    """
+    return len("".join(map(str, Decimal(number).as_tuple().digits)).rstrip("0"))
+
+
+def decimal_type(numbers: Iterable[Decimal | int]) -> str:
+    """The decimal of 38 digits that fits all numbers.
+
+    After the point it has as many digits as the longest number has there, but at least 10, because
+    the sample is not the whole log. If 38 digits are not enough for both sides of the point, the
+    side before it has all that it needs.
+
+    Example:
+        >>> decimal_type([7]), decimal_type([Decimal("0.123456789012")])
+        ('decimal(38,10)', 'decimal(38,12)')
+    """
+    before, after = 0, SCALE
+    for number in numbers:
+        _, digits, exponent = Decimal(number).as_tuple()
+        scale = -int(exponent)
+        before, after = max(before, len(digits) - scale), max(after, scale)
+    return f"decimal({PRECISION},{max(min(after, PRECISION - before), 0)})"
+
+
 def kind_of(value: Any) -> str:
     """The type of one value; `array` and `struct` without what is in them."""
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int):
         return "bigint" if -(2**63) <= value < 2**63 else "decimal(38,0)"
-    kinds = {float: "double", list: "array", dict: "struct"}
+    kinds = {float: "double", Decimal: "double", list: "array", dict: "struct"}
     return kinds.get(type(value), "string")
