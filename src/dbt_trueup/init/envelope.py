@@ -80,7 +80,8 @@ def guess_extracts(facts: Facts, extract: str) -> Guess:
     """Whether a table has full extracts, or is an incremental load with a column like theirs.
 
     If an incremental load is read as full extracts, each key that the next load does not have is
-    deleted. So full extracts are sure only if nothing speaks against them.
+    deleted. So full extracts are sure only if nothing speaks against them. In doubt the form that
+    deletes nothing is the better one.
     """
     key = key_in_extracts(facts, extract)
     kept = least_kept(facts.log, extract, key) if key else None
@@ -90,7 +91,7 @@ def guess_extracts(facts: Facts, extract: str) -> Guess:
     if kept is not None and not by_names + by_keys:
         why += f"; each extract has {kept:.0%} or more of the keys of the one before"
         return Guess("envelope", "snapshots", why)
-    is_likely = kept >= KEPT if kept is not None else not by_names
+    is_likely = not by_names and (kept is None or kept >= KEPT)
     forms = ("snapshots", "plain") if is_likely else ("plain", "snapshots")
     why += f"; against full extracts: {', '.join(by_names + by_keys)}"
     return Guess("envelope", forms[0], why, is_sure=False, candidates=forms)
