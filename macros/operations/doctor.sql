@@ -71,6 +71,14 @@
         {%- for role in ['changelog', 'batch'] if not tables[role] -%}
             {%- do missing.append(tables.name ~ '_' ~ role) -%}
         {%- endfor -%}
+        {%- if tables.state and not tables.changelog -%}
+            {{ return(trueup._logged([trueup._check(
+                'the changelog is missing, and the state is there: somebody has dropped '
+                ~ tables.name ~ '_changelog',
+                'restore the table from a backup, or start again from the log: '
+                ~ trueup._rebase_command(tables.name, tables.source_role)
+            )])) }}
+        {%- endif -%}
         {{ return(trueup._logged([trueup._check(
             'it has not run yet, or somebody has dropped ' ~ (missing | join(' and ')),
             'dbt run -s ' ~ tables.name ~ '_' ~ tables.source_role

@@ -78,6 +78,22 @@ def test_a_collection_that_has_not_run_is_told_to_run(project: Project) -> None:
         project.run()
 
 
+def test_a_dropped_changelog_is_found_and_a_rebase_begins_again(project: Project) -> None:
+    project.sql("alter table {}.orders_changelog rename to {}.orders_kept")
+    rebase = "dbt run --full-refresh -s orders_commands+ --vars '{trueup_rebase: true}'."
+    ((text, next_step),) = wrong(project)
+    assert text.endswith("somebody has dropped orders_changelog")
+    assert next_step.endswith(rebase)
+    project.run("orders_commands+", "--full-refresh", rebase=True)
+    assert [row["_upper"] for row in project.progress("orders")] == [3]
+    for role in ("changelog", "state"):
+        project.sql(f"drop table {{}}.orders_{role}")
+    project.sql("alter table {}.orders_kept rename to {}.orders_changelog")
+    project.sql("delete from {}.orders_batch where true")
+    project.run("orders_state", "--full-refresh")
+    assert examine(project) == WELL
+
+
 def test_a_sound_collection_is_well_and_the_doctor_changes_nothing(project: Project) -> None:
     tables = [f"orders_{role}" for role in ("batch", "changelog", "state")]
     before = [latest(project, table) for table in tables]
