@@ -60,8 +60,10 @@
             )
         ) -%}
         {%- do trueup._keep_rehydration(collection, begun_at) -%}
-        {{ return('the state was rebuilt, because its progress row was not that of batch '
-            ~ plan.last_seq) }}
+        {{ return(
+            'the state was rebuilt, because '
+            ~ ('it was lost' if is_lost else 'its progress row was not that of batch ' ~ plan.last_seq)
+        ) }}
     {%- endif -%}
     {%- do run_query(trueup._heal_sql(collection, columns, plan.last_seq, found.buckets)) -%}
     {{ return((found.buckets | length) ~ ' buckets of the state were healed') }}

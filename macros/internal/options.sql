@@ -65,6 +65,14 @@
             'Write one line `<option>: <value>` for each option below `trueup:`.'
         ) -%}
     {%- endif -%}
+    {#- `on_schema_change` is a config of dbt, too. -#}
+    {%- for name in rules if name in model.config and name != 'on_schema_change' -%}
+        {%- do trueup._raise_error(
+            'Option `' ~ name ~ '` of ' ~ model.name, 'in `meta.trueup`, where trueup looks for its options',
+            '`' ~ name ~ '` beside `meta` in the config',
+            'Move it: meta: {trueup: {' ~ name ~ ': ' ~ model.config[name] ~ '}}.'
+        ) -%}
+    {%- endfor -%}
     {%- set options = {} -%}
     {%- for name, value in given.items() -%}
         {%- if name not in rules -%}

@@ -12,7 +12,8 @@ case
             then unix_micros(cast({{ ts }} as timestamp))
         else raise_error(concat(
             {{ trueup._literal(subject) }}, ' must be an integer or a timestamp.\nGot: ',
-            {{ trueup._literal(ts) }}, ' of type ', typeof({{ ts }})
+            {{ trueup._literal(ts) }}, ' of type ', typeof({{ ts }}),
+            '\nCast it, for example: cast(the_column as timestamp).'
         ))
     end
 {%- endmacro %}

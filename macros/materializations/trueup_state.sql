@@ -15,9 +15,7 @@
     {%- do trueup._require_made(collection.name, changelog, by='batch') -%}
     {%- set idle_at = none if should_full_refresh() else trueup._finding(collection, 'idle_at') -%}
     {%- if idle_at is none and not trueup._finding(collection, 'stored') -%}
-        {%- do trueup._require_same_key(
-            changelog, trueup._get_isolated_properties(changelog), unique_key
-        ) -%}
+        {%- do trueup._require_same_key(collection, trueup._get_isolated_properties(changelog)) -%}
     {%- endif -%}
     {%- if should_full_refresh() -%}
         {#- 3. With `--full-refresh`: rebuild the state from the whole changelog. Then go to step 6. -#}

@@ -12,7 +12,7 @@
 {% macro _ensure_followed_columns(collection) -%}
     {%- set changelog, stored = collection.changelog, trueup._finding(collection, 'stored') -%}
     {%- set properties = stored.properties if stored else trueup._get_isolated_properties(changelog) -%}
-    {%- do trueup._require_same_key(changelog, properties, collection.unique_key) -%}
+    {%- do trueup._require_same_key(collection, properties) -%}
     {%- do trueup._require_same_order(changelog, properties, collection.order_type) -%}
     {%- if stored
             and trueup._is_unchanged(trueup._schema_changes(collection.command_columns, stored.columns)) -%}
@@ -55,7 +55,7 @@
 {% macro _ensure_stored_columns(collection) -%}
     {%- set changelog = collection.changelog -%}
     {%- set properties = trueup._get_isolated_properties(changelog) -%}
-    {%- do trueup._require_same_key(changelog, properties, collection.unique_key) -%}
+    {%- do trueup._require_same_key(collection, properties) -%}
     {%- set columns = trueup._ensure_widened(changelog) -%}
     {%- do trueup._require_no_open_widening(changelog, columns) -%}
     {%- do trueup._ensure_state_columns(collection.state, columns) -%}

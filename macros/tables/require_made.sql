@@ -11,16 +11,16 @@
 {%- endmacro %}
 
 
-{#- Raises unless the changelog was made with this key. `properties` are those of its table. -#}
-{% macro _require_same_key(changelog, properties, unique_key) -%}
-    {%- set came = trueup._column_list(unique_key) -%}
+{#- Raises unless the changelog was made with the key of the collection. `properties` are those of its table. -#}
+{% macro _require_same_key(collection, properties) -%}
+    {%- set came = trueup._column_list(collection.unique_key) -%}
     {%- set expected = properties['trueup.unique_key'] -%}
     {%- if came != expected -%}
         {%- do trueup._raise_error(
-            'Config `unique_key` of ' ~ model.name, 'the key that ' ~ changelog ~ ' was made with: '
+            'Config `unique_key` of ' ~ model.name, 'the key that ' ~ collection.changelog ~ ' was made with: '
             ~ expected, came,
-            'Another key makes another collection: put it back, or start again from the log with'
-            ~ " --full-refresh and --vars '{trueup_rebase: true}'."
+            'Another key makes another collection: put it back, or start again from the log: '
+            ~ trueup._rebase_command(collection.name)
         ) -%}
     {%- endif -%}
 {%- endmacro %}

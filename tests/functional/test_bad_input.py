@@ -126,6 +126,15 @@ def test_an_input_upper_of_type_double_is_refused(project: Project) -> None:
     refused(project, "Option `input_upper` must be an integer or a timestamp", "of type double")
 
 
+def test_an_option_beside_meta_is_refused(project: Project) -> None:
+    project.configure(c={"+unique_key": ["k"], "+late": "correct"})
+    refused(
+        project,
+        "Option `late` of c_commands must be in `meta.trueup`",
+        "Move it: meta: {trueup: {late: correct}}.",
+    )
+
+
 def test_an_unknown_option_is_refused_with_the_list_of_options(project: Project) -> None:
     project.configure(c={"+unique_key": ["k"], "+meta": {"trueup": {"lat": "drop"}}})
     refused(project, "must be one of as_of, compare, eager,", "Got: lat")

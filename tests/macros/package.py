@@ -255,6 +255,7 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
                 resource_type=resource_type,
                 package_name=package,
                 columns=VALUES,
+                config=config,
                 original_file_path=f"models/{name}.sql",
             ),
             "modules": SimpleNamespace(

@@ -19,7 +19,7 @@ def describe(explanation: Explanation) -> str:
     sections = [
         name_key(explanation),
         "\n".join(describe_row(row) for row in explanation.rows),
-        describe_winner(explanation.commands) if explanation.rows[0]["source"] == "log" else "",
+        describe_winner(explanation) if explanation.rows[0]["source"] == "log" else "",
         describe_list(
             "commands",
             [describe_command(one) for one in explanation.commands],
@@ -62,9 +62,21 @@ def describe_row(row: dict[str, Any]) -> str:
     return f"{place}\n          {row['verdict']}: {row['rule']}"
 
 
-def describe_winner(commands: Sequence[dict[str, Any]]) -> str:
-    """Describe the command that the present row, or its absence, comes from."""
-    winners = [one for one in commands if one["verdict"] == "wins"]
+def describe_winner(explanation: Explanation) -> str:
+    """Describe the command that the present row, or its absence, comes from.
+
+    Example:
+        >>> from .facts import Explanation
+        >>> describe_winner(Explanation("orders", {"no": "1"}, None))
+        'winner    none: neither the log nor the changelog has this key'
+        >>> describe_winner(Explanation("orders", {"no": None}, None))[-51:]
+        '; if null keys are errors, ask for --error-key null'
+    """
+    winners = [one for one in explanation.commands if one["verdict"] == "wins"]
+    if not winners and not explanation.commands and not explanation.updates:
+        hint = "; if null keys are errors, ask for --error-key null"
+        is_null = list(explanation.key.values()) == [None]
+        return f"winner    none: neither the log nor the changelog has this key{hint * is_null}"
     if not winners:
         return "winner    none: no command explains what the changelog has"
     return "\n".join(f"winner    {place(one)}  {content(one)}" for one in winners)

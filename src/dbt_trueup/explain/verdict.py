@@ -28,15 +28,14 @@ def describe_round(one: Round) -> list[str]:
     Example:
         >>> from .proof import Round
         >>> describe_round(Round(seed=1, batches=2, keys=100, commands=340, late_keys=["a"]))
-        ['seed 1: 100 keys, 340 commands in 2 batches: equal; 1 key differs as late commands want']
+        ['seed 1: 100 keys, 340 commands in 2 batches: equal, except 1 key with late commands']
     """
     text = f"seed {one.seed}: {count(one.keys, 'key')}, {count(one.commands, 'command')}"
     text += f" in {one.batches} batch{'' if one.batches == 1 else 'es'}: "
     found = len(one.counterexamples)
     text += count(found, "counterexample") if found else "equal"
     if one.late_keys:
-        number = len(one.late_keys)
-        text += f"; {count(number, 'key')} differ{'s' if number == 1 else ''} as late commands want"
+        text += f", except {count(len(one.late_keys), 'key')} with late commands"
     if not one.compares_ticks:
         text += "; the changelog was compacted, so only the rows of now were compared with it"
     shown = [line for each in one.counterexamples[:SHOWN] for line in describe_difference(each)]

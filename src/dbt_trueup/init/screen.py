@@ -47,8 +47,8 @@ def describe_option(one: Guess) -> str:
     Example:
         >>> from dbt_trueup.init.facts import Guess
         >>> describe_option(Guess("key", None, "no column is called id", False, ("a", "b")))
-        'give --key, which is not sure (no column is called id); candidates: a | b'
+        'give --key, because the guess is not sure (no column is called id); candidates: a | b'
     """
     candidates = " | ".join(one.candidates)
-    what = f"give {one.option}, which is not sure ({one.why})"
+    what = f"give {one.option}, because the guess is not sure ({one.why})"
     return f"{what}; candidates: {candidates}" if candidates else what
