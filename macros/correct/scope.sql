@@ -3,6 +3,7 @@
 
     - `extent`: `all`, `late` (the keys of late commands), or none
     - `commands`: the relation with all commands of these keys
+    - `is_second`: whether the comparison before this one has found differences, too
 
     If a run reads only what is new in the log, only late commands can make a desired row differ from the
     persisted row: the code is the same, and no settled command was changed. So it compares the keys of the
@@ -17,8 +18,8 @@
     A collection by a SELECT always compares all keys: it has no log that says what is new.
 -#}
 {% macro _ensure_comparison_scope(collection, plan, healed) -%}
-    {%- set all_keys = {'extent': 'all', 'commands': collection.source} -%}
-    {%- set no_keys = {'extent': none, 'commands': none} -%}
+    {%- set all_keys = {'extent': 'all', 'commands': collection.source, 'is_second': false} -%}
+    {%- set no_keys = {'extent': none, 'commands': none, 'is_second': false} -%}
     {%- if collection.options.late != 'correct' -%}
         {{ return(no_keys) }}
     {%- elif healed or collection.is_by_select or plan.whole_log_reason is not none or plan.late_dropped is none
@@ -31,8 +32,11 @@
         {{ return(no_keys) }}
     {%- endif -%}
     {%- set last = trueup._get_comparison(collection.corrections) -%}
-    {%- if is_scheduled and trueup._is_comparison_due(collection.options.compare, plan.last_seq, last) -%}
-        {{ return(all_keys) }}
+    {%- set is_second = last.get('trueup.compares_again') == 'true' -%}
+    {%- if is_scheduled and (
+        is_second or trueup._is_comparison_due(collection.options.compare, plan.last_seq, last)
+    ) -%}
+        {{ return(dict(all_keys, is_second=is_second)) }}
     {%- elif plan.late_dropped == 0 -%}
         {{ return(no_keys) }}
     {%- endif -%}
@@ -42,7 +46,7 @@
         {{ return(all_keys) }}
     {%- endif -%}
     {%- set history = trueup._ensure_log_history_view(collection, plan) -%}
-    {{ return({'extent': 'late', 'commands': history} if history else all_keys) }}
+    {{ return(dict(all_keys, extent='late', commands=history) if history else all_keys) }}
 {%- endmacro %}
 
 
@@ -60,15 +64,16 @@
 
 
 {#-
-    Notes that all keys were compared after the batch `last_seq`, and none differed. If there are corrections, this
-    is not noted: they may be lost, for example if another run appends first. So the next run compares once more.
+    Notes that all keys were compared after the batch `last_seq`, for the option `compare`. Corrections may be lost,
+    for example if another run appends first. So after a comparison with corrections the next run compares all
+    keys once more. Only once: late commands may come in every run.
 -#}
-{% macro _ensure_comparison_noted(collection, extent, correction_count, last_seq) -%}
-    {%- if extent == 'all' and correction_count == 0
-            and collection.options.compare is number and not collection.is_by_select -%}
-        {%- do run_query(trueup._set_properties_sql(
-            collection.corrections, {'trueup.compared_seq': last_seq}
-        )) -%}
+{% macro _ensure_comparison_noted(collection, scope, correction_count, last_seq) -%}
+    {%- if scope.extent == 'all' and collection.options.compare is number and not collection.is_by_select -%}
+        {%- do run_query(trueup._set_properties_sql(collection.corrections, {
+            'trueup.compared_seq': last_seq,
+            'trueup.compares_again': 'true' if correction_count and not scope.is_second else 'false',
+        })) -%}
     {%- endif -%}
 {%- endmacro %}
 

@@ -23,7 +23,8 @@
         'key_range': trueup._get_batch_range(collection, plan, columns, input, waiting),
         'lower': planned ~ '.lower',
         'forget_below': trueup._forget_below(collection.options, plan),
-        'is_log_decisive': plan.begins_orders and collection.options.log == 'complete',
+        'is_log_decisive': plan.begins_orders and plan.whole_log_reason is not none
+            and collection.options.log == 'complete',
     } -%}
     {%- set steps = trueup._steps_select(
         collection, trueup._subquery(input) if input else none, trueup._subquery(persisted), values,

@@ -76,3 +76,13 @@
 {% macro _subquery(select) -%}
     {{ return('(\n' ~ select ~ '\n)') }}
 {%- endmacro %}
+
+
+{#- A struct in JSON, with its nulls and with the microseconds of its timestamps. Spark's default has neither. -#}
+{% macro _exact_json_expr(struct) -%}
+    {{ return(
+        'to_json(' ~ struct ~ ", map('ignoreNullFields', 'false',"
+        ~ " 'timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSSXXX',"
+        ~ " 'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS'))"
+    ) }}
+{%- endmacro %}

@@ -6,11 +6,6 @@
     {#- 1. Read the options, and refuse bad settings. -#}
     {%- set collection = trueup._collection('changelog') -%}
     {%- set on_conflict = collection.options.on_conflict -%}
-    {%- if on_conflict == 'retry' -%}
-        {#- A batch is staged again with the options of its own model. -#}
-        {%- set batch_options = trueup._options_of(collection.name, 'batch', collection.is_by_select) -%}
-        {%- do trueup._require_retryable(dict(batch_options, on_conflict=on_conflict)) -%}
-    {%- endif -%}
     {%- set target_relation = this.incorporate(type='table') -%}
     {%- do trueup._require_not_deferred(collection.name, ['batch']) -%}
     {%- if should_full_refresh() -%}
@@ -26,9 +21,7 @@
     {#- 3. Append the staged batch. If another run was first, stage and append again if the option says so. -#}
     {%- set result = trueup._ensure_appended(collection, compiled_code) -%}
     {%- if on_conflict == 'retry' -%}
-        {%- set result = trueup._ensure_retried(
-            dict(collection, options=batch_options), compiled_code, result, attempts=3
-        ) -%}
+        {%- set result = trueup._ensure_retried(collection, compiled_code, result, attempts=3) -%}
     {%- endif -%}
     {#- 4. Report the result. -#}
     {%- if result.code == 'CONFLICT' -%}
@@ -50,14 +43,18 @@
 {#-
     The result of an append, after up to `attempts` further ones. If another run was first, this run plans and
     stages again, from where the changelog ends now. A batch that another run has staged is left to that run.
+
+    To stage, the options of the batch model count. With corrections it does not stage again: they need a new
+    comparison.
 -#}
 {% macro _ensure_retried(collection, select, result, attempts) -%}
-    {%- if not result.get('is_lost') or attempts == 0 -%}
+    {%- set options = trueup._options_of(collection.name, 'batch', collection.is_by_select) -%}
+    {%- if not result.get('is_lost') or attempts == 0 or options.late == 'correct' -%}
         {{ return(result) }}
     {%- endif -%}
     {#- The other run may have changed the columns, too. -#}
     {%- do trueup._keep_finding(collection, 'stored', none) -%}
-    {%- set staged = trueup._ensure_staged_batch(collection) -%}
+    {%- set staged = trueup._ensure_staged_batch(dict(collection, options=options)) -%}
     {%- if staged.code != 'OK' -%}
         {{ return({
             'code': 'NOOP', 'message': 'nothing to append: another run was first, and ' ~ staged.message

@@ -55,7 +55,7 @@
             5. Compare the desired rows with the persisted rows, and write the corrections. Or, in the first
             run, take the rows of a table.
         -#}
-        {%- set scope = {'extent': 'all'} if adopted
+        {%- set scope = {'extent': 'all', 'is_second': false} if adopted
             else trueup._ensure_comparison_scope(collection, plan, healed) -%}
         {%- if adopted -%}
             {%- do trueup._ensure_adopted(collection, plan, columns, adopted) -%}
@@ -76,7 +76,7 @@
                 {%- do trueup._require_all_accounted_for(collection, surplus, found) -%}
             {%- endif -%}
             {%- do trueup._ensure_comparison_noted(
-                collection, scope.extent, found.count, plan.last_seq
+                collection, scope, found.count, plan.last_seq
             ) -%}
             {%- do trueup._report_result(
                 [found.report, healed, plan.get('reason')] | select | join('; '),

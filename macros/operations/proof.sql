@@ -187,7 +187,7 @@ from updates
 {% macro _proof_select(collection, last) -%}
     {%- set identity, values = collection.identity, trueup._value_names(collection.columns, collection.unique_key) -%}
     {%- set columns, value = trueup._column_list(identity), trueup._proof_value_expr(values) -%}
-    {%- set key = trueup._proof_json_expr('struct(' ~ columns ~ ')') -%}
+    {%- set key = trueup._exact_json_expr('struct(' ~ columns ~ ')') -%}
     {%- set row = 'struct(' ~ trueup._column_list(values + ['_error']) ~ ') as _value' -%}
     {%- set commands = trueup._session_name(collection.name, 'dealt_commands') -%}
     {%- set updates = '(select inline(' ~ trueup._session_name(collection.name, 'dealt_updates') ~ '))' -%}
@@ -264,21 +264,11 @@ select
 {%- endmacro %}
 
 
-{#- A struct in JSON, with its nulls and with the microseconds of its timestamps. -#}
-{% macro _proof_json_expr(struct) -%}
-    {{ return(
-        'to_json(' ~ struct ~ ", map('ignoreNullFields', 'false',"
-        ~ " 'timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSSXXX',"
-        ~ " 'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS'))"
-    ) }}
-{%- endmacro %}
-
-
 {#- A value as an array of texts: each column in JSON, and the text of the error. -#}
 {% macro _proof_value_expr(values) -%}
     {%- set texts = [] -%}
     {%- for name in values -%}
-        {%- do texts.append(trueup._proof_json_expr(
+        {%- do texts.append(trueup._exact_json_expr(
             'named_struct(' ~ trueup._literal(name) ~ ', _value.' ~ trueup._quoted(name) ~ ')'
         )) -%}
     {%- endfor -%}

@@ -147,7 +147,12 @@ log as (
         {%- else -%}
         max(_ts) as last_tick,
         -- Null beyond the greatest bigint: `_require_bounded_ticks` refuses that tick.
+        {% if part.get('settled') -%}
+        -- The part is empty if nothing is new. The log is not: it ends at or below the lower.
+        coalesce(try_add(max(_ts), 1), {{ bound }}) as log_upper,
+        {%- else -%}
         try_add(max(_ts), 1) as log_upper,
+        {%- endif %}
         count(*) as commands_read,
         -- No count_if or filter here: Spark pushes such a condition down to the scan. There it fails if the
         -- bound is beyond the tick's type in the log, such as an int.
@@ -160,15 +165,15 @@ log as (
         -- The log may grow between its two reads. A later value is counted with those of the first read.
         -- Null if the first read was the one of the commands: they have no row with that value.
         case
-            when max(seen_arrived) <= max(_arrived)
-                then {{ trueup._arrived_number_expr('max(seen_arrived)', part.arrived_type) }}
+            when max(seen.last_arrived) <= max(_arrived)
+                then {{ trueup._arrived_number_expr('max(seen.last_arrived)', part.arrived_type) }}
         end as last_arrived,
-        count(case when _arrived >= seen_arrived then 1 end) as commands_arrived_last,
+        count(case when _arrived >= seen.last_arrived then 1 end) as commands_arrived_last,
         count(case when _arrived is null then 1 end) as null_arrivals
         {%- endif %}
     from {{ commands }}
         {%- if part.get('arrived_type') %}
-    cross join (select max(_arrived) as seen_arrived from {{ commands }})
+    cross join (select max(_arrived) as last_arrived from {{ commands }}) as seen
         {%- endif %}
         {%- endif %}
 

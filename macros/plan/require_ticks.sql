@@ -7,8 +7,13 @@
     {%- set is_missing = '_partition is null or _offset is null' if is_reclocked else '_ts is null' -%}
     {%- set row = run_query(
         'select count_if(' ~ is_missing ~ '), max(' ~ ('_offset' if is_reclocked else '_ts') ~ '), '
-        ~ ('count_if(_arrived is null)' if collection.arrived_type else '0') ~ ' from ' ~ commands
+        ~ ('count_if(_arrived is null)' if collection.arrived_type else '0')
+        ~ ", count_if(_op = 'truncate') from " ~ commands
     ).rows[0] -%}
+    {%- if is_reclocked -%}
+        {%- do trueup._require_no_correction_of_offsets(collection.options) -%}
+    {%- endif -%}
+    {%- do trueup._require_newest_decides(collection, has_truncates=row[3] > 0) -%}
     {%- do trueup._require_no_null_ticks(commands, row[0]) -%}
     {%- do trueup._require_arrivals(commands, row[2]) -%}
     {%- do trueup._require_bounded_ticks(
@@ -74,16 +79,9 @@
             'Nothing is staged. Take them out of the log, or set the option `late`.'
         ) -%}
     {%- endif -%}
-    {%- set is_partial = '_unchanged' in collection.extras -%}
-    {%- if options.late == 'newest'
-            and (plan.has_truncates or plan.has_settled_truncates or is_partial) -%}
-        {%- do trueup._raise_error(
-            'Option `late` of ' ~ model.name,
-            'drop, correct or fail where the newest command of a key does not say its value alone: a command'
-            ~ ' leaves columns unchanged (`unchanged`, `ignore_null_updates`), or is a truncate',
-            options.late, 'Nothing is staged. Set the option `late` to another value.'
-        ) -%}
-    {%- endif -%}
+    {%- do trueup._require_newest_decides(
+        collection, plan.get('has_truncates') or plan.get('has_settled_truncates')
+    ) -%}
     {%- if plan.begins_orders and '_offset' in collection.extras -%}
         {%- do trueup._raise_error(
             'Option `late` of ' ~ model.name,
@@ -100,6 +98,19 @@
             'true as long as the changelog has updates of open ticks', 'false',
             "Take them back first: run once with `eager: true` and --vars '{trueup_until: "
             ~ plan.lower ~ "}'."
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Raises if the option is `late: newest`, and the newest command of a key does not say its value alone. -#}
+{% macro _require_newest_decides(collection, has_truncates) -%}
+    {%- if collection.options.late == 'newest' and (has_truncates or '_unchanged' in collection.extras) -%}
+        {%- do trueup._raise_error(
+            'Option `late` of ' ~ model.name,
+            'drop, correct or fail where the newest command of a key does not say its value alone: a command'
+            ~ ' leaves columns unchanged (`unchanged`, `ignore_null_updates`), or is a truncate',
+            collection.options.late, 'Nothing is staged. Set the option `late` to another value.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -15,7 +15,7 @@ commands as (
         _offset,
         -- The same message may arrive twice, at two times. `_arrived`, if there is one, is the last column.
         xxhash64(regexp_replace(
-            to_json(struct(* except (_ts))), ',"_arrived":[^,]*}$', '}'
+            {{ trueup._exact_json_expr('struct(* except (_ts))') }}, ',"_arrived":[^,]*}$', '}'
         )) as _hash
     from {{ ref(collection ~ '_commands') }}
 

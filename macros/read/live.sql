@@ -75,7 +75,7 @@ looked_ahead as (
         {{ key }},
         _error_key,
         max_by(_value, struct({{ position | join(', ') }})) as _value,
-        max(_step) = 0 as _is_final
+        count_if(_step <> 0) = 0 as _is_final
     from {{ 'steps' if trueup._has_carried_values(extras) else 'filled' }}
     group by {{ key }}, _error_key
 

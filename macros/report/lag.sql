@@ -60,7 +60,7 @@ select
     commands as commands_waiting,
     commands_to_settle,
     committed_at,
-    timestampdiff(second, committed_at, current_timestamp()) as seconds_since_commit
+    unix_seconds(current_timestamp()) - unix_seconds(committed_at) as seconds_since_commit
 from ends
 {%- endmacro %}
 

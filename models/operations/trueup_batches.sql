@@ -36,7 +36,6 @@ select
     progress._upper as upper,
     progress._batch_id as batch_id,
     progress._statistics.* except (position, format, read_only, seal),
-    timestampdiff(
-        second, progress._statistics.minted_at, progress._statistics.committed_at
-    ) as duration
+    unix_seconds(progress._statistics.committed_at)
+    - unix_seconds(progress._statistics.minted_at) as duration
 from progress

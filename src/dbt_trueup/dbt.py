@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from dbt.cli.main import dbtRunner
@@ -23,6 +24,9 @@ SHOWN_CHARACTERS = 400
 
 NOT_THE_ERROR = ("> ", "at ", "compiled code at ")
 """How lines begin that only say in which macro, Java method or file the error was."""
+
+OF_INLINE_QUERY = re.compile(r"(?:\w+ Error )+in sql_operation inline_query \(from [^)]*\) ")
+"""How dbt says that the error was in a query that our commands have made."""
 
 
 def invoke(options: Sequence[str], *words: str) -> Any:
@@ -94,7 +98,11 @@ def to_one_line(text: object) -> str:
     Example:
         >>> to_one_line("Compilation Error in model a\n  it must be 1\n  > in macro b (c.sql)")
         'Compilation Error in model a it must be 1'
+        >>> inline = "sql_operation inline_query (from remote system.sql)"
+        >>> to_one_line(f"Compilation Error in {inline}\n  it must be 1")
+        'it must be 1'
     """
     lines = [line.strip() for line in str(text).splitlines()]
     joined = " ".join(line for line in lines if line and not line.startswith(NOT_THE_ERROR))
+    joined = OF_INLINE_QUERY.sub("", joined)
     return joined if len(joined) <= SHOWN_CHARACTERS else joined[:SHOWN_CHARACTERS] + "..."

@@ -86,7 +86,7 @@ def test_the_fold_with_a_dict_makes_the_updates_of_the_oracle() -> None:
 
 
 def test_the_texts_of_timestamps_have_microseconds(spark: SparkSession) -> None:
-    text = in_model("files_batch")._proof_json_expr("struct(at, local)")
+    text = in_model("files_batch")._exact_json_expr("struct(at, local)")
     found = spark.sql(
         f"select {text} as text from values"
         " (timestamp'2026-01-01 00:00:00.000001Z', timestamp_ntz'2026-01-01 00:00:00.000002')"

@@ -412,7 +412,7 @@ def test_a_comparison_whose_corrections_no_batch_took_is_made_again(project: Pro
     assert multiset(project.rows(name)) == multiset([("a", "a1"), ("b", "b7"), ("c", "c5")])
     run(project, name)
     assert multiset(project.rows(name)) == multiset([("b", "b7"), ("c", "c5")])
-    # Then it compares once more, finds nothing, and waits for batch 6.
+    # The next comparison is due after batch 4.
     counts = list[int]()
     for ts in (8, 9):
         project.append(name, [put(ts, 1, "b", f"b{ts}")])
@@ -485,6 +485,20 @@ def test_a_changed_option_counts_as_compared_only_if_the_batch_takes_a_compariso
     assert multiset(project.rows(name)) == multiset([("a", "a1"), ("b", "b6"), ("c", "c5")])
     run(project, name)
     assert multiset(project.rows(name)) == multiset([("b", "b6"), ("c", "c5")])
+
+
+def test_a_changed_option_that_is_changed_back_leaves_no_row_of_its_own(project: Project) -> None:
+    name, models = "back_again", [f"back_again_{role}" for role in TABLES]
+    project.add_collection(name, KEY, VALUE, {"late": "correct", "ties": "prefer_upsert"})
+    project.append(name, FIRST)
+    project.run(f"models/{name}")
+    for ties, selected in (("prefer_delete", models[1:]), ("prefer_upsert", models)):
+        options = {"late": "correct", "ties": ties}
+        project.configure(**{name: {"+unique_key": ["k"], "+meta": {"trueup": options}}})
+        if ties == "prefer_delete":
+            project.append(name, [put(6, 1, "b", "b6"), delete(6, 1, "b")])
+        project.run(*selected)
+        assert (("b", "b6") in project.rows(name)) is (ties == "prefer_upsert")
 
 
 def test_a_batch_is_skipped_if_another_run_compared_after_it_was_planned(project: Project) -> None:

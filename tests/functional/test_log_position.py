@@ -258,6 +258,40 @@ def test_a_log_that_is_rolled_back_while_commands_wait_is_read_as_a_whole(
     expect(project, name, (1, "a"), (2, b), (3, c), (4, "d"), (5, "e"))
 
 
+def test_a_comparison_that_planned_more_ticks_does_not_move_the_position(project: Project) -> None:
+    name = add(project, late="correct")
+    settle(project, name, *(put(ts, ts, "a") for ts in (0, 9)))
+    settle(project, name, *(put(ts, ts, "a") for ts in (10, 12, 14, 16, 17)), until=12)
+    # This comparison is of a run that would settle all ticks. No batch follows it.
+    project.run(f"{name}_corrections", compare=True)
+    settle(project, name, until=15)
+    settle(project, name)
+    expect(project, name, *((ts, "a") for ts in (0, 9, 10, 12, 14, 16, 17)))
+
+
+@pytest.mark.parametrize("position", ["snapshot", "arrived"])
+def test_an_input_upper_beyond_the_log_settles_nothing_if_nothing_is_new(
+    project: Project, position: str
+) -> None:
+    name = add(project, input_upper="least(log_upper, 100)")
+    if position == "arrived":
+        change_call(project, name, "sequence_by=", "arrived='log_ts', sequence_by=")
+    settle(project, name, put(9, 1, "a"))
+    settle(project, name)
+    assert [row["_upper"] for row in project.progress(name)] == [10]
+    settle(project, name, put(10, 1, "b"))
+    expect(project, name, (1, "b"))
+
+
+def test_a_column_may_have_any_name_beside_arrived(project: Project) -> None:
+    name = f"c{next(numbers)}"
+    project.add_collection(name, KEY, [Column("seen_arrived", "string")])
+    change_call(project, name, "sequence_by=", "arrived='log_ts', sequence_by=")
+    settle(project, name, put(1, 1, "a"))
+    settle(project, name, put(2, 1, "b"))
+    expect(project, name, (1, "b"))
+
+
 def test_a_partial_log_may_lose_old_commands(project: Project) -> None:
     name = add(project, log="partial")
     settle(project, name, put(1, 1, "a"))

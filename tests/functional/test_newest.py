@@ -209,6 +209,21 @@ def test_a_correction_does_not_bound_the_commands_of_its_key(project: Project) -
     check_laws(project.updates(name))
 
 
+def test_a_batch_that_reads_a_part_of_the_log_does_not_forget_the_orders(project: Project) -> None:
+    name = "part"
+    project.add_collection(name, KEY, VALUE, {"late": "correct"})
+    settle(project, name, put(5, 1, "a", "a5"))
+    set_late(project, name, "newest")
+    settle(project, name, put(10, 1, "k", "k10"))
+    # A batch without a comparison keeps the position that the last batch has read.
+    set_late(project, name, "correct")
+    project.append(name, [put(11, 1, "a", "a11")])
+    project.run(*(f"{name}_{role}" for role in TABLES if role != "corrections"))
+    set_late(project, name, "newest")
+    settle(project, name, put(8, 1, "k", "k8"), put(12, 1, "a", "a12"))
+    assert multiset(project.rows(name)) == multiset([("a", "a12"), ("k", "k10")])
+
+
 def test_a_collection_can_begin_to_keep_orders_later(project: Project) -> None:
     name = "switched"
     project.add_collection(name, KEY, VALUE)
@@ -273,6 +288,18 @@ def test_what_cannot_be_decided_by_key_is_refused(project: Project, case: str) -
     project.run(f"models/{name}", fails=True)
     assert said in "\n".join(project.messages)
     project.configure(**{name: {"+enabled": False}})
+
+
+def test_a_rebase_that_would_be_refused_drops_nothing(project: Project) -> None:
+    name = "kept_history"
+    project.add_collection(name, KEY, VALUE, {}, ["truncate_when"])
+    settle(project, name, put(1, 1, "a", "a1"), put(2, 1, "a", "a2"))
+    project.append(name, [Command(3, (1,), None, None, is_truncate=True), put(4, 1, "a", "a4")])
+    before = project.updates(name)
+    set_late(project, name, "newest")
+    project.run(f"models/{name}", "--full-refresh", rebase=True, fails=True)
+    assert "or is a truncate" in "\n".join(project.messages)
+    assert project.updates(name) == before
 
 
 def test_a_deleted_key_is_forgotten_after_as_many_ticks_as_the_option_says(

@@ -84,8 +84,10 @@ def test_all_keys_are_compared_until_something_was_compared_after_the_adoption()
         "position": None,
         "whole_log_reason": None,
         "commands_settled": 3,
+        "upper": 9,
     }
     compared = {
+        "trueup.upper": "9",
         "trueup.after_batch_id": "first",
         "trueup.commands_settled": "3",
         "trueup.definition": "code",

@@ -48,6 +48,7 @@ def test_completeness_compares_the_log_with_the_changelog() -> None:
 
     assert "from lake.files_commands" in sql
     assert "from lake.files_changelog" in sql
+    assert "'timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS" in sql
     refused(in_model("files_gaps").completeness, "files")
 
 

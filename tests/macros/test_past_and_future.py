@@ -200,7 +200,7 @@ def test_the_live_view_begins_at_the_upper_of_the_state_or_as_of() -> None:
 def test_a_live_row_without_open_commands_is_final_and_errors_are_hidden() -> None:
     sql = look_ahead()
 
-    assert "max(_step) = 0 as _is_final" in sql
+    assert "count_if(_step <> 0) = 0 as _is_final" in sql
     assert "select `path`, _value.`size`, _is_final from looked_ahead where" in sql
     assert "_value is not null and _value._error is null and _error_key is null" in sql
 

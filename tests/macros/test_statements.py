@@ -283,9 +283,10 @@ def test_without_late_fail_or_without_late_commands_the_run_continues(
 
 def test_a_rebase_requires_a_tick_or_an_offset_for_every_command() -> None:
     for extras in (["_partition", "_offset"], []):
-        trueup = in_model("files_batch", row={"missing": 0, "last_tick": 9, "unarrived": 0})
+        row = {"missing": 0, "last_tick": 9, "unarrived": 0, "truncates": 0}
+        trueup = in_model("files_batch", row=row)
         trueup._require_ticks(a_collection(trueup, extras=extras))
-        missing = in_model("files_batch", row={"missing": 1, "last_tick": 9, "unarrived": 0})
+        missing = in_model("files_batch", row=row | {"missing": 1})
         collection = a_collection(missing, extras=extras)
         assert refused(missing._require_ticks, collection)[1].startswith("Got: 1 ")
 
@@ -328,3 +329,22 @@ def test_one_live_row_per_key_requires_a_list_of_key_columns(value: object) -> N
         "`trueup.one_live_row_per_key` argument `unique_key` must be a non-empty"
     )
     assert got == f"Got: {value}"
+
+
+@pytest.mark.parametrize(
+    ("count", "is_second", "compares_again"),
+    [(0, False, "false"), (3, False, "true"), (3, True, "false")],
+)
+def test_after_a_comparison_with_corrections_the_next_run_compares_once_more(
+    count: int, *, is_second: bool, compares_again: str
+) -> None:
+    statements: list[str] = []
+    options = {"late": "correct", "compare": 50}
+    trueup = in_model("files_corrections", options=options, queries=statements.append)
+    scope = {"extent": "all", "is_second": is_second}
+
+    trueup._ensure_comparison_noted(a_collection(trueup), scope, count, 51)
+
+    (statement,) = statements
+    assert "'trueup.compared_seq' = '51'" in statement
+    assert f"'trueup.compares_again' = '{compares_again}'" in statement

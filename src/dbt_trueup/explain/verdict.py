@@ -35,7 +35,8 @@ def describe_round(one: Round) -> list[str]:
     found = len(one.counterexamples)
     text += count(found, "counterexample") if found else "equal"
     if one.late_keys:
-        text += f", except {count(len(one.late_keys), 'key')} with late commands"
+        late = f"{count(len(one.late_keys), 'key')} with late commands"
+        text += f"; {late} left out" if found else f", except {late}"
     if not one.compares_ticks:
         text += "; the changelog was compacted, so only the rows of now were compared with it"
     shown = [line for each in one.counterexamples[:SHOWN] for line in describe_difference(each)]

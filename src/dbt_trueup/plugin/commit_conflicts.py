@@ -33,7 +33,7 @@ CONFLICTS = (
 """The errors of Iceberg and Delta for a commit that came second."""
 
 MARK = re.compile(r"/\* trueup: (?P<step>\w+)(?:, on_conflict: (?P<on_conflict>\w+))? \*/")
-"""The comment that the macro `_step_marker` puts into each of our statements that write."""
+"""The comment that the macro `_step_marker` puts into our statements that write or check."""
 
 TARGET = re.compile(
     r"\b(?:merge into|insert into|insert overwrite|delete from|update|alter table"
@@ -99,8 +99,8 @@ def may_be_skipped(statement: str, error: str) -> bool:
     """Return whether a failed statement is an append that lost a race and may be left out.
 
     The models of a changelog always mark their append with `on_conflict: skip`, whatever the option
-    of the collection is. After the append they look for the batch. If it is missing, the macro
-    `_report_lost_race` discards it and, depending on the option, fails or says that it was skipped.
+    of the collection is. After the append they look for the batch. If it is missing, they discard
+    it and, depending on the option, fail or say that it was skipped.
 
     Args:
         statement: The SQL text.

@@ -13,6 +13,9 @@ from .commit_conflicts import MARK
 SAID = re.compile(r"(\[[A-Z][A-Z_.]+\] .+?) SQLSTATE: \w{5}", re.DOTALL)
 """What Spark says of a statement that it cannot read. A position and a plan follow."""
 
+LINE = re.compile(r"\n(.+)\n-*\^\^\^")
+"""The line that has an error of syntax. Spark marks the place below it."""
+
 
 def describe_wrong_arguments(statement: str, error: str) -> str | None:
     """Describe why Spark cannot read the arguments of `trueup.commands`.
@@ -32,11 +35,11 @@ def describe_wrong_arguments(statement: str, error: str) -> str | None:
         Got: [UNRESOLVED_COLUMN] A column with name `nope` cannot be resolved.
         Correct the argument that has it. The view is not made.
     """
-    mark, said = MARK.search(statement), SAID.search(error)
+    mark, said, line = MARK.search(statement), SAID.search(error), LINE.search(error)
     if mark is None or mark["step"] != "check" or said is None:
         return None
     return (
         "The arguments of `trueup.commands` must be SQL that Spark can read over the log.\n"
-        f"Got: {' '.join(said[1].split())}\n"
+        f"Got: {' '.join(said[1].split())}{f' In: {line[1].strip()}' if line else ''}\n"
         "Correct the argument that has it. The view is not made."
     )
