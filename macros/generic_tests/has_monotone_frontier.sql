@@ -5,6 +5,8 @@
     - `not_next`: the batch does not follow the batch before
     - `in_the_past`: the batch has an update below its own lower
     - `not_as_applied`: with the state of the collection, the batch had another upper when it was applied
+    - `lost`: with the state, it has applied batches that the changelog does not have, or it does not say which
+      (`_seq` and `_upper` are those of the state)
 -#}
 {% test has_monotone_frontier(model, state=none) %}
 with
@@ -79,6 +81,21 @@ final as (
     from batches
     inner join {{ state }} as applied on applied._kind = 'progress' and batches._seq = applied._seq
     where not (batches._upper <=> applied._upper)
+    union all
+    select
+        'lost' as _finding,
+        applied._seq,
+        null as _lower,
+        applied._upper,
+        last._upper as _previous_upper,
+        null as _first_ts
+    from (
+        select max(_seq) as _seq, max(_upper) as _upper, count(*) as row_count
+        from {{ state }}
+        where _kind = 'progress'
+    ) as applied
+    cross join (select coalesce(max(_seq), 0L) as _seq, max(_upper) as _upper from batches) as last
+    where applied.row_count <> 1 or not coalesce(applied._seq <= last._seq, false)
     {%- endif %}
 
 )

@@ -3,7 +3,8 @@
     value columns, `valid_from`, `valid_to` and `is_current`. It is made from the changelog alone. See the
     YAML beside this file.
 
-    `version` holds the key and value columns as one struct, so that no name here can meet one of a user.
+    `version` holds the key and value columns as one struct. So no name within this query can meet one of a
+    user.
 -#}
 {% macro history(collection, track=none, by='tick') -%}
     {%- do trueup._require_no_unit_test('history') -%}
@@ -23,6 +24,9 @@
         {%- do trueup._raise_error(
             trueup._argument('history', 'collection'), 'the name of a collection', collection
         ) -%}
+    {%- endif -%}
+    {%- if execute and load_relation(changelog) is not none -%}
+        {%- do trueup._require_no_version_columns(trueup._get_user_columns(changelog)) -%}
     {%- endif -%}
 with
 
@@ -60,6 +64,18 @@ select
     ends_at is null as is_current
 from {{ versions }}
 {%- endif %}
+{%- endmacro %}
+
+
+{#- Raises if a column of the collection has the name of a column that `history` adds. -#}
+{% macro _require_no_version_columns(columns) -%}
+    {%- for column in columns if column.name | lower in ['valid_from', 'valid_to', 'is_current'] -%}
+        {%- do trueup._raise_error(
+            trueup._argument('history', 'collection'),
+            'a collection without columns that `history` adds: valid_from, valid_to, is_current',
+            column.name, 'Give the column another name in the model of the commands.'
+        ) -%}
+    {%- endfor -%}
 {%- endmacro %}
 
 

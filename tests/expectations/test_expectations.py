@@ -147,6 +147,28 @@ def test_a_changed_row_in_the_state_is_reported(demo: Demo, check: Callable[...,
     )
 
 
+def test_a_row_of_another_kind_is_reported(demo: Demo, check: Callable[..., Printed]) -> None:
+    demo.damage("files_state", "update {} set _kind = 'error' where path = 'c'")
+
+    assert "path 'c'" in check("files").failed()["state_is_consolidated"]
+
+
+@pytest.mark.parametrize(
+    ("table", "damage", "found"),
+    [
+        ("files_changelog", "delete from {} where true", "'lost', _seq 2"),
+        ("files_changelog", "delete from {} where _seq = 2", "'lost', _seq 2"),
+        ("files_state", "delete from {} where _kind = 'progress'", "'lost'"),
+    ],
+)
+def test_lost_batches_are_reported(
+    demo: Demo, check: Callable[..., Printed], table: str, damage: str, found: str
+) -> None:
+    demo.damage(table, damage)
+
+    assert found in check("files").failed()["frontier_is_monotone"]
+
+
 def test_a_duplicate_key_is_reported(demo: Demo, check: Callable[..., Printed]) -> None:
     demo.damage("files_state", "insert into {} select * from {} where path = 'c'")
 

@@ -11,6 +11,7 @@ from tests.macros.package import (
     STORED,
     Package,
     a_collection,
+    column,
     in_model,
     node,
     one_line,
@@ -293,3 +294,11 @@ def test_a_compaction_changes_only_older_updates_and_the_last_progress_row() -> 
     assert f"from past group by {row}, _ts" in sql
     assert f"from ticks group by {row} having sum(_diff) <> 0" in sql
     assert "when snapshot._diff = 1 then 1 else raise_error(" in sql
+
+
+def test_a_column_that_history_adds_is_refused() -> None:
+    trueup = in_model("files_history")
+    trueup._require_no_version_columns([column("path"), column("valid")])
+    must, got, _ = refused(trueup._require_no_version_columns, [column("Is_Current")])
+    assert "valid_from, valid_to, is_current" in must
+    assert got == "Got: Is_Current"
