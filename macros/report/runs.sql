@@ -172,7 +172,7 @@ select
     {{ trueup._literal_or_null(row.error) }} as error,
     cast({{ trueup._number_or_null(row.get('seconds')) }} as double) as seconds,
     {% if row.get('changelog') -%}
-    (select sum(_statistics.updates_staged) from {{ row.changelog }} where _kind = 'progress')
+    (select count(*) from {{ row.changelog }} where {{ trueup._is_content_expr() }})
     {%- else -%}
     cast(null as bigint)
     {%- endif %} as updates,

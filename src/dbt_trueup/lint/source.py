@@ -14,6 +14,9 @@ NOT_CODE = re.compile(
 )
 """A comment of Jinja or of SQL, or a text in quotes."""
 
+IS_DENIED = re.compile(r"^not \(|\bnot\s+is_incremental")
+"""A condition of Jinja that holds if `is_incremental()` does not."""
+
 TAG = re.compile(r"\{%-?\s*(if|elif|else|endif)\b(.*?)-?%\}", re.DOTALL)
 
 END_OF_TERM = re.compile(
@@ -45,7 +48,7 @@ def conditions_at(code: str, position: int) -> list[str]:
         >>> conditions_at("{% if a %} x {% else %} y {% endif %} z", 11)
         ['a']
         >>> conditions_at("{% if a %} x {% else %} y {% endif %} z", 24)
-        ['not a']
+        ['not (a)']
     """
     open_tags: list[str] = []
     for tag in TAG.finditer(code, 0, position):
@@ -55,14 +58,20 @@ def conditions_at(code: str, position: int) -> list[str]:
         elif open_tags and word == "endif":
             open_tags.pop()
         elif open_tags:
-            open_tags[-1] = condition if word == "elif" else f"not {open_tags[-1]}"
+            open_tags[-1] = condition if word == "elif" else f"not ({open_tags[-1]})"
     return open_tags
 
 
 def is_in_incremental_part(code: str, position: int) -> bool:
-    """Whether a position is used only if the table exists already."""
+    """Whether a position is used only if the table exists already.
+
+    Example:
+        >>> code = "{% if not var('full') and is_incremental() %} a {% else %} b {% endif %}"
+        >>> is_in_incremental_part(code, code.index("a {")), is_in_incremental_part(code, 65)
+        (True, False)
+    """
     conditions = conditions_at(code, position)
-    return any("is_incremental" in one and not one.startswith("not ") for one in conditions)
+    return any("is_incremental" in one and not IS_DENIED.search(one) for one in conditions)
 
 
 def is_only_for_some_targets(code: str, position: int) -> bool:
