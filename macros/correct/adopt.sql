@@ -91,10 +91,13 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
 {%- endmacro %}
 
 
-{#- A copy of the collection for the first batch, which adopts a table: no option may limit this batch. -#}
+{#-
+    A copy of the collection for the first batch, which adopts a table: no number of commands may limit this
+    batch. With a limit that no log reaches, the plan counts the commands below its upper.
+-#}
 {% macro _adopting_collection(collection) -%}
     {{ return(dict(collection, options=dict(
-        collection.options, max_commands_per_batch=none, first_batch='history'
+        collection.options, max_commands_per_batch=9223372036854775807, first_batch='history'
     ))) }}
 {%- endmacro %}
 
@@ -105,8 +108,9 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
         plan,
         adopts=true,
         definition=trueup._adopted_definition(),
-        commands_settled=plan.commands_settled + plan.commands_ahead,
+        commands_settled=plan.commands_settled + plan.commands_to_settle,
         commands_ahead=0,
+        commands_to_settle=0,
         has_truncates=false,
         since=plan.upper - 1
     )) }}

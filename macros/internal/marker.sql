@@ -1,5 +1,5 @@
 {#-
-    The comment in each statement that changes a table, or that checks what a user gave. The Python module
+    The comment in each statement that changes a table, or whose error needs other words. The Python module
     recognises a statement by this marker alone: its step, and what the run loses if another run commits first.
 -#}
 {% macro _step_marker(step, on_conflict=none) -%}
@@ -16,11 +16,12 @@
 {#-
     The steps that a marker may name. `create` makes or replaces a table or view. `alter` changes the
     columns or properties of a table. `record` keeps how a run ended. `widen` copies the values of a column that
-    gets a wider type. `check` changes nothing: it asks whether Spark can read what a user gave.
+    gets a wider type. Two steps change nothing: `check` asks whether Spark can read what a user gave, and `look`
+    asks for the properties of a table.
 -#}
 {% macro _step_names() -%}
     {{ return([
-        'alter', 'append', 'apply', 'check', 'compact', 'compare', 'create', 'discard', 'drop', 'heal', 'rebuild',
-        'record', 'widen'
+        'alter', 'append', 'apply', 'check', 'compact', 'compare', 'create', 'discard', 'drop', 'heal', 'look',
+        'rebuild', 'record', 'widen'
     ]) }}
 {%- endmacro %}

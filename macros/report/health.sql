@@ -151,7 +151,7 @@ failures as (
         collection,
         min_by(model, struct(recorded_at, place)) as model,
         min_by(error, struct(recorded_at, place)) as error,
-        min(recorded_at) as failed_since
+        min(failed_since) as failed_since
     from last_outcomes
     where outcome = 'failed'
     group by collection

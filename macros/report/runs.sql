@@ -184,12 +184,24 @@ select
 {%- endmacro %}
 
 
-{#- The last outcome of each model that has ever failed, as rows of `trueup_runs`. -#}
+{#-
+    The last outcome of each model that has ever failed, as rows of `trueup_runs`. `failed_since` is the time of
+    its first failure after its last success: each new message of one failure has a row of its own.
+-#}
 {% macro _last_outcomes_select(runs) -%}
-select inline(array(max_by(
-    struct(collection, model, outcome, error, place, recorded_at), struct(recorded_at, place)
-)))
-from {{ runs }}
-where outcome in ('failed', 'succeeded')
+select
+    inline(array(max_by(
+        struct(collection, model, outcome, error, place, recorded_at), struct(recorded_at, place)
+    ))),
+    min(case when not coalesce(struct(recorded_at, place) <= last_success, false) then recorded_at end)
+        as failed_since
+from (
+    select
+        *,
+        max(case when outcome = 'succeeded' then struct(recorded_at, place) end)
+            over (partition by model) as last_success
+    from {{ runs }}
+    where outcome in ('failed', 'succeeded')
+)
 group by model
 {%- endmacro %}

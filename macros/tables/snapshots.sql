@@ -7,7 +7,7 @@
 {#- The properties of a table, as a dict. A format adds some of its own, such as the current snapshot. -#}
 {% macro _get_properties(relation) -%}
     {%- set properties = {} -%}
-    {%- for row in run_query('show tblproperties ' ~ relation).rows -%}
+    {%- for row in run_query(trueup._step_marker('look') ~ 'show tblproperties ' ~ relation).rows -%}
         {%- do properties.update({row[0]: row[1]}) -%}
     {%- endfor -%}
     {{ return(properties) }}

@@ -46,7 +46,7 @@ WRITE = re.compile(
 
 LOST = re.compile(
     r"upper mismatch: |(batch|state|keys|columns|truncate) moved: |another run|nothing is compacted"
-    r"|The state of `\w+` must be at batch"
+    r"|The state of `\w+` must be at batch|is gone: a rebase has dropped it"
 )
 """Each error of a run that loses a race has one of these texts.
 

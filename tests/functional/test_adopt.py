@@ -191,6 +191,20 @@ def test_a_drifted_table_becomes_a_healed_collection(
     assert {row["_ts"] for row in adopted} == {5}
 
 
+def test_an_adoption_counts_only_the_commands_that_it_settles(project: Project) -> None:
+    name = "open_end"
+    project.add_collection(name, KEY, VALUE, {**OPTIONS, "input_upper": "log_upper - 1"})
+    last = max(command.ts for command in LOG)
+    project.append(name, [*LOG, put(last + 1, "open", "o")])
+    make_table(project, f"{name}_before")
+    project.run(f"models/{name}", adopt=f"{project.name}.{name}_before")
+    project.append(name, [put(last + 2, "open", "p"), put(1, "new", "late")])
+    project.run(f"models/{name}")
+    first, second = project.progress(name)
+    assert first["_statistics"].commands_settled == len(LOG)
+    assert (second["_upper"], second["_statistics"].late_dropped) == (last + 2, 1)
+
+
 def test_a_second_adoption_changes_nothing(
     project: Project, adopt: Callable[..., tuple[int, str, str]]
 ) -> None:

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from dbt_trueup.command_line.program import main
 from tests import oracle
 from tests.acceptance import Column
-from tests.macros.package import ROOT
+from tests.macros.package import ROOT, in_model
 from tests.oracle import Command
 from tests.project import QUIET, Project
 
@@ -335,3 +335,26 @@ def test_the_metrics_are_the_statistics(project: Project, tmp_path: Path) -> Non
     assert read["trueup_committed_at"][0] == int(
         orders["committed_at"].replace(tzinfo=timezone.utc).timestamp()
     )
+
+
+def test_a_failure_begins_with_its_first_message_after_the_last_success(
+    spark: SparkSession,
+) -> None:
+    spark.sql(
+        "create or replace temp view outcomes as"
+        " select 'orders' as collection, *, 1 as place, timestamp_seconds(second) as recorded_at"
+        " from values ('a', 'failed', 'old', 1), ('a', 'succeeded', null, 2),"
+        " ('a', 'failed', 'one', 3), ('a', 'failed', 'two', 4), ('b', 'failed', 'gone', 1),"
+        " ('b', 'succeeded', null, 5), ('c', 'failed', 'first', 6)"
+        " as runs (model, outcome, error, second)"
+    )
+    select = in_model("files_batch")._last_outcomes_select("outcomes")
+    found = spark.sql(
+        f"select model, error, unix_seconds(failed_since) as since from ({select}) order by model"
+    )
+    assert [tuple(row) for row in found.collect()] == [
+        ("a", "two", 3),
+        ("b", None, None),
+        ("c", "first", 6),
+    ]
+    spark.catalog.dropTempView("outcomes")

@@ -393,7 +393,7 @@ class _Answer:
     def __call__(self, sql: str) -> object:
         if sql.startswith("describe query "):
             return _query(sql) if self.columns is None else list(self.columns.items())
-        if sql.startswith("show tblproperties"):
+        if "show tblproperties" in sql:
             rows = [_Row({"key": name, "value": value}) for name, value in PROPERTIES.items()]
             return SimpleNamespace(rows=rows)
         if " as batch_count" in sql and self.row is not None:

@@ -107,19 +107,21 @@ def test_a_table_without_the_key_is_refused() -> None:
     assert got == "Got: no column path"
 
 
-def test_the_plan_of_an_adoption_settles_all_commands_and_folds_none() -> None:
+def test_the_plan_of_an_adoption_settles_the_commands_of_its_ticks_and_folds_none() -> None:
     plan: dict[str, Any] = {
         "upper": 9,
         "commands_settled": 2,
         "commands_ahead": 5,
+        "commands_to_settle": 4,
         "has_truncates": True,
         "definition": "f00d",
     }
     adopting = in_model("files_batch")._adopting_plan(plan)
     assert adopting == {
         "upper": 9,
-        "commands_settled": 7,
+        "commands_settled": 6,
         "commands_ahead": 0,
+        "commands_to_settle": 0,
         "has_truncates": False,
         "definition": "adopted",
         "adopts": True,

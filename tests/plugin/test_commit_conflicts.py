@@ -91,12 +91,22 @@ def test_a_conflict_of_delta_is_a_lost_race(error: str) -> None:
     )
 
 
+def test_a_table_that_a_rebase_has_dropped_is_named() -> None:
+    gone = "[TABLE_OR_VIEW_NOT_FOUND] The table or view `s`.`files_state` cannot be found. SQLSTATE"
+    look = "/* trueup: look */show tblproperties s.files_state"
+    assert describe_lost_race(look, gone) == (
+        "s.files_state is gone: a rebase has dropped it, or somebody else; run again"
+    )
+    assert describe_lost_race(look, CONFLICT) is None
+    assert describe_lost_race("show tblproperties s.files_state", gone) is None
+
+
 def test_a_mark_needs_a_known_step() -> None:
     must, _, _ = refused(in_model("files_state")._step_marker, "tidy")
 
     assert (
         "one of alter, append, apply, check, compact, compare, create, discard, drop, heal,"
-        " rebuild, record, widen" in must
+        " look, rebuild, record, widen" in must
     )
 
 

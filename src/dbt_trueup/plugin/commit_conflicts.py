@@ -32,15 +32,18 @@ CONFLICTS = (
 )
 """The errors of Iceberg and Delta for a commit that came second."""
 
+GONE = "[TABLE_OR_VIEW_NOT_FOUND]"
+"""Spark's error for a table that another run has dropped since this run began."""
+
 MARK = re.compile(r"/\* trueup: (?P<step>\w+)(?:, on_conflict: (?P<on_conflict>\w+))? \*/")
 """The comment that the macro `_step_marker` puts into our statements that write or check."""
 
 TARGET = re.compile(
     r"\b(?:merge into|insert into|insert overwrite|delete from|update|alter table"
     r"|drop table(?: if exists)?"
-    r"|create (?:or replace )?(?:table|view)(?: if not exists)?)\s+(\S+)"
+    r"|create (?:or replace )?(?:table|view)(?: if not exists)?|show tblproperties)\s+(\S+)"
 )
-"""The table that a marked statement writes to. Only used to name it in the message."""
+"""The table that a marked statement is about. Only used to name it in the message."""
 
 MISMATCH = re.compile(r"upper mismatch: batch \d+ expected lower ")
 """The error that our append raises itself if another run came first.
@@ -65,6 +68,7 @@ _MESSAGES = {
         " nothing of this one is written; run again"
     ),
     "create": "another run made {} at the same moment; run again",
+    "look": "{} is gone: a rebase has dropped it, or somebody else; run again",
 }
 """The message of each step that lost a race."""
 
@@ -89,7 +93,10 @@ def describe_lost_race(statement: str, error: str) -> str | None:
 run again'
     """
     mark = MARK.search(statement)
-    if mark is None or not any(conflict in error for conflict in CONFLICTS):
+    if mark is None:
+        return None
+    conflicts = (GONE,) if mark["step"] == "look" else CONFLICTS
+    if not any(conflict in error for conflict in conflicts):
         return None
     target = TARGET.search(statement)
     return _MESSAGES.get(mark["step"], _ANY_MESSAGE).format(target[1] if target else "the table")
