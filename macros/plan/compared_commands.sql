@@ -3,10 +3,6 @@
     another dict. A command that arrived after the comparison is not counted yet. The next comparison finds it
     and recognises it as late.
 
-    The position in the log never goes past what was compared. If the corrections of this batch come from a
-    comparison, its position is taken. If nothing was compared, the position moves only if this run, too, has
-    read nothing but new commands and found none of them late.
-
     `comparison` is what `_get_comparison` returns. It may belong to an earlier batch; then it has not seen
     the commands that arrived since.
 -#}
@@ -16,36 +12,53 @@
         {{ return(plan) }}
     {%- endif -%}
     {%- set is_of_batch = comparison.get('trueup.after_batch_id') == plan.last_batch_id -%}
-    {%- set is_by_definition = is_of_batch and comparison.get('trueup.definition') == plan.definition -%}
-    {%- if not is_by_definition and plan.settled_definition not in [none, plan.definition] -%}
-        {#-
-            The rows were not compared by this definition, and this batch is not made by the last one. So the next
-            run must compare all keys, whatever its definition is.
-        -#}
-        {%- set adopted = trueup._adopted_definition() -%}
-        {%- set plan = dict(
-            plan, definition=adopted if plan.settled_definition == adopted else 'not compared'
-        ) -%}
-    {%- endif -%}
-    {%- set seen = comparison.get('trueup.commands_settled', before) | int
-        if is_of_batch else before -%}
-    {%- set last_position = fromjson(plan.last_position) if plan.last_position else none -%}
-    {%- if last_position and plan.position and last_position.code != plan.position.code -%}
-        {#- Rows of this batch are made by other code, so no code may trust the old position. -#}
-        {%- set last_position = dict(last_position, code=none) -%}
-    {%- endif -%}
-    {%- set moves = plan.whole_log_reason is none and seen >= plan.commands_settled -%}
-    {#- The position of a comparison says what is settled below its own upper. -#}
-    {%- set is_as_far = is_of_batch and plan.upper >= comparison.get('trueup.upper', 'null') | int -%}
-    {%- set position = fromjson(comparison.get('trueup.position', 'null')) if is_as_far
-        else plan.position if moves and not is_of_batch else last_position -%}
+    {%- set comparison = comparison if is_of_batch else none -%}
+    {%- set seen = comparison.get('trueup.commands_settled', before) | int if comparison else before -%}
+    {%- set plan = dict(
+        plan,
+        definition=trueup._compared_definition(plan, comparison),
+        position=trueup._compared_position(plan, comparison, sees_all=seen >= plan.commands_settled)
+    ) -%}
     {%- if seen >= plan.commands_settled -%}
-        {{ return(dict(plan, position=position)) }}
+        {{ return(plan) }}
     {%- endif -%}
     {{ return(dict(
-        plan,
-        position=position,
-        commands_settled=seen,
-        late_dropped=seen - before if seen >= before else none
+        plan, commands_settled=seen, late_dropped=seen - before if seen >= before else none
     )) }}
+{%- endmacro %}
+
+
+{#-
+    The definition that the batch records. If it is not the one before, and `comparison` (none if the batch has
+    none) is not by it, nobody has compared the rows by it. So the next run must compare all keys, whatever its
+    definition is: some rows are made by one definition and some by another.
+-#}
+{% macro _compared_definition(plan, comparison) -%}
+    {%- set settled, adopted = plan.settled_definition, trueup._adopted_definition() -%}
+    {%- set is_compared = comparison and comparison.get('trueup.definition') == plan.definition -%}
+    {%- if is_compared or settled in [none, plan.definition] -%}
+        {{ return(plan.definition) }}
+    {%- endif -%}
+    {{ return(adopted if settled == adopted else 'not compared') }}
+{%- endmacro %}
+
+
+{#-
+    The position in the log that the batch records. It never goes past what was compared. If the batch has a
+    `comparison` (else none), its position is taken, unless the comparison has planned more ticks: its position
+    says what is settled below its own upper. If nothing was compared, the position moves only if this run, too,
+    has read nothing but new commands and `sees_all`: none of them is late.
+-#}
+{% macro _compared_position(plan, comparison, sees_all) -%}
+    {%- if comparison and plan.upper >= comparison.get('trueup.upper', 'null') | int -%}
+        {{ return(fromjson(comparison.get('trueup.position', 'null'))) }}
+    {%- elif not comparison and plan.whole_log_reason is none and sees_all -%}
+        {{ return(plan.position) }}
+    {%- endif -%}
+    {%- set last = fromjson(plan.last_position) if plan.last_position else none -%}
+    {%- if last and plan.position and last.code != plan.position.code -%}
+        {#- Rows of this batch are made by other code, so no code may trust the old position. -#}
+        {{ return(dict(last, code=none)) }}
+    {%- endif -%}
+    {{ return(last) }}
 {%- endmacro %}

@@ -189,16 +189,13 @@ where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type
         {{ return('argument `arrived` is gone') }}
     {%- endif -%}
     {%- set operations = trueup._get_operations(
-        log, properties, first.snapshot, snapshot, first.at
+        log, properties, first.snapshot, snapshot, first.at, through=part.read.snapshot
     ) -%}
-    {%- set lost = first.snapshot if operations is none -%}
-    {%- if operations is not none and part.read.snapshot != first.snapshot and trueup._get_operations(
-        log, properties, part.read.snapshot, snapshot, part.read.at
-    ) is none -%}
-        {%- set lost = part.read.snapshot -%}
-    {%- endif -%}
-    {%- if lost -%}
-        {{ return('the log no longer has the snapshot ' ~ lost ~ ' in its history') }}
+    {%- if operations is none -%}
+        {{ return(
+            'the log no longer has the snapshot '
+            ~ ([first.snapshot, part.read.snapshot] | unique | join(' or ')) ~ ' in its history'
+        ) }}
     {%- elif 'overwrite' in operations -%}
         {{ return('rows of the log were overwritten') }}
     {%- elif 'delete' in operations and not trueup._may_lose_rows(options) -%}

@@ -146,7 +146,7 @@ log as (
         cast(null as bigint) as first_truncate
         {%- else -%}
         max(_ts) as last_tick,
-        -- Null beyond the greatest bigint: `_require_bounded_ticks` refuses that tick.
+        -- No such tick beyond the greatest bigint: `_require_bounded_ticks` refuses it.
         {% if part.get('settled') -%}
         -- The part is empty if nothing is new. The log is not: it ends at or below the lower.
         coalesce(try_add(max(_ts), 1), {{ bound }}) as log_upper,

@@ -34,8 +34,9 @@
 
 {#-
     The operations of the commits after the snapshot `first` up to the snapshot `last`, newest first. None if
-    `last` does not come from `first`, or if the table has forgotten a commit between them. `since` is a time
-    before these commits, in seconds since 1970. A list of these words:
+    `last` does not come from `first`, or if the table has forgotten a commit between them. With `through` also
+    none if `last` does not come from this snapshot, which is not older than `first`. `since` is a time before
+    these commits, in seconds since 1970. A list of these words:
 
     `append`, `delete`   rows were added, or removed
     `overwrite`          anything else that may change rows
@@ -44,13 +45,14 @@
     `feed`               Delta only: the change feed was switched on or off
     `other`              Delta only: properties, constraints, comments, new columns
 -#}
-{% macro _get_operations(relation, properties, first, last, since) -%}
+{% macro _get_operations(relation, properties, first, last, since, through=none) -%}
+    {%- set through = through or first -%}
     {%- if first == last -%}
-        {{ return([]) }}
+        {{ return([] if through == first else none) }}
     {%- elif trueup._is_delta(properties) -%}
-        {{ return(trueup._get_delta_operations(relation, first, last)) }}
+        {{ return(trueup._get_delta_operations(relation, first, last, through)) }}
     {%- endif -%}
-    {{ return(trueup._get_iceberg_operations(relation, first, last, since)) }}
+    {{ return(trueup._get_iceberg_operations(relation, first, last, since, through)) }}
 {%- endmacro %}
 
 

@@ -28,9 +28,11 @@
     The answer of `_get_operations` for a Delta table. The history begins with the newest commit. Up to ten
     commits may come between the statement that found `last` and this one.
 -#}
-{% macro _get_delta_operations(relation, first, last) -%}
+{% macro _get_delta_operations(relation, first, last, through) -%}
     {%- set begin, end = trueup._version_number(first), trueup._version_number(last) -%}
-    {%- if first.partition('@')[2] != last.partition('@')[2] or begin > end -%}
+    {%- set id = last.partition('@')[2] -%}
+    {%- if first.partition('@')[2] != id or through.partition('@')[2] != id
+            or not begin <= trueup._version_number(through) <= end -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set commits = {} -%}

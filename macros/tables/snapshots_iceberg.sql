@@ -10,7 +10,7 @@
 
 
 {#- The answer of `_get_operations` for an Iceberg table. -#}
-{% macro _get_iceberg_operations(relation, first, last, since) -%}
+{% macro _get_iceberg_operations(relation, first, last, since, through) -%}
     {%- set commits = {} -%}
     {%- for row in run_query(trueup._commits_select(relation, since)).rows -%}
         {%- do commits.update({row[0]: {'parent': row[1], 'operation': row[2]}}) -%}
@@ -21,7 +21,7 @@
         {%- do operations.append(commit.operation) -%}
         {%- do path.append(commit.parent) -%}
     {%- endfor -%}
-    {{ return(operations if path[-1] == first else none) }}
+    {{ return(operations if path[-1] == first and through in path else none) }}
 {%- endmacro %}
 
 

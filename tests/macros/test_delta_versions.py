@@ -112,6 +112,19 @@ def test_the_operations_between_two_versions_of_one_table(
 
 
 @pytest.mark.parametrize(
+    ("through", "is_known"), [("4@t", True), ("6@t", True), ("7@t", False), ("5@other", False)]
+)
+def test_the_operations_may_have_to_come_through_a_version(through: str, *, is_known: bool) -> None:
+    rows = [commit(version, "WRITE", mode="Append") for version in (7, 6, 5, 4)]
+    trueup = in_model("files_batch", queries=lambda _: SimpleNamespace(rows=rows))
+
+    found = trueup._get_operations("lake.log", FEED, "4@t", "6@t", 0, through)
+    assert (found == ["append", "append"]) is is_known
+    assert (found is None) is not is_known
+    assert trueup._get_operations("lake.log", FEED, "4@t", "4@t", 0, "6@t") is None
+
+
+@pytest.mark.parametrize(
     ("operations", "age", "before", "reason"),
     [
         (["append"], 60, COLUMNS, None),
