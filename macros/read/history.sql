@@ -25,7 +25,8 @@
             trueup._argument('history', 'collection'), 'the name of a collection', collection
         ) -%}
     {%- endif -%}
-    {%- if execute and load_relation(changelog) is not none -%}
+    {#- dbt compile --no-introspect has no connection for a question. -#}
+    {%- if execute and flags.INTROSPECT and load_relation(changelog) is not none -%}
         {%- do trueup._require_no_version_columns(trueup._get_user_columns(changelog)) -%}
     {%- endif -%}
 with

@@ -189,19 +189,23 @@ select
     its first failure after its last success: each new message of one failure has a row of its own.
 -#}
 {% macro _last_outcomes_select(runs) -%}
-select
-    inline(array(max_by(
-        struct(collection, model, outcome, error, place, recorded_at), struct(recorded_at, place)
-    ))),
-    min(case when not coalesce(struct(recorded_at, place) <= last_success, false) then recorded_at end)
-        as failed_since
+select newest.*, failed_since
 from (
     select
-        *,
-        max(case when outcome = 'succeeded' then struct(recorded_at, place) end)
-            over (partition by model) as last_success
-    from {{ runs }}
-    where outcome in ('failed', 'succeeded')
-)
-group by model
+        max_by(
+            struct(collection, model, outcome, error, place, recorded_at), struct(recorded_at, place)
+        ) as newest,
+        min(
+            case when not coalesce(struct(recorded_at, place) <= last_success, false) then recorded_at end
+        ) as failed_since
+    from (
+        select
+            *,
+            max(case when outcome = 'succeeded' then struct(recorded_at, place) end)
+                over (partition by model) as last_success
+        from {{ runs }}
+        where outcome in ('failed', 'succeeded')
+    ) as recorded
+    group by model
+) as last_of_model
 {%- endmacro %}
