@@ -105,8 +105,13 @@ class Command:
 
     @cached_property
     def source(self) -> Identity:
-        """The identity from which the unchanged columns take their content."""
-        return self.identity if self.old_key is None else (canonical(self.old_key), None)
+        """The identity from which the unchanged columns take their content.
+
+        An old key of nulls alone is no key.
+        """
+        if self.old_key is None or set(self.old_key) == {None}:
+            return self.identity
+        return canonical(self.old_key), None
 
     @cached_property
     def payload(self) -> tuple[Content | None, frozenset[int], Identity | None]:

@@ -70,7 +70,8 @@ from log
     {%- if given.columns -%}
         {{ return(trueup._column_list(trueup._names_but(given.columns, key + but))) }}
     {%- endif -%}
-    {{ return(trueup._all_but_list(key + (given.except_columns or []) + but)) }}
+    {%- set excluded = key + (given.except_columns or []) -%}
+    {{ return(trueup._all_but_list(excluded + trueup._names_but(but, excluded))) }}
 {%- endmacro %}
 
 
@@ -133,12 +134,18 @@ case
 
 {#-
     The names of the `columns`, a list of select items, whose value meets a condition. One pass over
-    the values as JSON texts does it, so no column has to be known by name.
+    the values as JSON texts does it, so no column has to be known by name. A row that Spark cannot read
+    back raises: no names would mean that the command is whole.
 -#}
 {% macro _names_where_expr(columns, condition) -%}
 map_keys(map_filter(
-        from_json(
-            to_json(struct({{ columns }}), map('ignoreNullFields', 'false')), 'map<string, string>'
+        coalesce(
+            from_json(
+                to_json(struct({{ columns }}), map('ignoreNullFields', 'false')),
+                'map<string, string>',
+                map('maxStringLen', '2147483647')
+            ),
+            raise_error('a command is too large, or too deeply nested, to find the columns that are null')
         ),
         (name, value) -> {{ condition }}
     ))

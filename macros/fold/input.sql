@@ -98,9 +98,14 @@ contents as (
         _unchanged,
         {% endif -%}
         {% if '_old_key' in marks -%}
-        -- An old key that equals the new key is no change of key.
-        case when size(_unchanged) > 0 and not (_old_key <=> struct({{ trueup._column_list(unique_key) }}))
-            then _old_key end as _old_key,
+        -- An old key that equals the new key is no change of key, and one of nulls alone is no key:
+        -- `struct(old_id)` is never null.
+        case
+            when size(_unchanged) > 0
+                and not (_old_key <=> struct({{ trueup._column_list(unique_key) }}))
+                and ({{ trueup._any_known_expr(unique_key, '_old_key') }})
+                then _old_key
+        end as _old_key,
         {% endif -%}
         _error_key,
         _ts,

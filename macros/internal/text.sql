@@ -24,6 +24,16 @@
 {%- endmacro %}
 
 
+{#- Whether one of the columns of an alias is not null, as an SQL expression. -#}
+{% macro _any_known_expr(names, alias) -%}
+    {%- set terms = ['false'] -%}
+    {%- for name in names -%}
+        {%- do terms.append(alias ~ '.' ~ trueup._quoted(name) ~ ' is not null') -%}
+    {%- endfor -%}
+    {{ return(terms | join(' or ')) }}
+{%- endmacro %}
+
+
 {#- All columns except the given ones. -#}
 {% macro _all_but_list(names) -%}
     {{ return('* except (' ~ trueup._column_list(names) ~ ')') }}

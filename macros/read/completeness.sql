@@ -13,19 +13,38 @@ commands as (
     select
         _partition,
         _offset,
+        _op = 'delete' as _is_delete,
         -- The same message may arrive twice, at two times. `_arrived`, if there is one, is the last column.
-        xxhash64(regexp_replace(
+        regexp_replace(
             {{ trueup._exact_json_expr('struct(* except (_ts))') }}, ',"_arrived":[^,]*}$', '}'
-        )) as _hash
+        ) as _content
     from {{ ref(collection ~ '_commands') }}
+
+),
+
+contents as (
+
+    select
+        _partition,
+        _offset,
+        count(distinct xxhash64(_content)) as content_count,
+        count(distinct case when _is_delete then xxhash64(_content) end) as delete_count,
+        max(not _is_delete and get_json_object(_content, '$._old_key') is not null) as _is_move
+    from commands
+    group by _partition, _offset
 
 ),
 
 offsets as (
 
-    select _partition, _offset, count(distinct _hash) as content_count
-    from commands
-    group by _partition, _offset
+    select
+        _partition,
+        _offset,
+        -- A message of an envelope that moves a row is two commands: a delete of the old key, and an upsert.
+        if(
+            _is_move, greatest(delete_count, content_count - delete_count), content_count
+        ) as content_count
+    from contents
 
 ),
 

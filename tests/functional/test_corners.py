@@ -102,6 +102,12 @@ NO_TIES = [
     Command(2, (1,), ("broken",), None, "bad"),
     Command(2, (1,), ("broken",), None, "bad", unchanged=frozenset([0])),
 ]
+# `struct(old_id)` of a log is a struct of null if the key did not change.
+NO_OLD_KEY = [
+    put(1, 1, "a", "x", "big", 1.0),
+    Command(2, (1,), ("a",), ("y", None, 2.0), unchanged=frozenset([1]), old_key=(None,)),
+    put(2, 2, "b", "y", ..., 2.0, old_key="a"),
+]
 MARKED = [
     put(1, 1, "a", "x", "y", 2.5),
     put(2, 1, "a", "MS41", "z", 1.5),
@@ -120,6 +126,7 @@ LOGS = {
     "renamed": RENAMED,
     "renamed_daily": RENAMED_DAILY,
     "no_ties": NO_TIES,
+    "no_old_key": NO_OLD_KEY,
     "marked": MARKED,
 }
 
@@ -163,6 +170,10 @@ def test_commands_that_differ_without_effect_are_not_ties(project: Project) -> N
     check(project, "no_ties")
     (progress,) = project.progress("no_ties")
     assert progress["_statistics"]["ties"] == 0
+
+
+def test_an_old_key_of_nulls_is_no_old_key(project: Project) -> None:
+    check(project, "no_old_key")
 
 
 def test_only_a_text_that_equals_the_marker_means_unchanged(project: Project) -> None:

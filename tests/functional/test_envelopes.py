@@ -389,6 +389,8 @@ TYPES = {
     "tiny": "tinyint",
     "price": "decimal(6,2)",
     "whole": "decimal(20,0)",
+    "fine": "decimal(30,20)",
+    "half": "float",
     "ratio": "double",
     "on": "boolean",
     "name": "string",
@@ -403,8 +405,10 @@ TYPES = {
 GOOD: dict[str, list[Any]] = {
     "id": [0, -7, 2**63 - 1, 1.0, None],
     "tiny": [127],
-    "price": [1, 1.5, 1.25, 1.250, 9999.99, "1e2"],
-    "whole": [12345678901234567890],
+    "price": [1, 1.5, 1.25, 1.250, 9999.99, "1e2", "1E-2", "1.25e1"],
+    "whole": [12345678901234567890, "1e2"],
+    "fine": ["1E-20", "0.12345678901234567890"],
+    "half": [1.5, "Infinity"],
     "ratio": [1, 1.5, "1e300", "NaN", "Infinity"],
     "on": [True],
     "name": ["", "12", "a'b\"c\\d\n", "☃"],
@@ -419,9 +423,11 @@ GOOD: dict[str, list[Any]] = {
 BAD: dict[str, list[Any]] = {
     "id": ["1", 1.5, 2**63, True, [], {}],
     "tiny": [128],
-    "price": ["1.5", 1.255, 10000, True],
+    "price": ["1.5", 1.255, 10000, True, "1e-3"],
     "whole": [1.5],
-    "ratio": ["1.5", True],
+    "fine": ["1.23456789012345678901e0"],
+    "half": ["1e39"],
+    "ratio": ["1.5", True, "1e400"],
     "on": ["true", 1],
     "name": [12, True, ["a"], {"a": 1}],
     "raw": ["###", 1],
@@ -434,14 +440,22 @@ BAD: dict[str, list[Any]] = {
 }
 NOT_ONE_OBJECT = [
     *("", " ", "{", "[]", "1", '"a"', "{'id': 1}", '{"id": 1} x', '{"id": 1}{"id": 2}'),
-    *('{"id": 1}, {"id": 2}', '{"id": 1, "id": 2}', '{"id": 01}'),
+    *('{"id": 1}, {"id": 2}', '{"id": 1, "id": 2}', '{"id": 01}', '{"id": 1}]', '{"id": 1}] x'),
 ]
-NUMBERS = ("1e2", "1e300")
-"""JSON numbers that Python would write in another way."""
+NUMBER = re.compile(r"-?[0-9]+([.][0-9]+)?([eE]-?[0-9]+)?")
+"""A text here that is a JSON number, which Python would write in another way."""
+DOUBLES = {
+    "1e-3": "0.001",
+    "1.23456789012345678901e0": "1.2345678901234567",
+    "1e39": "1.0E39",
+    "1e400": '"Infinity"',
+}
+"""What Spark prints of these JSON numbers."""
 
 
 def as_json(name: str, value: Any) -> str:
-    text = value if value in NUMBERS else json.dumps(value)
+    is_number = isinstance(value, str) and TYPES[name] != "string" and NUMBER.fullmatch(value)
+    text = value if is_number and value not in ("1", "1.5") else json.dumps(value)
     return f"{{{json.dumps(name)}: {text}}}"
 
 
@@ -474,6 +488,7 @@ def as_python(name: str, value: Any) -> Any:
         "binary": base64.b64decode,
         "date": dt.date.fromisoformat,
         "double": float,
+        "float": float,
     }
     return convert.get(kind, int)(value)
 
@@ -502,7 +517,7 @@ def test_json_that_does_not_fit_its_type_is_an_error(
     for (name, value), json_read in zip(
         cases, read_json([as_json(*case) for case in cases]), strict=True
     ):
-        got = json.dumps(value, separators=(",", ":"))
+        got = DOUBLES.get(str(value)) or json.dumps(value, separators=(",", ":"))
         assert json_read["error"] == f"`{name}` must be {TYPES[name]}. Got: {got}"
         assert json_read["value"][name] is None
 
@@ -525,6 +540,34 @@ def test_a_text_must_be_exactly_one_json_object(
     for text, json_read in zip(NOT_ONE_OBJECT, read_json(NOT_ONE_OBJECT), strict=True):
         assert json_read["error"] == f"The text must be a JSON object. Got: {text}"
         assert set(json_read["value"]) == {None}
+
+
+def test_bytes_that_are_not_utf_8_are_an_error(spark: SparkSession) -> None:
+    parse = in_model("orders").parse_json("text", {"id": "string"})
+    texts = "values (x'7B226964223A22FF227D'), (x'7B226964223A22C3A9227D') as texts (text)"
+    broken, good = spark.sql(f"select {parse} as json from {texts}").collect()
+    assert broken["json"]["error"].startswith("The text must be a JSON object. Got: ")
+    assert good["json"]["value"]["id"] == "\u00e9"
+
+
+def test_a_bytea_of_wal2json_is_hex(spark: SparkSession) -> None:
+    given = ["deadbeef", "", "DE", "dea", "aGk="]
+    rows = [(json.dumps(change("I", columns=columns(id=1, doc=text))),) for text in given]
+    spark.createDataFrame(rows, "data string").coalesce(1).createOrReplaceTempView("bytea")
+    schema = {"id": "bigint", "doc": "binary"}
+    trueup = in_model("orders", unique_key="id")
+    sql = trueup.decode_wal2json(relation="bytea", schema=schema)
+    found = [(row["doc"], row["_command"]["error"]) for row in spark.sql(str(sql)).collect()]
+    spark.catalog.dropTempView("bytea")
+    assert [doc and bytes(doc) for doc, _ in found] == [
+        b"\xde\xad\xbe\xef",
+        b"",
+        b"\xde",
+        None,
+        None,
+    ]
+    assert [error for _, error in found[:3]] == [None] * 3
+    assert found[3][1] == '`doc` must be binary. Got: "dea"'
 
 
 def test_a_null_gives_no_value_and_no_error(

@@ -25,7 +25,8 @@ ALIASES = {
 }
 LOG: dict[str, Any] = {"relation": "lake.log"}
 VALUES_AS_JSON = (
-    "from_json( to_json(struct({}), map('ignoreNullFields', 'false')), 'map<string, string>' )"
+    "from_json( to_json(struct({}), map('ignoreNullFields', 'false')), 'map<string, string>',"
+    " map('maxStringLen', '2147483647') )"
 )
 
 
@@ -336,7 +337,9 @@ def test_ignore_null_updates_applies_to_the_selected_columns(
 ) -> None:
     expression = unchanged(**given)
 
-    assert VALUES_AS_JSON.format(columns) + ", (name, value) -> value is null" in expression
+    read = VALUES_AS_JSON.format(columns)
+    assert f"coalesce( {read}, raise_error(" in expression
+    assert "), (name, value) -> value is null" in expression
 
 
 def test_the_arguments_for_unchanged_columns_are_combined() -> None:

@@ -13,14 +13,14 @@
 
     Reads: `changes`. Ends with: `decoded`.
 -#}
-{% macro _decoded_changes_ctes(key, values, marks=none) -%}
+{% macro _decoded_changes_ctes(key, values, marks=none, binary_format='base64') -%}
 parsed as (
 
     select
         *,
-        {{ trueup._read_fields_expr('key_fields', key) }} as key,
-        {{ trueup._read_fields_expr('old_key_fields', key) }} as before,
-        {{ trueup._read_fields_expr('row_fields', values, marks) }} as row_read
+        {{ trueup._read_fields_expr('key_fields', key, binary_format=binary_format) }} as key,
+        {{ trueup._read_fields_expr('old_key_fields', key, binary_format=binary_format) }} as before,
+        {{ trueup._read_fields_expr('row_fields', values, marks, binary_format) }} as row_read
     from changes
 
 ),
@@ -30,8 +30,9 @@ keyed as (
     select
         *,
         key.error is null and size(key.absent) = 0 as is_key_good,
-        before.error is null and size(before.absent) = 0 and ({{ trueup._any_known_expr(key) }})
-            as is_old_key_good
+        -- If all columns are null, there is no old key.
+        before.error is null and size(before.absent) = 0
+            and ({{ trueup._any_known_expr(key, 'before.value') }}) as is_old_key_good
     from parsed
 
 ),
@@ -100,19 +101,6 @@ decoded as (
     from sides
 
 )
-{%- endmacro %}
-
-
-{#-
-    Whether one of the key columns before the change is not null. If all are null, there is no old
-    key.
--#}
-{% macro _any_known_expr(key) -%}
-    {%- set terms = ['false'] -%}
-    {%- for name in key -%}
-        {%- do terms.append('before.value.' ~ trueup._quoted(name) ~ ' is not null') -%}
-    {%- endfor -%}
-    {{ return(terms | join(' or ')) }}
 {%- endmacro %}
 
 

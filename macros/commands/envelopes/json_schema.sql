@@ -16,7 +16,10 @@
 
 
 {#- The form of the JSON that fits a type. A decimal must not have more decimals than its type. -#}
-{% macro _json_form(type) -%}
+{% macro _json_form(type, binary_format) -%}
+    {%- if type == 'binary' and binary_format == 'hex' -%}
+        {{ return('^"([0-9a-fA-F]{2})*"$') }}
+    {%- endif -%}
     {%- set decimal = modules.re.match('decimal *[(] *[0-9]+ *, *([0-9]+) *[)]$', type) -%}
     {%- if decimal and decimal.group(1) != '0' -%}
         {{ return('^-?[0-9]+([.][0-9]{1,' ~ decimal.group(1) ~ '})?$') }}

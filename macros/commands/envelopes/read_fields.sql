@@ -6,13 +6,18 @@
     `marks` is a list of SQL expressions of strings. With it, a column that holds one of them
     (alone, or first in an array) is not an error. It is null, and its name is in the array
     `marked`.
+
+    `binary_format` is how the source writes bytes: `base64` or `hex`.
 -#}
-{% macro _read_fields_expr(fields, schema, marks=none) -%}
+{% macro _read_fields_expr(fields, schema, marks=none, binary_format='base64') -%}
 transform(transform(array({{ fields }}), _fields -> named_struct(
     {%- for name, type in schema.items() %}
     {%- set field = '_fields[' ~ trueup._literal(name) ~ ']' %}
     'json_{{ loop.index }}', to_json({{ field }}),
-    'typed_{{ loop.index }}', {{ trueup._typed_expr(field, type) }}
+    'typed_{{ loop.index }}', {{ trueup._typed_expr(field, type, binary_format) }}
+    {%- if trueup._may_be_inexact(type) %},
+    'kind_{{ loop.index }}', schema_of_variant({{ field }})
+    {%- endif %}
     {%- if marks %},
     'is_marked_{{ loop.index }}', coalesce(
         try_variant_get({{ field }}, '$', 'string') in ({{ marks | join(', ') }})
@@ -26,7 +31,7 @@ transform(transform(array({{ fields }}), _fields -> named_struct(
         {%- for name, type in schema.items() %}
         {{ trueup._literal(name) }}, case
             when {{ 'not _read.is_marked_' ~ loop.index ~ ' and ' if marks -}}
-                {{ trueup._fits_expr(type, loop.index) }}
+                {{ trueup._fits_expr(type, loop.index, binary_format) }}
                 then _read.typed_{{ loop.index }}{{ '._value' if '<' in type }}
         end
         {{- ',' if not loop.last }}
@@ -38,7 +43,7 @@ transform(transform(array({{ fields }}), _fields -> named_struct(
         case
             when _read.json_{{ loop.index }} <> 'null'
                 {{- ' and not _read.is_marked_' ~ loop.index if marks }}
-                and not ({{ trueup._fits_expr(type, loop.index) }})
+                and not ({{ trueup._fits_expr(type, loop.index, binary_format) }})
                 then concat(
                     {{ trueup._literal('`' ~ name ~ '` must be ' ~ type ~ '. Got: ') }},
                     left(_read.json_{{ loop.index }}, 100)
@@ -58,7 +63,7 @@ transform(transform(array({{ fields }}), _fields -> named_struct(
     A variant as a type; null if it does not fit the type. `from_json` reads nested types. It marks
     in `_bad` that something inside does not fit.
 -#}
-{% macro _typed_expr(variant, type) -%}
+{% macro _typed_expr(variant, type, binary_format) -%}
     {%- if '<' in type -%}
 from_json(
         concat('{"_value":', to_json({{ variant }}), '}'),
@@ -66,7 +71,7 @@ from_json(
         map('columnNameOfCorruptRecord', '_bad')
     )
     {%- elif type == 'binary' -%}
-try_to_binary(try_variant_get({{ variant }}, '$', 'string'), 'base64')
+try_to_binary(try_variant_get({{ variant }}, '$', 'string'), {{ trueup._literal(binary_format) }})
     {%- else -%}
 try_variant_get({{ variant }}, '$', {{ trueup._literal(type) }})
     {%- endif -%}
@@ -74,12 +79,42 @@ try_variant_get({{ variant }}, '$', {{ trueup._literal(type) }})
 
 
 {#- Whether the JSON of a column has the form of its type and is within the bounds of the type. -#}
-{% macro _fits_expr(type, number) -%}
-    {%- set typed = '_read.typed_' ~ number -%}
-    {%- set is_typed = typed ~ '._value is not null and ' ~ typed ~ '._bad is null' -%}
+{% macro _fits_expr(type, number, binary_format) -%}
+    {%- set json, typed, kind = '_read.json_' ~ number, '_read.typed_' ~ number, '_read.kind_' ~ number -%}
+    {%- set has_form = json ~ ' rlike ' ~ trueup._literal(trueup._json_form(type, binary_format)) -%}
+    {%- if '<' in type -%}
+        {{ return(has_form ~ ' and ' ~ typed ~ '._value is not null and ' ~ typed ~ '._bad is null') }}
+    {%- elif not trueup._may_be_inexact(type) -%}
+        {{ return(has_form ~ ' and ' ~ typed ~ ' is not null') }}
+    {%- elif type in ['float', 'double'] -%}
+        {#- A number out of range is infinite; a source writes an infinite number as a text. -#}
+        {{ return(
+            has_form ~ ' and ' ~ typed ~ ' is not null and (' ~ kind ~ " = 'STRING' or abs(" ~ typed
+            ~ ") < double('Infinity'))"
+        ) }}
+    {%- endif -%}
     {{ return(
-        '_read.json_' ~ number ~ ' rlike ' ~ trueup._literal(trueup._json_form(type)) ~ ' and '
-        ~ (is_typed if '<' in type else typed ~ ' is not null')
+        'case when ' ~ kind ~ " = 'DOUBLE' then " ~ trueup._is_exact_double_expr(json, typed) ~ ' else '
+        ~ has_form ~ ' end and ' ~ typed ~ ' is not null'
+    ) }}
+{%- endmacro %}
+
+
+{#- Whether a variant may hold less than the JSON number of such a column: numbers with a fraction. -#}
+{% macro _may_be_inexact(type) -%}
+    {{ return('<' not in type and modules.re.match('(decimal|float|double)', type) is not none) }}
+{%- endmacro %}
+
+
+{#-
+    Whether a decimal equals a number that Spark keeps as a double. These are JSON numbers with an exponent, such
+    as `1E-8`, or with more than 38 digits. A double keeps 15 digits of any number; with more digits it may be
+    another number.
+-#}
+{% macro _is_exact_double_expr(json, typed) -%}
+    {{ return(
+        'length(regexp_replace(' ~ json ~ ", 'E.*|[^0-9]', '')) <= 15 and double(" ~ typed ~ ') = double(' ~ json
+        ~ ')'
     ) }}
 {%- endmacro %}
 

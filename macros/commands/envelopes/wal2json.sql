@@ -113,7 +113,9 @@ changes as (
 ),
 
 {{ trueup._decoded_changes_ctes(
-    key=key_columns, values=trueup._columns_of('wal2json', schema, of_key=false)
+    key=key_columns,
+    values=trueup._columns_of('wal2json', schema, of_key=false),
+    binary_format='hex'
 ) }}
 
 select * from decoded
