@@ -29,7 +29,9 @@ contents as (
         _offset,
         count(distinct xxhash64(_content)) as content_count,
         count(distinct case when _is_delete then xxhash64(_content) end) as delete_count,
-        max(not _is_delete and get_json_object(_content, '$._old_key') is not null) as _is_move
+        -- An old key of nulls alone is no key.
+        max(not _is_delete and coalesce(get_json_object(_content, '$._old_key') rlike ':[^n]', false))
+            as _is_move
     from commands
     group by _partition, _offset
 

@@ -143,7 +143,11 @@ carried as (
         max(struct(settled_winners._ts, -settled_winners._command_rank as _command_rank)) as _command_place
     from corrections
     inner join settled_winners
-        on settled_winners._ts < corrections._corrected_ts
+        on (
+            settled_winners._ts < corrections._corrected_ts
+            -- Adopted rows have the tick of the last command of the log.
+            or corrections._cause = 'adopted' and settled_winners._ts = corrections._corrected_ts
+        )
         and (settled_winners._is_late or corrections._cause <> 'late_command')
         and {{ trueup._is_said_expr(values, 'settled_winners', 'corrections._corrected', has_unchanged) }}
     group by corrections._corrected_seq, corrections._corrected_ts
@@ -223,12 +227,12 @@ case
         when winners._command_rank = 1 and winners._ts = winners._last_settled_ts then 'late_waiting'
         else 'late_superseded'
         {%- elif options.late == 'newest' and has_ticks %}
-        when struct(winners._ts, winners._order) > max(
+        when coalesce(struct(winners._ts, winners._order) > max(
             if(
                 winners._is_settled and (not winners._is_late or carriers._correction is not null),
                 struct(winners._ts, winners._order), null
             )
-        ) over () then 'late_waiting'
+        ) over (), true) then 'late_waiting'
         else 'older'
         {%- else %}
         else '{{ {'newest': 'older', 'fail': 'late_stops'}.get(options.late, 'late_dropped') }}'

@@ -97,7 +97,12 @@ from (
     {%- if not is_by_select %}
     cross join (
         select
+            {% if collection.options.late == 'correct' and '_unchanged' in collection.extras -%}
+            -- A later partial command does not hide a late one: it may take values from it.
+            coalesce(max(verdict in ('late_waiting', 'late_superseded')), false) as _is_waiting,
+            {%- else -%}
             coalesce(max(verdict = 'late_waiting'), false) as _is_waiting,
+            {%- endif %}
             coalesce(max(verdict in ('late_dropped', 'late_stops', 'older')), false) as _is_late,
             coalesce(max(verdict = 'wins'), false) as _has_winner
         from judged

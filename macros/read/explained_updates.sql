@@ -61,7 +61,9 @@ settled_updates as (
     select updates.*
     from updates
     cross join frontier
+    {%- if not collection.is_by_select %}
     where updates._ts < frontier._upper or updates._cause is not null
+    {%- endif %}
 
 ),
 

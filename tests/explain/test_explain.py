@@ -388,3 +388,11 @@ def test_a_correction_that_was_changed_again_does_not_win_any_more(project: Proj
     found = verdicts(say_why(project, "correct", *A_WORDS))
     assert found[5, "late"] == ["late_corrected"]
     assert found[6, "again"] == ["wins"]
+
+
+def test_a_late_first_command_of_a_key_waits_for_the_next_run(project: Project) -> None:
+    first = Command(1, (1,), ("unheard", 1), ("first",))
+    project.append("newest", [first])
+    document = say_why(project, "newest", "k=unheard", "N.O=1", code=1)
+    assert [one["verdict"] for one in document["commands"]] == ["late_waiting"]
+    assert rows(document)["log"][0] == "waits"

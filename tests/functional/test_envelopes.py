@@ -407,7 +407,7 @@ GOOD: dict[str, list[Any]] = {
     "tiny": [127],
     "price": [1, 1.5, 1.25, 1.250, 9999.99, "1e2", "1E-2", "1.25e1"],
     "whole": [12345678901234567890, "1e2"],
-    "fine": ["1E-20", "0.12345678901234567890"],
+    "fine": ["1E-20", "0.12345678901234567890", "1.2345678901234e-3"],
     "half": [1.5, "Infinity"],
     "ratio": [1, 1.5, "1e300", "NaN", "Infinity"],
     "on": [True],
@@ -441,6 +441,7 @@ BAD: dict[str, list[Any]] = {
 NOT_ONE_OBJECT = [
     *("", " ", "{", "[]", "1", '"a"', "{'id': 1}", '{"id": 1} x', '{"id": 1}{"id": 2}'),
     *('{"id": 1}, {"id": 2}', '{"id": 1, "id": 2}', '{"id": 01}', '{"id": 1}]', '{"id": 1}] x'),
+    *('{"id": 1}]}', '{"id": 1}] {"id": 2}', '{"id": 1},'),
 ]
 NUMBER = re.compile(r"-?[0-9]+([.][0-9]+)?([eE]-?[0-9]+)?")
 """A text here that is a JSON number, which Python would write in another way."""

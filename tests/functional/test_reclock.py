@@ -12,10 +12,13 @@ import pytest
 import yaml
 
 from tests.acceptance import Column, multiset
+from tests.macros.package import in_model
 from tests.oracle import Collection, Command, check_laws, consolidate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
 
     from tests.project import Project
 
@@ -310,3 +313,33 @@ def test_a_rebase_settles_the_whole_log_in_one_batch(without_partition: Topic) -
     topic.settle()
     topic.check()
     assert "recreated" in {finding[0] for finding in topic.findings()}
+
+
+@pytest.mark.parametrize(
+    ("commands", "findings"),
+    [
+        ([("delete", 1, None), ("upsert", 7, 1)], []),
+        ([("delete", 1, None), ("upsert", 7, 1), ("upsert", 8, None)], ["recreated"]),
+        ([("delete", 1, None), ("upsert", 7, None)], ["recreated"]),
+    ],
+)
+def test_a_message_that_moves_a_row_is_one_content_of_its_offset(
+    spark: SparkSession, commands: list[tuple[str, int, int | None]], findings: list[str]
+) -> None:
+    values = ", ".join(
+        f"('{op}', {key}, struct(cast({old or 'null'} as int) as id))" for op, key, old in commands
+    )
+    spark.sql(
+        "create or replace temp view moved_commands as select id, 1L as _ts, '0' as _partition,"
+        f" 5L as _offset, _op, _old_key from values {values} as log (_op, id, _old_key)"
+    )
+    spark.sql(
+        "create or replace temp view moved_changelog as select 1 as _seq, 'x' as _kind,"
+        " named_struct('partitions', cast(null as array<struct<_partition: string,"
+        " first_offset: bigint, next_offset: bigint>>)) as _statistics"
+    )
+    select = str(in_model("moved_completeness").completeness("moved"))
+    found = spark.sql(select.replace("lake.moved_", "moved_")).collect()
+    for role in ("commands", "changelog"):
+        spark.catalog.dropTempView(f"moved_{role}")
+    assert [row["_finding"] for row in found] == findings

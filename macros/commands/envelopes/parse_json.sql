@@ -28,18 +28,15 @@ transform(transform(
 
 {#-
     The fields of a text as a map of variants, if the text is one JSON object; otherwise null. The
-    text is put in brackets, because Spark stops reading after the first value. So the text itself must
-    not close the bracket: an object ends with a brace. JSON is UTF-8; Spark would replace other bytes.
+    text is put in brackets, before an empty object, because Spark stops reading after the first value. If the
+    text itself closes the bracket, the empty object is not read. JSON is UTF-8; Spark would replace other bytes.
 -#}
 {% macro _json_object_expr(text) -%}
 transform(
         array(try_variant_get(
-            try_parse_json(
-                case when is_valid_utf8({{ text }}) and {{ text }} rlike '[}]\\s*$'
-                    then concat('[', {{ text }}, ']') end
-            ),
+            try_parse_json(case when is_valid_utf8({{ text }}) then concat('[', {{ text }}, ', {}]') end),
             '$', 'array<map<string, variant>>'
         )),
-        _values -> case when size(_values) = 1 then _values[0] end
+        _values -> case when size(_values) = 2 then _values[0] end
     )[0]
 {%- endmacro %}

@@ -108,12 +108,12 @@ try_variant_get({{ variant }}, '$', {{ trueup._literal(type) }})
 
 {#-
     Whether a decimal equals a number that Spark keeps as a double. These are JSON numbers with an exponent, such
-    as `1E-8`, or with more than 38 digits. A double keeps 15 digits of any number; with more digits it may be
-    another number.
+    as `1E-8`, or with more than 38 digits. A double keeps 15 digits of any number. The digits of the message are
+    gone here, so a longer number that rounds to a short one is not found.
 -#}
 {% macro _is_exact_double_expr(json, typed) -%}
     {{ return(
-        'length(regexp_replace(' ~ json ~ ", 'E.*|[^0-9]', '')) <= 15 and double(" ~ typed ~ ') = double(' ~ json
+        'length(regexp_replace(' ~ json ~ ", 'E.*|^-?0[.]0*|[^0-9]', '')) <= 15 and double(" ~ typed ~ ') = double(' ~ json
         ~ ')'
     ) }}
 {%- endmacro %}
