@@ -28,7 +28,7 @@
 {%- endmacro %}
 
 
-{#- Raises if the state has applied batches that the changelog does not have. -#}
+{#- Raises if the changelog does not have what the state needs: batches it has applied, or retractions. -#}
 {% macro _require_changelog_ahead(collection, position) -%}
     {%- if position.applied_seq is none -%}
         {%- do trueup._raise_error(
@@ -42,6 +42,14 @@
             'a changelog that ends with batch ' ~ position.last_seq,
             'Batches are lost. Restore the changelog; or accept the loss and rebuild the state from'
             ~ ' what is left: dbt run --full-refresh -s ' ~ collection ~ '_state.'
+        ) -%}
+    {%- elif trueup._is_tail_forgotten(position) -%}
+        {%- do trueup._raise_error(
+            'The state of `' ~ collection ~ '`',
+            'at the last batch, ' ~ position.last_seq ~ ', because the changelog was compacted since',
+            'batch ' ~ position.applied_seq ~ ': somebody has rolled it back',
+            'Nothing is applied. Rebuild it from the changelog: dbt run --full-refresh -s ' ~ collection
+            ~ '_state.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}

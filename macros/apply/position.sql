@@ -2,6 +2,7 @@
     Where the changelog and the state stand. A dict:
 
     - `last_seq` and `applied_seq`: the last batch of the changelog and of the state
+    - `applied_upper` and `since`: the upper of the state, and the tick up to which the changelog is compacted
     - `updates_ahead`: the number of updates in the batches after `applied_seq`
     - `records_indexed`: the number of rows and errors after the last batch
     - `takes_back`: whether the tail retracts provisional updates: a batch from `applied_seq` to before
@@ -26,6 +27,18 @@
 {%- endmacro %}
 
 
+{#-
+    Whether a compaction has removed retractions that the state still needs. A compaction is refused until the state
+    has every batch, so somebody has rolled the state back since. An empty state needs no retractions.
+-#}
+{% macro _is_tail_forgotten(position) -%}
+    {%- set since = position.get('since') -%}
+    {{ return(
+        since is not none and 0 < position.applied_seq < position.last_seq and since > position.applied_upper
+    ) }}
+{%- endmacro %}
+
+
 {#- The last batches of the state and of the changelog, as a select of one row. -#}
 {% macro _ends_select(changelog, state, recent_seq) -%}
 select
@@ -45,13 +58,22 @@ progress_rows as (
 
     -- Read the state before the changelog: then the state is never ahead, even if another run commits in
     -- between.
-    select 'state' as _table, _seq, null as _updates, null as _rows, false as _leaves_open
+    select
+        'state' as _table,
+        _seq,
+        _upper,
+        null as _since,
+        null as _updates,
+        null as _rows,
+        false as _leaves_open
     from {{ state }}
     where _kind = 'progress' and {{ is_recent }}
     union all
     select
         'changelog' as _table,
         _seq,
+        _upper,
+        _statistics.since as _since,
         _statistics.updates_staged + coalesce(_statistics.orders_staged, 0) as _updates,
         _statistics.records_indexed as _rows,
         _statistics.open_upper > _upper as _leaves_open
@@ -64,7 +86,9 @@ added_up as (
 
     select
         max(_seq) filter (where _table = 'state') as applied_seq,
+        max(_upper) filter (where _table = 'state') as applied_upper,
         coalesce(max(_seq) filter (where _table = 'changelog'), 0) as last_seq,
+        max(_since) as since,
         max_by(_rows, _seq) filter (where _table = 'changelog') as records_indexed,
         collect_list(struct(_seq, _updates)) as _batches,
         collect_set(case when _leaves_open then _seq end) as _open_seqs
@@ -74,7 +98,9 @@ added_up as (
 
 select
     applied_seq,
+    applied_upper,
     last_seq,
+    since,
     aggregate(
         filter(_batches, _batch -> _batch._seq > applied_seq),
         0L,

@@ -52,8 +52,8 @@ from sealed
             'Batch ' ~ seq ~ ' of ' ~ changelog, 'what its certificate says',
             'rows that were lost, doubled or changed',
             'The changelog is the only copy of its history and is never healed: restore it from a'
-            ~ ' snapshot or a backup, or start again from the log with --full-refresh and'
-            ~ " --vars '{trueup_rebase: true}'."
+            ~ ' snapshot or a backup, or start this collection again from the log (var trueup_rebase in'
+            ~ ' docs/options.md).'
         ) -%}
     {%- endif -%}
 {%- endmacro %}

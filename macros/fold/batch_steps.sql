@@ -16,8 +16,9 @@
         {{ return(trueup._last_commands_select(collection, input)) }}
     {%- endif -%}
     {%- set persisted = trueup._persisted_select(collection, columns, planned ~ '.lower') -%}
+    {#- The table may be older than a rebase and have other columns. Then it has no corrections for this batch. -#}
     {%- set waiting = trueup._pending_corrections_select(collection, columns)
-        if takes_corrections else none -%}
+        if takes_corrections and (input is none or plan.correction_count) else none -%}
     {%- set prior = {
         'broadcasts': trueup._can_broadcast_keys(trueup._change_count(plan)),
         'key_range': trueup._get_batch_range(collection, plan, columns, input, waiting),

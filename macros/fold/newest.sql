@@ -49,6 +49,12 @@ owned as (
                 then {{ trueup.row_from_bytes_expr(
                     'substr(_value._error, ' ~ (mark | length + 1) ~ ')', place
                 ) }}
+            -- An order of another type cannot be compared. Then a command must have at least the tick at which the
+            -- order row was written.
+            when _is_order then named_struct(
+                'tick', {{ '_ts' if has_ticks else 'cast(null as bigint)' }},
+                'order', cast(null as {{ trueup._sql_type(collection.order_type) }})
+            )
             when _step = 2 then named_struct(
                 'tick', {{ '_ts' if has_ticks else 'cast(null as bigint)' }}, 'order', _order
             )

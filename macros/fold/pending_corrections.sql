@@ -6,9 +6,7 @@
     {%- set plan = trueup._session_name(collection.name, 'plan') -%}
 select
     {% for column in columns | selectattr('name', 'in', collection.unique_key) -%}
-    {%- set name = trueup._quoted(column.name) -%}
-    -- If the table of corrections is older than a rebase, its key may have another type.
-    cast({{ name }} as {{ trueup._sql_type(column.type) }}) as {{ name }},
+    {{ trueup._quoted(column.name) }},
     {% endfor -%}
     _error_key,
     -- Use the tick of the comparison, but none after this batch. If it settles no tick, use its lower.

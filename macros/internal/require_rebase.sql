@@ -45,10 +45,18 @@
 {%- endmacro %}
 
 
-{#- The command that starts a collection again from its log, for use in messages. -#}
+{#-
+    The command that starts a collection again from its log, for use in messages. It names the models one by one:
+    a `+` would also select the collections that read this one, and their history would be dropped, too.
+-#}
 {% macro _rebase_command(collection, source_role=none) -%}
+    {%- set models = [] -%}
+    {%- for role in [
+        source_role or trueup._source_role(collection), 'corrections', 'batch', 'changelog', 'state'
+    ] -%}
+        {%- do models.append(collection ~ '_' ~ role) -%}
+    {%- endfor -%}
     {{ return(
-        'dbt run --full-refresh -s ' ~ collection ~ '_' ~ (source_role or trueup._source_role(collection))
-        ~ "+ --vars '{trueup_rebase: true}'."
+        'dbt run --full-refresh -s ' ~ (models | join(' ')) ~ " --vars '{trueup_rebase: true}'."
     ) }}
 {%- endmacro %}

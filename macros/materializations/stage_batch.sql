@@ -43,9 +43,13 @@
         {%- endif -%}
         {{ return(idle) }}
     {%- endif -%}
-    {#- 4. Stage: replace the staged batch. Remove it again if it is empty or does not fit its corrections. -#}
+    {#-
+        4. Stage: replace the staged batch. Remove it again if it is empty or does not fit its corrections. A batch
+        that ends the provisional updates stays, even if it is empty: its progress row says that there are none.
+    -#}
     {%- set is_folded_natively = trueup._ensure_batch_table(collection, plan, select, takes_corrections) -%}
-    {%- if plan.upper == plan.lower and trueup._get_staged_count(collection.batch) == 0 -%}
+    {%- set ends_provisional = plan.has_provisional and plan.open_upper == plan.upper -%}
+    {%- if plan.upper == plan.lower and not ends_provisional and trueup._get_staged_count(collection.batch) == 0 -%}
         {%- do run_query(trueup._unstage_sql(collection.batch, invocation_id)) -%}
         {{ return(idle) }}
     {%- elif takes_corrections and trueup._get_comparison(corrections) != comparison -%}

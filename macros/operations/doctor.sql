@@ -75,8 +75,7 @@
             {{ return(trueup._logged([trueup._check(
                 'the changelog is missing, and the state is there: somebody has dropped '
                 ~ tables.name ~ '_changelog',
-                'restore the table from a backup, or start again from the log: '
-                ~ trueup._rebase_command(tables.name, tables.source_role)
+                trueup._lost_changelog_advice(tables.name, tables.source_role)
             )])) }}
         {%- endif -%}
         {{ return(trueup._logged([trueup._check(

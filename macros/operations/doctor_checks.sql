@@ -87,9 +87,17 @@
     {%- endif -%}
     {%- set position = trueup._get_position(tables.changelog, tables.state) -%}
     {%- set applied, last = position.applied_seq, position.last_seq -%}
-    {%- if applied is none or applied > last -%}
+    {%- if applied is none -%}
+        {{ return([trueup._check('the state has no progress row', rebuild)]) }}
+    {%- elif applied > last -%}
         {{ return([trueup._check(
-            'the state is at batch ' ~ trueup._number_or_null(applied) ~ ', the changelog at batch ' ~ last,
+            'the state is at batch ' ~ applied ~ ', the changelog at batch ' ~ last
+            ~ ': the changelog has lost batches',
+            'restore ' ~ tables.changelog ~ ' from a snapshot or a backup. Or accept the loss: ' ~ rebuild
+        )]) }}
+    {%- elif trueup._is_tail_forgotten(position) -%}
+        {{ return([trueup._check(
+            'somebody has rolled the state back to batch ' ~ applied ~ ', and the changelog was compacted since',
             rebuild
         )]) }}
     {%- elif applied < last -%}
@@ -178,11 +186,12 @@
 {#- Tables of steps that killed runs have left; no check if there are none. -#}
 {% macro _get_leftover_checks(tables) -%}
     {%- set checks = [] -%}
-    {%- for relation in trueup._get_replaced_tables(tables.name) -%}
+    {#- A run with `on_conflict: retry` may stage in the model of the changelog. -#}
+    {%- for relation in [tables.changelog] + trueup._get_replaced_tables(tables.name) -%}
         {%- for name in trueup._get_kept_tables(relation) -%}
             {%- do checks.append(trueup._check(
                 'a killed run has left the table ' ~ name ~ ' with its steps, or a run is active',
-                'nothing: a run of ' ~ relation.identifier ~ ' drops it a day later.'
+                'nothing now: a day later trueup.maintain drops it, or a run of the model.'
             )) -%}
         {%- endfor -%}
     {%- endfor -%}

@@ -34,7 +34,8 @@
     {%- set state = trueup._get_relation_of(collection, 'state', 'maintain') -%}
     {%- set changelog = trueup._get_relation_of(collection, 'changelog', 'maintain') -%}
     {%- set replaced = trueup._get_replaced_tables(collection) -%}
-    {%- for relation in replaced -%}
+    {#- A run with `on_conflict: retry` may stage in the model of the changelog. -#}
+    {%- for relation in [changelog] + replaced -%}
         {%- do trueup._ensure_no_left_steps(relation, trueup._get_table_detail(relation).provider) -%}
     {%- endfor -%}
     {%- for relation in [changelog, state] + (replaced if idle else []) -%}

@@ -33,7 +33,7 @@ progress_rows as (
     select
         'state' as _table,
         _seq,
-        null as _upper,
+        _upper,
         null as _batch_id,
         null as _statistics,
         null as _is_sealed
@@ -72,6 +72,7 @@ added_up as (
 
     select
         max(_seq) filter (where _table = 'state') as applied_seq,
+        max(_upper) filter (where _table = 'state') as applied_upper,
         coalesce(max(_seq) filter (where _table = 'changelog'), 0) as last_seq,
         max_by(struct(_upper, _batch_id, _statistics), _seq) filter (where _table = 'changelog')
             as _last,
@@ -105,6 +106,7 @@ select
     last_seq,
     last_seq + 1 as seq,
     applied_seq,
+    applied_upper,
     staged_seq,
     coalesce(_last._upper, {{ collection.options.as_of or 0 }}) as lower,
     _last._batch_id as last_batch_id,

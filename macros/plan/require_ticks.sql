@@ -88,8 +88,8 @@
             'drop or fail, as before: the last batch did not keep the order of its commands, and a log without'
             ~ ' ticks (`reclock`) is not read again',
             options.late,
-            "Nothing is staged. To use newest, start again from the log: dbt run --full-refresh -s "
-            ~ collection.name ~ "_commands+ --vars '{trueup_rebase: true}'."
+            'Nothing is staged. To use newest, start again from the log: '
+            ~ trueup._rebase_command(collection.name)
         ) -%}
     {%- endif -%}
     {%- if plan.has_provisional and not options.eager -%}

@@ -23,12 +23,13 @@
 
 {#-
     Whether the state is lost. No run leaves such a state, not even a killed run: the state was missing, has
-    no progress row, or is more than one batch behind.
+    no progress row, is more than one batch behind, or is behind a compaction.
 -#}
 {% macro _is_state_lost(was_there, position) -%}
     {{ return(
         position.applied_seq is none
         or position.applied_seq < position.last_seq - 1
         or (position.last_seq > 0 and not was_there)
+        or trueup._is_tail_forgotten(position)
     ) }}
 {%- endmacro %}

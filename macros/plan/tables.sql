@@ -9,6 +9,7 @@
     {%- set unique_key, columns = collection.unique_key, collection.command_columns -%}
     {%- if load_relation(changelog) is none -%}
         {%- do trueup._require_free_view(collection.name) -%}
+        {%- do trueup._require_no_applied_batch(collection) -%}
         {%- do trueup._ensure_table(
             changelog,
             trueup._empty_changelog_select(collection.source, unique_key, columns),
@@ -26,6 +27,34 @@
     {%- endif -%}
     {%- do trueup._ensure_upgraded(collection) -%}
     {%- do trueup._ensure_state(collection) -%}
+{%- endmacro %}
+
+
+{#-
+    Raises if there is a state with batches, but no changelog. An empty changelog would hide that the history is
+    lost, and stand in the way of the table that somebody restores.
+-#}
+{% macro _require_no_applied_batch(collection) -%}
+    {%- set state = load_relation(collection.state) -%}
+    {%- set applied = 0 if state is none
+        else run_query('select max(_seq) from ' ~ state ~ " where _kind = 'progress'").rows[0][0] or 0 -%}
+    {%- if applied > 0 -%}
+        {%- do trueup._raise_error(
+            'The changelog of `' ~ collection.name ~ '`',
+            'a table: its state has applied ' ~ applied ~ (' batches' if applied != 1 else ' batch'),
+            'no table ' ~ collection.changelog,
+            trueup._lost_changelog_advice(collection.name)
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- What to do if a changelog is missing that was there. -#}
+{% macro _lost_changelog_advice(collection, source_role=none) -%}
+    {{ return(
+        'Restore the table from a snapshot or a backup. Or start again from the log; what the log no longer has is'
+        ~ ' then lost: ' ~ trueup._rebase_command(collection, source_role)
+    ) }}
 {%- endmacro %}
 
 

@@ -41,8 +41,12 @@
         found.options.null_keys
     ) -%}
     {%- set log = run_query(trueup._measured_log_select(
-        found.commands, {'last_seq': 0, 'last_batch_id': none, 'lower': 0}, none, found.options
+        found.commands, {'last_seq': 0, 'last_batch_id': none, 'lower': found.options.as_of or 0}, none,
+        found.options
     )).rows[0].dict() -%}
+    {%- do trueup._require_no_null_ticks(found.commands, log.null_ticks) -%}
+    {%- do trueup._require_bounded_ticks(found.commands, log.last_tick) -%}
+    {%- do trueup._require_arrivals(found.commands, log.get('null_arrivals', 0)) -%}
     {%- if log.upper is none or log.upper == log.lower -%}
         {%- do trueup._raise_error(
             'The log of a collection that adopts a table', 'one with commands to settle', 'none',

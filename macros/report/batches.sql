@@ -16,7 +16,8 @@
 
 {#-
     The batches of each group, with the sums of their counts. `ticks_behind` and `commands_behind` say how much
-    of the log the last batch of the group had read but not settled; null if its log has no position.
+    of the log the last batch of the group had read but not settled; null if its log has no position. With
+    `arrived`, `commands_behind` is null.
 -#}
 {% macro _batch_groups_select(changelog, group) -%}
     {%- set counts = [
@@ -33,8 +34,10 @@ progress as (
         sum(_statistics.error_inserts - _statistics.error_retractions) over (order by _seq)
             as open_errors,
         greatest(_statistics.position.upper - _upper, 0) as ticks_behind,
-        greatest(_statistics.position.read.commands - _statistics.commands_settled, 0)
-            as commands_behind
+        -- With `arrived` the position does not count the commands with its last value.
+        case when _statistics.position.read.arrived is null then
+            greatest(_statistics.position.read.commands - _statistics.commands_settled, 0)
+        end as commands_behind
     from {{ changelog }}
     where _kind = 'progress'
 

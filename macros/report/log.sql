@@ -25,8 +25,9 @@ ends as (
 
     select
         {% if tables.input_upper -%}
-        {%- set given = '(' ~ tables.input_upper ~ ')' -%}
-        least(log_upper, {{ trueup._tick_expr(given, 'Option `input_upper`') }}) as input_upper,
+        {%- set given = trueup._tick_expr('(' ~ tables.input_upper ~ ')', 'Option `input_upper`') -%}
+        -- Without a value the next batch settles nothing. `least` alone would skip the null.
+        if({{ given }} is null, null, least(log_upper, {{ given }})) as input_upper,
         {%- else -%}
         log_upper as input_upper,
         {%- endif %}

@@ -13,7 +13,7 @@
     {%- set changelog, stored = collection.changelog, trueup._finding(collection, 'stored') -%}
     {%- set properties = stored.properties if stored else trueup._get_isolated_properties(changelog) -%}
     {%- do trueup._require_same_key(collection, properties) -%}
-    {%- do trueup._require_same_order(changelog, properties, collection.order_type) -%}
+    {%- do trueup._require_same_order(collection, properties) -%}
     {%- if stored
             and trueup._is_unchanged(trueup._schema_changes(collection.command_columns, stored.columns)) -%}
         {{ return(stored.columns) }}
@@ -74,10 +74,21 @@
 
 {#-
     Changes the state to the key and value columns of its changelog. Somebody may have dropped the column
-    that is missing.
+    that is missing. Raises if the state has a column that the changelog lacks: no run makes one.
 -#}
 {% macro _ensure_state_columns(state, stored_columns) -%}
-    {%- set changes = trueup._schema_changes(stored_columns, trueup._ensure_widened(state)) -%}
+    {%- set state_columns = trueup._ensure_widened(state) -%}
+    {%- set changes = trueup._schema_changes(stored_columns, state_columns) -%}
+    {%- if changes.dropped and not trueup._open_widenings(state_columns) -%}
+        {%- do trueup._raise_error(
+            'The columns of ' ~ state,
+            'those of its changelog: ' ~ (stored_columns | map(attribute='name') | join(', ')),
+            'also ' ~ (changes.dropped | map(attribute='name') | join(', ')),
+            'Another run may be adding a column: run again. If the error stays, somebody has added or renamed the'
+            ~ ' column. Then rebuild the state from the changelog: dbt run --full-refresh -s '
+            ~ state.identifier ~ '.'
+        ) -%}
+    {%- endif -%}
     {%- if changes.added or changes.widened -%}
         {%- do trueup._ensure_scan_forgotten(state) -%}
     {%- endif -%}
@@ -87,7 +98,7 @@
 
 {#- Raises if the tables cannot follow a change, or if the option forbids it. -#}
 {% macro _require_evolvable(changelog, changes, unique_key, options) -%}
-    {%- set rebase = "start again from the log: --full-refresh and --vars '{trueup_rebase: true}'" -%}
+    {%- set rebase = 'start this collection again from the log (var trueup_rebase in docs/options.md)' -%}
     {%- set may_widen = options.on_schema_change == 'append_new_columns' -%}
     {%- set key = unique_key | map('lower') | list -%}
     {%- set refused = [] -%}

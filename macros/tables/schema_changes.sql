@@ -20,7 +20,7 @@
         {%- set old = there.get(column.name | lower) -%}
         {%- if old is none -%}
             {%- do changes.added.append(column) -%}
-        {%- elif trueup._stored_type(column.type) != trueup._stored_type(old.type) -%}
+        {%- elif old.type not in [column.type, trueup._stored_type(column.type)] -%}
             {%- set list = 'widened' if trueup._is_wider(column.type, old.type) else 'changed' -%}
             {%- do changes[list].append(
                 {'name': old.name, 'type': column.type, 'old_type': old.type}
@@ -40,7 +40,7 @@
 {%- endmacro %}
 
 
-{#- A type as the table stores it: Iceberg has no integer type smaller than int. -#}
+{#- A type as Iceberg stores it: it has no integer type smaller than int. Delta has. -#}
 {% macro _stored_type(type) -%}
     {{ return(modules.re.sub('\\b(tinyint|smallint)\\b', 'int', type)) }}
 {%- endmacro %}
@@ -48,8 +48,11 @@
 
 {#- Whether a type holds all values of an older type exactly. -#}
 {% macro _is_wider(type, old_type) -%}
-    {%- set pairs = [('bigint', 'int'), ('double', 'float'), ('timestamp', 'date')] -%}
-    {%- if (type, trueup._stored_type(old_type)) in pairs -%}
+    {%- set pairs = [
+        ('smallint', 'tinyint'), ('int', 'tinyint'), ('int', 'smallint'), ('bigint', 'tinyint'),
+        ('bigint', 'smallint'), ('bigint', 'int'), ('double', 'float'), ('timestamp', 'date'),
+    ] -%}
+    {%- if (type, old_type) in pairs -%}
         {{ return(true) }}
     {%- endif -%}
     {%- set decimal = '^decimal\\((\\d+),(\\d+)\\)$' -%}

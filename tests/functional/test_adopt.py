@@ -288,6 +288,11 @@ def test_a_killed_adoption_is_continued(
     [
         ("bare", None, "must be one with commands to settle"),
         ("queue", "reclock=['k', 'log_order'], columns=['v`\\'']", "must be one with ticks"),
+        (
+            "late",
+            "ts='nullif(log_ts, 1)', sequence_by=['log_order'], columns=['v`\\'']",
+            "must be not null for every command",
+        ),
     ],
 )
 def test_a_log_that_cannot_make_the_rows_is_refused_before_the_table_is_renamed(

@@ -31,6 +31,12 @@ def put(ts: int, key: str) -> Command:
     return Command(ts, (1,), (key,), (f"v{ts}",))
 
 
+REBASE = (
+    "dbt run --full-refresh -s orders_commands orders_corrections orders_batch orders_changelog"
+    " orders_state --vars '{trueup_rebase: true}'."
+)
+
+
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[str], Project]) -> Project:
     """The collection `orders` after two batches. Each test leaves it as it was."""
@@ -80,10 +86,9 @@ def test_a_collection_that_has_not_run_is_told_to_run(project: Project) -> None:
 
 def test_a_dropped_changelog_is_found_and_a_rebase_begins_again(project: Project) -> None:
     project.sql("alter table {}.orders_changelog rename to {}.orders_kept")
-    rebase = "dbt run --full-refresh -s orders_commands+ --vars '{trueup_rebase: true}'."
     ((text, next_step),) = wrong(project)
     assert text.endswith("somebody has dropped orders_changelog")
-    assert next_step.endswith(rebase)
+    assert next_step.endswith(REBASE)
     project.run("orders_commands+", "--full-refresh", rebase=True)
     assert [row["_upper"] for row in project.progress("orders")] == [3]
     for role in ("changelog", "state"):
@@ -161,9 +166,7 @@ def test_a_damaged_changelog_is_found_with_its_first_damaged_batch(project: Proj
     assert text == (
         "the changelog is damaged since batch 3: rows of it were lost, doubled or changed"
     )
-    assert next_step.endswith(
-        "dbt run --full-refresh -s orders_commands+ --vars '{trueup_rebase: true}'."
-    )
+    assert next_step.endswith(REBASE)
     roll_back(project, "orders_changelog", snapshot)
     assert examine(project)[-1] == "orders is well."
 
@@ -191,7 +194,7 @@ def test_steps_that_a_killed_run_has_left_are_found(project: Project) -> None:
     project.sql(f"create table {{}}.{name} (k string) using {{format}}")
     ((text, next_step),) = wrong(project)
     assert text == f"a killed run has left the table {name} with its steps, or a run is active"
-    assert next_step == "nothing: a run of orders_batch drops it a day later."
+    assert next_step == "nothing now: a day later trueup.maintain drops it, or a run of the model."
     project.sql(f"drop table {{}}.{name}")
 
 

@@ -277,6 +277,27 @@ def test_eager_must_stay_on_until_open_ticks_are_retracted(project: Project, ope
     check(project, opened, oracle)
 
 
+def test_eager_can_be_switched_off_if_the_open_ticks_changed_nothing(project: Project) -> None:
+    name = "unchanged"
+    add(project, name)
+    settle(project, 2)
+    commands = [Command(ts, (1,), ("k",), ("same", 0.0)) for ts in (1, 2)]
+    project.append(name, commands)
+    project.run(f"path:models/{name}")
+    upper = project.config[name]["+meta"]["trueup"]["input_upper"]
+    waits = {"+unique_key": ["k"], "+meta": {"trueup": {"input_upper": upper}}}
+    eager = project.config[name]
+    project.configure(**{name: waits})
+    run(project, name, fails=True)
+    project.configure(**{name: eager})
+    run(project, name, until=2)
+    project.configure(**{name: waits})
+    run(project, name)
+    oracle = Collection()
+    oracle.run(commands, 2)
+    check(project, name, oracle)
+
+
 def test_a_limited_batch_retracts_the_provisional_rows_that_it_leaves_out(project: Project) -> None:
     name = "cut"
     add(project, name)

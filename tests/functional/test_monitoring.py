@@ -358,3 +358,12 @@ def test_a_failure_begins_with_its_first_message_after_the_last_success(
         ("c", "first", 6),
     ]
     spark.catalog.dropTempView("outcomes")
+
+
+def test_without_an_input_upper_the_next_batch_has_nothing_to_settle(spark: SparkSession) -> None:
+    spark.sql("create or replace temp view ahead_of as select id as _ts from range(1, 3)")
+    for input_upper, to_settle in (("2L", 1), ("cast(null as bigint)", 0)):
+        tables = {"commands": "ahead_of", "is_reclocked": False, "input_upper": input_upper}
+        select = in_model("files_batch")._commands_ahead_select(tables, None)
+        assert [tuple(row) for row in spark.sql(str(select)).collect()] == [(2, 3, to_settle)]
+    spark.catalog.dropTempView("ahead_of")

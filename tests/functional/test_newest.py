@@ -188,7 +188,7 @@ def test_a_log_without_ticks_cannot_begin_to_keep_orders_later(project: Project)
     project.run(f"models/{name}", fails=True)
     said = "\n".join(project.messages)
     assert "drop or fail, as before" in said
-    assert "dbt run --full-refresh -s late_topic_commands+" in said
+    assert "dbt run --full-refresh -s late_topic_commands late_topic_corrections" in said
     assert [tuple(row) for row in project.sql(f"select k, v from {{}}.{name}")] == [("a", "a10")]
 
     project.run(f"models/{name}", "--full-refresh", rebase=True)

@@ -60,7 +60,8 @@ def test_a_recreated_log_that_ends_below_the_frontier_gives_a_message(project: P
         assert f"{ENDS_BELOW}: its greatest tick is 5, but ticks up to 100 were settled" in said
         assert "the frontier is 101" in said
         assert "give its commands ticks from 101 on" in said
-        assert "dbt run --full-refresh -s anew_commands+ --vars '{trueup_rebase: true}'" in said
+        assert "dbt run --full-refresh -s anew_commands anew_corrections anew_batch" in said
+        assert "anew_changelog anew_state --vars '{trueup_rebase: true}'" in said
         assert "up to date" not in said
     run(project, "anew", "--full-refresh", rebase=True)
     assert multiset(project.rows("anew")) == multiset([("new", "value 1"), ("newer", "value 5")])
@@ -79,7 +80,7 @@ def test_late_fail_stops_a_run_if_the_log_ends_below_the_frontier(
         "Got: a log that ends below the frontier: its greatest tick is 5, the frontier is 101"
         in said
     )
-    assert "dbt run --full-refresh -s strict_commands+" in said
+    assert "dbt run --full-refresh -s strict_commands strict_corrections" in said
     project.append("strict", [put(101, "past")])
     assert run(project, "strict") == "strict_batch: batch 2 [101, 102)"
 

@@ -95,8 +95,33 @@ def test_a_state_is_untouched_if_it_has_one_commit_for_each_batch(
 def test_a_state_is_lost_if_missing_without_progress_or_two_batches_behind(
     found: str, applied_seq: int | None, last_seq: int, expected: str
 ) -> None:
-    position = SimpleNamespace(applied_seq=applied_seq, last_seq=last_seq)
+    position = {"applied_seq": applied_seq, "last_seq": last_seq}
     is_lost = in_model("files_corrections")._is_state_lost(found == "there", position)
+
+    assert is_lost == (expected == "lost")
+
+
+@pytest.mark.parametrize(
+    ("applied_seq", "applied_upper", "since", "expected"),
+    [
+        (2, 7, 7, "kept"),
+        (2, 7, 8, "lost"),
+        (2, 7, None, "kept"),
+        (3, 7, 8, "kept"),
+        # `first_batch: snapshot` begins with a compacted changelog.
+        (0, None, 8, "kept"),
+    ],
+)
+def test_a_state_is_lost_if_it_is_behind_a_compaction(
+    applied_seq: int, applied_upper: int | None, since: int | None, expected: str
+) -> None:
+    position = {
+        "applied_seq": applied_seq,
+        "last_seq": 3 if applied_seq else 1,
+        "applied_upper": applied_upper,
+        "since": since,
+    }
+    is_lost = in_model("files_corrections")._is_state_lost("there", position)
 
     assert is_lost == (expected == "lost")
 

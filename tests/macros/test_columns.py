@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from tests.macros.package import RELATIONS, STORED, QueriedError, column, in_model, refused
+from tests.macros.package import (
+    RELATIONS,
+    STORED,
+    QueriedError,
+    a_collection,
+    column,
+    in_model,
+    refused,
+)
 
 TRUEUP = in_model("files_commands")
 OWN = TRUEUP._own_columns()
@@ -111,9 +119,25 @@ def test_columns_are_compared_by_name_regardless_of_order_and_case(
     }
 
 
+def test_a_table_on_delta_keeps_small_integers_and_widens_them() -> None:
+    old, new = [column("a", "smallint")], [column("a", "int")]
+    schema_changes = in_model("files_batch")._schema_changes
+
+    assert schema_changes(new, old)["widened"] == [
+        {"name": "a", "type": "int", "old_type": "smallint"}
+    ]
+    for same in (old, new):
+        assert not any(schema_changes(old, same).values())
+
+
 def test_a_changed_column_has_the_name_and_the_old_type_of_the_table() -> None:
-    old = [column("A", "int"), column("b", "int"), column("c", "smallint"), column("d", "date")]
-    new = [column("a", "bigint"), column("B", "string"), column("c", "int"), column("d", "date")]
+    old = [column("A", "int"), column("b", "int"), column("c", "int"), column("d", "date")]
+    new = [
+        column("a", "bigint"),
+        column("B", "string"),
+        column("c", "tinyint"),
+        column("d", "date"),
+    ]
     found = in_model("files_batch")._schema_changes(new, old)
 
     assert found["widened"] == [{"name": "A", "type": "bigint", "old_type": "int"}]
@@ -125,6 +149,8 @@ def test_a_changed_column_has_the_name_and_the_old_type_of_the_table() -> None:
     [
         ("int", "bigint", True),
         ("smallint", "bigint", True),
+        ("tinyint", "int", True),
+        ("smallint", "tinyint", False),
         ("bigint", "int", False),
         ("float", "double", True),
         ("date", "timestamp", True),
@@ -170,7 +196,7 @@ def test_the_error_for_a_type_that_is_not_wider_names_both_types(
     assert ("or of a wider one" in must) == (on_schema_change == "append_new_columns")
     old = {one["name"]: one["type"] for one in TABLE}
     assert got == f"Got: {name}, which was {old[name]} and is binary"
-    assert "trueup_rebase: true" in next_step
+    assert "trueup_rebase" in next_step
 
 
 def test_a_wider_type_needs_append_new_columns_and_a_value_column() -> None:
@@ -346,15 +372,24 @@ def test_a_type_that_spark_shortens_is_queried_again_in_full() -> None:
 
 
 def test_the_order_must_have_the_types_that_the_changelog_was_made_with() -> None:
-    require = in_model("files_batch")._require_same_order
+    trueup = in_model("files_batch")
+    require = trueup._require_same_order
+    made = a_collection(trueup, changelog=RELATIONS[1], order_type="struct<_1:bigint>")
     properties = {"trueup.order": "struct<_1:bigint>"}
-    require(RELATIONS[1], properties, "struct<_1:bigint>")
+    require(made, properties)
 
-    must, got, next_step = refused(require, RELATIONS[1], properties, "struct<_1:string>")
+    given = {**made, "order_type": "struct<_1:string>"}
+    must, got, next_step = refused(require, given, properties)
 
     assert must.endswith("of the types that lake.files_changelog was made with: struct<_1:bigint>.")
     assert got == "Got: struct<_1:string>"
-    assert "trueup.order" in next_step
+    assert "set tblproperties ('trueup.order' = 'struct<_1:string>')." in next_step
+    # Without ticks, all orders of a key are compared, so none may be of another type.
+    newest = {**given, "extras": ("_offset",), "options": {**made["options"], "late": "newest"}}
+    assert "trueup_rebase" in refused(require, newest, properties)[2]
+    must, _, next_step = refused(require, given, {})
+    assert must.endswith("lake.files_changelog must be one with the property `trueup.order`.")
+    assert "set tblproperties ('trueup.order' = 'struct<_1:string>')." in next_step
 
 
 @pytest.mark.parametrize("name", ["path", "SIZE"])

@@ -342,6 +342,11 @@ def test_ignore_null_updates_applies_to_the_selected_columns(
     assert "), (name, value) -> value is null" in expression
 
 
+def test_a_column_is_left_out_once_even_if_two_arguments_leave_it_out() -> None:
+    text = unchanged(except_columns=["op"], ignore_null_updates={"except": ["op", "path", "note"]})
+    assert "struct(* except (`path`, `op`, `note`))" in text
+
+
 def test_the_arguments_for_unchanged_columns_are_combined() -> None:
     expression = unchanged(unchanged="missing", unchanged_value="?", ignore_null_updates=["a"])
 

@@ -12,7 +12,10 @@ OURS = dict.fromkeys(("_ts", "_order", "_op", "_error", "_error_key"), "string")
 LOG = {"path": "string", "mode": "string"}
 REBASE: dict[str, Any] = {"variables": {"trueup_rebase": True}, "full_refresh": True}
 WHOLE = ("files_commands", "files_batch", "files_changelog", "files_state")
-COMMAND = "dbt run --full-refresh -s files_commands+ --vars '{trueup_rebase: true}'."
+COMMAND = (
+    "dbt run --full-refresh -s files_commands files_corrections files_batch files_changelog"
+    " files_state --vars '{trueup_rebase: true}'."
+)
 STAGED = {
     "seq": 3,
     "last_seq": 2,

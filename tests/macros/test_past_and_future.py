@@ -129,7 +129,6 @@ def test_a_batch_takes_only_corrections_made_after_the_batch_before_it() -> None
 
     assert f"least(_ts, greatest({plan}.lower, {plan}.upper - 1)) as _ts, _cause, " in sql
     assert f"from made where _after_batch_id <=> {plan}.last_batch_id" in sql
-    assert "cast(`path` as string) as `path`, _error_key" in sql
 
 
 def test_a_batch_without_its_table_of_corrections_is_refused() -> None:

@@ -1,0 +1,171 @@
+"""Somebody drops, restores or changes the tables of a collection as a whole between two runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance import Column, multiset
+from tests.oracle import Collection, Command, check_laws
+from tests.project import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+pytestmark = pytest.mark.iceberg_only
+
+KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
+DELETED = [
+    *(Command(1, (1,), (key,), ("old",)) for key in ("a", "gone")),
+    Command(2, (1,), ("gone",), None),
+]
+OPTIONS: dict[str, dict[str, object]] = {
+    "rolled": {"verify": "always"},
+    "trusted": {},
+    "renewed": {"late": "correct"},
+    "retyped": {"late": "newest"},
+    "dropped": {"verify": "always"},
+    "widened": {"verify": "always"},
+    "restored": {},
+}
+
+
+@pytest.fixture(scope="module")
+def project(new_project: Callable[[str], Project]) -> Project:
+    """Collections after two batches: `a` is there, `gone` was deleted."""
+    project = new_project("changed_tables")
+    for name, options in OPTIONS.items():
+        project.add_collection(name, KEY, VALUE, options)
+        project.append(name, DELETED[:2])
+    project.run()
+    for name in OPTIONS:
+        project.append(name, DELETED[2:])
+    project.run()
+    return project
+
+
+def run(project: Project, name: str, *, fails: bool = False) -> str:
+    """Run a collection. Give what dbt says of its models."""
+    project.run(*(f"{name}_{role}" for role in TABLES), fails=fails)
+    return "\n".join(project.messages)
+
+
+def check(project: Project, name: str, *more: Command, late: str = "drop") -> None:
+    oracle = Collection(late)
+    oracle.run([*DELETED, *more])
+    assert multiset(project.rows(name)) == multiset(oracle.rows)
+    check_laws(project.updates(name))
+
+
+def roll_back(project: Project, table: str) -> None:
+    """Make the snapshot before the last one the current one."""
+    history = f"select snapshot_id from {{}}.{table}.history order by made_current_at desc"
+    before = project.sql(history)[1][0]
+    project.sql(f"call lake.system.set_current_snapshot('{{}}.{table}', {before})")
+
+
+def test_a_state_that_is_rolled_back_behind_a_compaction_is_rebuilt(project: Project) -> None:
+    project.operate("compact", collection="rolled", since=3)
+    roll_back(project, "rolled_state")
+
+    assert "rebuilt" in run(project, "rolled")
+
+    check(project, "rolled")
+
+
+def test_without_verification_a_state_behind_a_compaction_stops_the_run(project: Project) -> None:
+    project.operate("compact", collection="trusted", since=3)
+    roll_back(project, "trusted_state")
+
+    said = run(project, "trusted", fails=True)
+
+    assert "must be at the last batch, 2, because the changelog was compacted since" in said
+    printed = "\n".join(project.operate("doctor", collection="trusted"))
+    assert "somebody has rolled the state back to batch 1" in printed
+    project.run("trusted_state", "--full-refresh")
+    assert "nothing to append" in run(project, "trusted")
+    check(project, "trusted")
+
+
+def test_after_a_rebase_with_another_key_the_next_run_with_commands_works(project: Project) -> None:
+    late = Command(1, (1,), ("late",), ("late",))
+    project.append("renewed", [late])
+    assert "1 late_command" in run(project, "renewed")
+    columns = {"columns": '["v"]', "v": '["k"]'}
+    file = project.folder / "models/renewed/renewed_commands.sql"
+    project.write(
+        "models/renewed/renewed_commands.sql",
+        file.read_text().replace(columns["columns"], columns["v"]),
+    )
+    meta = project.config["renewed"]["+meta"]
+    project.configure(renewed={"+unique_key": ["v"], "+meta": meta})
+    project.run("path:models/renewed", "--full-refresh", rebase=True)
+    project.append("renewed", [Command(9, (1,), ("new",), ("new",))])
+
+    assert "batch 2" in run(project, "renewed")
+
+    rows = project.sql("select v, k from {}.renewed order by v")
+    assert [tuple(row) for row in rows] == [("late", "late"), ("new", "new"), ("old", "a")]
+
+
+def test_an_order_of_another_type_does_not_let_older_commands_win(project: Project) -> None:
+    project.sql("alter table {}.retyped_log drop column log_order")
+    project.sql("alter table {}.retyped_log add column log_order int")
+    project.append("retyped", [Command(0, (1,), (key,), ("older",)) for key in ("a", "gone")])
+    project.run("retyped_commands")
+    said = run(project, "retyped", fails=True)
+    (command,) = [line for line in said.splitlines() if "set tblproperties" in line]
+    project.sql(command[command.index("alter table") :].rstrip("."))
+
+    run(project, "retyped")
+    check(project, "retyped")
+    newer = Command(5, (1,), ("a",), ("newer",))
+    project.append("retyped", [newer])
+    run(project, "retyped")
+    check(project, "retyped", newer)
+
+
+def test_no_run_makes_an_empty_changelog_beside_a_state_with_batches(project: Project) -> None:
+    project.sql("alter table {}.dropped_changelog rename to {}.kept")
+
+    for _ in range(2):
+        said = run(project, "dropped", fails=True)
+        assert "a table: its state has applied 2 batches" in said
+        assert "Restore the table from a snapshot or a backup." in said
+    printed = "\n".join(project.operate("doctor", collection="dropped"))
+    assert "somebody has dropped dropped_changelog" in printed
+
+    project.sql("alter table {}.kept rename to {}.dropped_changelog")
+    assert "nothing to append" in run(project, "dropped")
+    check(project, "dropped")
+
+
+def test_a_foreign_column_of_a_state_is_named_with_what_to_do(project: Project) -> None:
+    for change in ("add column note string", "rename column v to w"):
+        project.sql(f"alter table {{}}.widened_state {change}")
+        said = run(project, "widened", fails=True)
+        assert f"Got: also {change.split()[-1] if 'to w' in change else 'note'}" in said
+        (line,) = {line for line in said.splitlines() if "--full-refresh" in line}
+        assert line.endswith("dbt run --full-refresh -s widened_state.")
+        project.run("widened_state", "--full-refresh")
+        assert "nothing to append" in run(project, "widened")
+        check(project, "widened")
+
+
+def test_a_copy_of_a_changelog_is_taken_after_its_properties_are_set(project: Project) -> None:
+    project.sql("alter table {}.restored_changelog rename to {}.backup")
+    project.sql("create table {}.restored_changelog using iceberg as select * from {}.backup")
+
+    more = Command(5, (1,), ("b",), ("new",))
+    project.append("restored", [more])
+    for name in ("trueup.unique_key", "trueup.order"):
+        said = run(project, "restored", fails=True)
+        assert f"must be one with the property `{name}`" in said
+        (command,) = {line for line in said.splitlines() if "set tblproperties" in line}
+        project.sql(command[command.index("alter table") :].rstrip("."))
+
+    assert "batch 3" in run(project, "restored")
+    check(project, "restored", more)
