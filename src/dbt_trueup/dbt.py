@@ -19,8 +19,8 @@ QUIET = ("--quiet", "--no-use-colors", "--log-level", "none")
 UNLOGGED = ("--log-level-file", "none")
 """For queries: dbt would write their text and their rows to its log file, with keys and values."""
 
-SHOWN_CHARACTERS = 400
-"""How many characters of an error are shown."""
+SHOWN_CHARACTERS = 600
+"""How many characters of an error are shown: its beginning and its end."""
 
 NOT_THE_ERROR = ("> ", "at ", "compiled code at ")
 """How lines begin that only say in which macro, Java method or file the error was."""
@@ -105,4 +105,8 @@ def to_one_line(text: object) -> str:
     lines = [line.strip() for line in str(text).splitlines()]
     joined = " ".join(line for line in lines if line and not line.startswith(NOT_THE_ERROR))
     joined = OF_INLINE_QUERY.sub("", joined)
-    return joined if len(joined) <= SHOWN_CHARACTERS else joined[:SHOWN_CHARACTERS] + "..."
+    if len(joined) <= SHOWN_CHARACTERS:
+        return joined
+    # The end of our own errors says what to do next.
+    half = SHOWN_CHARACTERS // 2
+    return f"{joined[:half].rstrip()} ... {joined[-half:].lstrip()}"

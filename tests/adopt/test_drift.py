@@ -69,7 +69,7 @@ def test_an_adoption_renames_then_runs_twice_and_a_second_one_only_corrects(
         ],
         [
             *("run", "--select", *models, "--vars"),
-            json.dumps({"trueup_adopt": "shop.orders_before_trueup", "trueup_until": 9}),
+            "{trueup_adopt: shop.orders_before_trueup, trueup_until: 9}",
         ],
         ["run", "--select", *models, *options],
     ]

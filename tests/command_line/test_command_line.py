@@ -12,11 +12,13 @@ import pytest
 
 from dbt_trueup.command_line import program
 from dbt_trueup.command_line import run as run_commands
+from dbt_trueup.command_line.options import project_folder
 from dbt_trueup.errors import UsageError
 from tests.runner.fakes import CHANGED, FAILED, IDLE, LAST, MORE, Fake
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 @pytest.fixture
@@ -192,3 +194,28 @@ def test_the_help_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None
     listed = shown.partition("Commands:")[2]
     assert all(f"\n  {command} " in listed for command in program.trueup.commands)
     assert "..." not in listed  # No description is cut off.
+
+
+def test_a_file_that_cannot_be_written_is_one_line_and_exit_code_2(
+    command: Callable[..., tuple[int, list[str], str]],
+) -> None:
+    def fail(_: int) -> None:
+        raise PermissionError(13, "Permission denied", "a.html")
+
+    exit_code, _, error = command(Fake(IDLE, during=fail), "run")
+    assert (exit_code, error) == (2, "trueup run: [Errno 13] Permission denied: 'a.html'\n")
+
+
+def test_the_folder_of_the_project_is_that_of_dbt(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    inner = tmp_path / "shop" / "models"
+    inner.mkdir(parents=True)
+    (tmp_path / "shop" / "dbt_project.yml").touch()
+    monkeypatch.chdir(inner)
+    for name in ("DBT_ENGINE_PROJECT_DIR", "DBT_PROJECT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    assert project_folder([]) == tmp_path / "shop"
+    monkeypatch.setenv("DBT_PROJECT_DIR", str(tmp_path))
+    assert project_folder(["--target", "dev"]) == tmp_path
+    assert project_folder(["--project-dir", "."]) == inner

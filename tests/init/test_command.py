@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
+from dbt.contracts.files import ParseFileType
 
 from dbt_trueup.command_line import init as command
 from dbt_trueup.command_line.program import main
@@ -37,7 +38,6 @@ def node(name: str, kind: str = "model", raw_code: str = "") -> SimpleNamespace:
         resource_type=kind,
         package_name="shop",
         raw_code=raw_code,
-        original_file_path=f"transform/{name}.sql",
     )
 
 
@@ -49,6 +49,14 @@ def manifest(*nodes: SimpleNamespace) -> Any:
         nodes={one.name: one for one in nodes},
         sources={"paid": source},
         macros={"macro.trueup.commands": None},
+        files={
+            one.name: SimpleNamespace(
+                parse_file_type=ParseFileType.Model,
+                project_name=one.package_name,
+                path=SimpleNamespace(searched_path="transform/models"),
+            )
+            for one in nodes
+        },
         metadata=SimpleNamespace(project_name="shop"),
     )
 
@@ -62,7 +70,9 @@ def over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
         monkeypatch.setattr(command, "ask_for_log", lambda *_: (log, "shop"))
         monkeypatch.setattr(command, "is_terminal", lambda: answers is not None)
         monkeypatch.chdir(tmp_path)
-        return CliRunner().invoke(program, ["init", f"cdc.{log.name}", *words], input=answers)
+        return CliRunner().invoke(
+            program, ["init", f"cdc.{log.name}", *words], input=answers, standalone_mode=False
+        )
 
     return run
 
@@ -102,7 +112,9 @@ def test_a_person_is_asked_for_each_guess_that_is_not_sure(over: Any, tmp_path: 
 def test_a_person_who_says_no_gets_no_file(over: Any, tmp_path: Path) -> None:
     result = over(ORDERS, answers="n\n")
     assert "Write 9 files to models/orders?" in result.output
-    assert "wrote" not in result.output
+    assert result.output.endswith("nothing is written\n")
+    # `trueup init ... && dbt build` must stop here.
+    assert result.return_value == 2
     assert saved(tmp_path) == []
 
 
@@ -170,4 +182,4 @@ def test_a_model_never_takes_the_name_of_another_node_or_of_the_log() -> None:
 
 def test_the_models_go_where_the_project_has_its_models() -> None:
     assert models_folder(manifest()) == "models"
-    assert models_folder(manifest(node("stores"))) == "transform"
+    assert models_folder(manifest(node("stores"))) == "transform/models"

@@ -162,6 +162,14 @@ def test_all_files_are_written_or_none(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["b"]
 
 
+def test_files_are_utf_8_and_a_text_that_is_not_leaves_no_file(tmp_path: Path) -> None:
+    save_files(tmp_path, {"a.yml": "größe"}, overwrite=False)
+    assert (tmp_path / "a.yml").read_bytes() == "größe".encode()
+    with pytest.raises(UnicodeEncodeError):
+        save_files(tmp_path, {"b.sql": "new", "c.sql": "\ud800"}, overwrite=False)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.yml"]
+
+
 def test_a_file_of_others_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "a.sql").write_text("select 1")
     for overwrite in (False, True):

@@ -185,6 +185,15 @@ CASES = {
         incremental("updated_at >= date_sub(current_date(), 3)"), {"clock-window": 6}
     ),
     "not_in_the_future": Case(incremental("updated_at <= current_timestamp()"), {}),
+    "days_before_today_in_a_subquery": Case(
+        incremental("updated_at >= (select current_date() - interval 3 days)"), {"clock-window": 6}
+    ),
+    "rows_that_are_still_valid": Case(incremental("valid_to > current_timestamp()"), {}),
+    "the_time_of_the_run_as_a_column": Case(
+        MERGE + "{% if is_incremental() %}\nselect distinct id, a > 1 as is_big,"
+        " current_date() - 1 as loaded_on from {{ source('shop', 'tested') }}\n{% endif %}",
+        {"nullable-key": 1},
+    ),
     "days_before_today_in_every_run": Case(
         incremental("true").replace("row_no = 1", "row_no = 1 and updated_at > current_date - 90"),
         {},
@@ -292,6 +301,11 @@ CASES = {
     "some_rows": Case(
         MERGE + "select distinct * from {{ source('shop', 'tested') }}\nlimit 1000",
         {"limit-without-order": 3},
+    ),
+    "one_row_of_an_aggregate": Case(
+        MERGE + "select distinct * from {{ source('shop', 'tested') }}"
+        " where id > (select max(id) from {{ source('shop', 'tested') }} limit 1)",
+        {},
     ),
     "first_rows": Case(
         MERGE + "select * from {{ source('shop', 'tested') }} order by id limit 1000", {}

@@ -41,3 +41,13 @@ def test_the_text_is_told_if_the_error_is_met_when_rows_are_fetched(
     with pytest.raises(RaisedError) as raised:
         getattr(Cursor(), name)()
     assert str(raised.value) == TEXT
+
+
+def test_a_statement_may_be_given_by_its_name() -> None:
+    class Session:
+        def sql(self, sqlQuery: str, args: object = None) -> tuple[str, object]:  # noqa: N803
+            return sqlQuery, args
+
+    statements.wrap(Session, "sql")
+    assert Session().sql(sqlQuery="select 1", args=[1]) == ("select 1", [1])
+    assert Session().sql("select 1", args=[1]) == ("select 1", [1])

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from dbt.cli.main import dbtRunnerResult
 
 from dbt_trueup import dbt
 from dbt_trueup.errors import UsageError
 from dbt_trueup.runner import growth, project, rounds, screen
 from dbt_trueup.runner.batches import Settled
+from dbt_trueup.runner.project import with_vars
 from dbt_trueup.runner.rounds import Round
 
 if TYPE_CHECKING:
@@ -70,7 +73,15 @@ def test_a_round_shows_each_failure_in_one_line() -> None:
     )
     why = "a_batch: Compilation Error in model a_batch (a.sql) it must be 1 (1 models skipped)"
     assert done == Round(seconds=2.5, models=1, failures=(why,))
-    assert len(dbt.to_one_line("x" * 9999)) == dbt.SHOWN_CHARACTERS + 3
+
+
+def test_a_long_error_keeps_its_begin_and_its_next_step() -> None:
+    keys = ", ".join(f"key {number}" for number in range(200))
+    error = f"The batch must be small.\nGot: {keys}\nTo approve it: dbt run --vars '{{a: plan-1}}'"
+    shown = dbt.to_one_line(error)
+    assert len(shown) <= dbt.SHOWN_CHARACTERS + 5
+    assert shown.startswith("The batch must be small. Got: key 0, key 1, ")
+    assert shown.endswith(" To approve it: dbt run --vars '{a: plan-1}'")
 
 
 def test_more_commands_may_wait_only_after_an_appended_capped_batch() -> None:
@@ -219,3 +230,16 @@ def test_the_inputs_are_the_logs_and_the_parents_outside_the_run() -> None:
     # `versions` leaves out a_batch, because the run writes it itself.
     names = ("a_batch", "a_commands", "b_desired", "below", "seed")
     assert found == [f"`s`.`{name}`" for name in names]
+
+
+def test_vars_of_the_user_keep_their_types_beside_those_of_the_command() -> None:
+    options = ["--vars", "{start: 2026-01-01, name: é}"]
+    words = with_vars(options, {"trueup_retry": True})
+    expected = {"trueup_retry": True, "start": dt.date(2026, 1, 1), "name": "é"}
+    assert yaml.safe_load(words[1]) == expected
+    assert yaml.safe_load(with_vars(["--vars", "{}"], {"a": 1})[1]) == {"a": 1}
+
+
+@pytest.mark.parametrize("text", ["{a: ", "[1]"])
+def test_vars_that_are_no_dictionary_are_left_to_dbt(text: str) -> None:
+    assert with_vars(["--vars", text], {"a": 1}) == ["--vars", text]

@@ -55,8 +55,8 @@ def adopt(
     """
     if not facts.is_adopted:
         arguments = json.dumps({"collection": collection, "table": table})
-        dbt.invoke(options, "run-operation", "trueup.adopt", "--args", arguments)
         adopting = with_vars(options, {"trueup_adopt": plain_name(facts.then)})
+        dbt.invoke(options, "run-operation", "trueup.adopt", "--args", arguments)
         dbt.invoke(adopting, "run", "--select", *models)
     dbt.invoke(options, "run", "--select", *models)
 

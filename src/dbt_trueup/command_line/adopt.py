@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from dataclasses import asdict
 
@@ -56,20 +55,16 @@ def adopt(  # noqa: PLR0913 - each is an option of the command
     to <table>_before_trueup. No row of it is changed.
     """
     name = collection or table.rpartition(".")[2]
-    try:
-        models = steps.models_of(parse(dbt), name)
-        facts = read_facts(dbt, name, table)
-        steps.make_commands(dbt, name)
-        drift = read_drift(dbt, name, table, show_values=show_values)
-        if not as_json:
-            click.echo(describe_drift(steps.plain_name(facts.now), drift))
-        corrected = None
-        if apply:
-            steps.adopt(dbt, name, table, facts, models)
-            corrected = steps.read_corrections(dbt, name)
-    finally:
-        # A failed dbt command leaves threads behind, and Python complains about them at exit.
-        gc.collect()
+    models = steps.models_of(parse(dbt), name)
+    facts = read_facts(dbt, name, table)
+    steps.make_commands(dbt, name)
+    drift = read_drift(dbt, name, table, show_values=show_values)
+    if not as_json:
+        click.echo(describe_drift(steps.plain_name(facts.now), drift))
+    corrected = None
+    if apply:
+        steps.adopt(dbt, name, table, facts, models)
+        corrected = steps.read_corrections(dbt, name)
     if as_json:
         where = {"table": steps.plain_name(facts.now), "is_adopted": apply or facts.is_adopted}
         report = {**where, **asdict(drift), "corrected": corrected}

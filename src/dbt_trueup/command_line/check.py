@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +11,7 @@ import click
 from dbt_trueup.expectations import check as expectations
 from dbt_trueup.expectations.report import describe
 
-from .options import dbt_options, epilog, json_option
+from .options import dbt_options, epilog, json_option, project_folder
 
 EXAMPLE = """\
 Example: a few broken keys are allowed
@@ -47,12 +46,7 @@ def check(
     *, collection: str, max_errors: int, output: Path | None, as_json: bool, dbt: list[str]
 ) -> int:
     """Check a collection with Great Expectations: a checkpoint, and Data Docs."""
-    project = dict(zip(dbt[::2], dbt[1::2], strict=True)).get("--project-dir", ".")
-    folder = (output or expectations.default_folder(project)).resolve()
-    try:
-        report = expectations.check(collection, max_errors, folder, dbt)
-    finally:
-        # A failed dbt command leaves threads behind, and Python complains about them at exit.
-        gc.collect()
+    folder = (output or expectations.default_folder(project_folder(dbt))).resolve()
+    report = expectations.check(collection, max_errors, folder, dbt)
     click.echo(json.dumps(asdict(report)) if as_json else describe(report), nl=as_json)
     return 0 if report.has_passed() else 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from dataclasses import asdict
 
@@ -55,11 +54,7 @@ def explain(  # noqa: PLR0913 - each is an option of the command
 
     Give a value for each key column. Values are cast to the type of the column.
     """
-    try:
-        explanation = ask(dbt, collection, read_key(key, nulls), error_key, latest)
-    finally:
-        # A failed dbt command leaves threads behind, and Python complains about them at exit.
-        gc.collect()
+    explanation = ask(dbt, collection, read_key(key, nulls), error_key, latest)
     if as_json:
         click.echo(json.dumps({**asdict(explanation), "agrees": explanation.agrees}))
     else:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,7 +23,7 @@ from dbt_trueup.init.sample import ask_for_log
 from dbt_trueup.init.screen import describe_guesses, describe_unsure
 from dbt_trueup.init.words import collection_name
 
-from .options import dbt_options, epilog, json_option
+from .options import dbt_options, epilog, json_option, project_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +40,7 @@ Example: three commands from a CSV of changes to a tested table
 CODES = """\
 Exit codes
   0  the files are written
-  2  nothing is written: a guess is not sure, a file exists, or dbt failed"""
+  2  nothing is written: you said no, a guess is not sure, a file exists, or dbt failed"""
 
 HELP = {
     "table": "The table in the messages, such as public.orders.",
@@ -88,7 +86,7 @@ def init(  # noqa: PLR0913 - each is an option of the command
     LOG is a table with its schema, or a seed, a model or a source of the project. An option
     replaces a guess.
     """
-    project = Path(dict(zip(dbt[::2], dbt[1::2], strict=True)).get("--project-dir", "."))
+    project = project_folder(dbt)
     answers = {field: read_answer(field, text) for field, text in given.items() if text}
     found, facts = look(dbt, log, name, answers)
     is_asked = is_terminal() and not yes and not as_json
@@ -102,7 +100,8 @@ def init(  # noqa: PLR0913 - each is an option of the command
     if not as_json:
         click.echo(describe_guesses(facts))
     if is_asked and not click.confirm(f"Write {len(files)} files to {place.folder}?"):
-        return 0
+        click.echo("nothing is written")
+        return 2
     save_files(project, files, overwrite=force)
     if as_json:
         guesses = [asdict(one) for one in facts.guesses.values()]
@@ -119,13 +118,9 @@ def look(
     dbt: list[str], log: str, name: str | None, answers: dict[str, Any]
 ) -> tuple[Found, Facts]:
     """Find the log in the project, and guess what it is."""
-    try:
-        manifest = parse(dbt)
-        found = find_log(manifest, log)
-        sampled, target_schema = ask_for_log(dbt, found.relation, found.table)
-    finally:
-        # A failed dbt command leaves threads behind, and Python complains about them at exit.
-        gc.collect()
+    manifest = parse(dbt)
+    found = find_log(manifest, log)
+    sampled, target_schema = ask_for_log(dbt, found.relation, found.table)
     name = name or collection_name(found.table)
     require_free_names(manifest, name, found, target_schema)
     return found, guess(sampled, name, answers)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 
@@ -15,7 +13,7 @@ from dbt_trueup.lint.rules import lint as find
 from dbt_trueup.lint.rules import models_of
 from dbt_trueup.lint.screen import describe_findings
 
-from .options import dbt_options, epilog, json_option
+from .options import dbt_options, epilog, json_option, project_folder
 
 EXAMPLE = """\
 Example: one folder
@@ -42,13 +40,9 @@ def lint(*, select: tuple[str, ...], as_json: bool, dbt: list[str]) -> int:
     It reads the project as `dbt parse` does, and asks no warehouse. SELECT is a model, a folder or
     any other selection of `dbt ls --select`; by default all of the project.
     """
-    project = Path(dict(zip(dbt[::2], dbt[1::2], strict=True)).get("--project-dir", "."))
-    try:
-        manifest = parse(dbt)
-        selected = list_nodes(dbt, select) if select else list(manifest.nodes)
-    finally:
-        # A failed dbt command leaves threads behind, and Python complains about them at exit.
-        gc.collect()
+    project = project_folder(dbt)
+    manifest = parse(dbt)
+    selected = list_nodes(dbt, select) if select else list(manifest.nodes)
     if not selected:
         message = f"SELECT must select a model or a snapshot.\nGot: {' '.join(select)}"
         raise UsageError(message)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from dbt.cli.resolvers import default_project_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 DBT_OPTIONS = ("project-dir", "profiles-dir", "profile", "target", "vars")
 """The options of dbt that every command takes and passes on unchanged."""
@@ -28,6 +31,13 @@ def dbt_options(command: Callable[..., Any]) -> Callable[..., Any]:
         short = ["-t"] if name == "target" else []
         added = click.option(f"--{name}", *short, help="As in dbt.")(added)
     return added
+
+
+def project_folder(words: Sequence[str]) -> Path:
+    """Return the folder of the project that dbt takes with these options."""
+    given = dict(zip(words[::2], words[1::2], strict=True)).get("--project-dir")
+    named = [given, *map(os.environ.get, ("DBT_ENGINE_PROJECT_DIR", "DBT_PROJECT_DIR"))]
+    return Path(next(filter(None, named), default_project_dir())).resolve()
 
 
 json_option = click.option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        return carry_out(words)
+    finally:
+        # A failed command of dbt leaves threads behind, and Python complains about them at exit.
+        # Only here nothing holds its exception, and so them, any more.
+        gc.collect()
+
+
+def carry_out(words: list[str]) -> int:
+    """Run the command line. Print an error in one line. Return the exit code."""
+    try:
         exit_code: int = trueup.main(words, prog_name="trueup", standalone_mode=False)
     except click.ClickException as error:
         error.show()
@@ -54,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.Abort:
         click.echo("stopped", err=True)
         return 130
-    except TrueupError as error:
+    except (TrueupError, OSError) as error:
         click.echo(f"trueup {words[0]}: {error}", err=True)
         return 2
     return exit_code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from dataclasses import asdict
 
@@ -54,11 +53,7 @@ def prove(  # noqa: PLR0913 - each is an option of the command
     with the SQL of the package and with a dict. It compares the results with the changelog and the
     state, and writes nothing.
     """
-    try:
-        proof = run_rounds(dbt, collection, keys, seed, rounds)
-    finally:
-        # A failed dbt command leaves threads behind, and Python complains about them at exit.
-        gc.collect()
+    proof = run_rounds(dbt, collection, keys, seed, rounds)
     if as_json:
         click.echo(json.dumps({**asdict(proof), "holds": proof.holds}))
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from pathlib import Path
 
@@ -74,11 +73,7 @@ def report(  # noqa: PLR0913 - each is an option
         return report_metrics(dbt, collections, prometheus, as_json=as_json)
     if not as_json:
         require_charts()
-    try:
-        data = read_data(dbt, collections, show_values=show_values)
-    finally:
-        # A failed dbt command leaves threads behind, and Python complains about them at exit.
-        gc.collect()
+    data = read_data(dbt, collections, show_values=show_values)
     if as_json:
         click.echo(json.dumps(to_document(data)))
         return 0
@@ -94,10 +89,7 @@ def report_metrics(
 ) -> int:
     """Write the statistics for Prometheus. With `as_json`, print them and write no file."""
     require_prometheus()
-    try:
-        rows = read_statistics(dbt, collections)
-    finally:
-        gc.collect()
+    rows = read_statistics(dbt, collections)
     if as_json:
         click.echo(json.dumps(rows))
         return 0

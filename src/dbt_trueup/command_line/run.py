@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import TYPE_CHECKING
@@ -143,8 +142,4 @@ def in_a_warm_process(loop: Callable[..., int], project: Project, *, as_json: bo
     stop = Event()
     # dbt and Spark run in a thread of their own: in the main thread a signal would interrupt them.
     with stop_on_signals(stop, screen), ThreadPoolExecutor(1) as pool:
-        try:
-            return pool.submit(loop, project, stop, screen).result()
-        finally:
-            # A failed dbt command leaves threads behind, and Python complains about them at exit.
-            gc.collect()
+        return pool.submit(loop, project, stop, screen).result()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .report import Report
 
 
-def default_folder(project: str) -> Path:
+def default_folder(project: Path) -> Path:
     """Return the folder of the results. It is in the target folder of the dbt project."""
     return Path(project, os.environ.get("DBT_TARGET_PATH", "target"), "expectations")
 

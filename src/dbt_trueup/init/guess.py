@@ -6,10 +6,10 @@ the user.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from dbt_trueup.errors import UsageError
+from dbt_trueup.lint.source import split_list
 
 from . import columns, envelope, key, sequence
 from .facts import Facts, Guess
@@ -54,13 +54,12 @@ def read_answer(field: str, text: str) -> Any:
     """Read an answer: a text, or a list for the fields that are lists.
 
     Example:
-        >>> read_answer("key", "a, b"), read_answer("sequence_by", "coalesce(a, 0), b")
-        (['a', 'b'], ['coalesce(a, 0)', 'b'])
+        >>> read_answer("key", "a, b"), read_answer("sequence_by", "coalesce(a, int(b)), c")
+        (['a', 'b'], ['coalesce(a, int(b))', 'c'])
     """
     if field not in LISTS or text == NONE:
         return text
-    parts = re.split(r",(?![^()]*\))", text)
-    return [part.strip() for part in parts]
+    return split_list(text)
 
 
 def steps(

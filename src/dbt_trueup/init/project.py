@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbt_trueup.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 READABLE = ("seed", "model", "snapshot")
 """The kinds of nodes that `ref` reads."""
@@ -97,9 +97,9 @@ def models_folder(manifest: Any) -> str:
     """The folder that has the models of the project; `models` if it has none."""
     package = manifest.metadata.project_name
     own = (
-        Path(node.original_file_path).parts[0]
-        for node in manifest.nodes.values()
-        if str(node.resource_type) == "model" and node.package_name == package
+        str(file.path.searched_path)
+        for file in manifest.files.values()
+        if str(file.parse_file_type) == "model" and file.project_name == package
     )
     return next(own, "models")
 
@@ -116,22 +116,22 @@ def save_files(project: Path, files: Mapping[str, str], *, overwrite: bool) -> N
         UsageError: A file exists, and `overwrite` is false or the file has nothing of trueup.
     """
     exist = [path for path in files if (project / path).exists()]
-    foreign = [path for path in exist if "trueup" not in (project / path).read_text()]
+    foreign = [path for path in exist if b"trueup" not in (project / path).read_bytes()]
     if foreign or (exist and not overwrite):
         then = "move them, or give --folder" if foreign else "--force replaces them"
         message = f"nothing is written: {', '.join(foreign or exist)} exist; {then}"
         raise UsageError(message)
-    written: dict[Path, str | None] = {}
+    written: dict[Path, bytes | None] = {}
     try:
         for path, text in files.items():
             file = project / path
-            written[file] = file.read_text() if file.exists() else None
+            written[file] = file.read_bytes() if file.exists() else None
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-    except OSError:
+            file.write_text(text, encoding="utf-8")
+    except BaseException:
         for file, before in written.items():
             if before is None:
                 file.unlink(missing_ok=True)
             else:
-                file.write_text(before)
+                file.write_bytes(before)
         raise

@@ -114,6 +114,10 @@ def window_of_the_clock(model: Model) -> Iterator[Found]:
         if (
             term
             and term.operator in (">", ">=")
+            and (
+                LOOK_BACK.search(term.text)
+                or TIME.search(column_of(term.text.partition(">")[0]) or "")
+            )
             and is_in_incremental_part(model.code, clock.end())
         ):
             hazard = (

@@ -157,7 +157,8 @@ class Model:
         """Return the line of its file that has a position of its code."""
         raw = self.node.raw_code
         file = self.path / self.file
-        text = file.read_text(encoding="utf-8") if file.exists() else raw
+        # As dbt, keep the line endings of Windows.
+        text = file.read_bytes().decode("utf-8") if file.exists() else raw
         blanks = len(raw) - len(raw.lstrip())
         start = max(0, text.find(raw))
         return text.count("\n", 0, start + max(position, blanks)) + 1

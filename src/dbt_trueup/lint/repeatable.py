@@ -30,6 +30,13 @@ ROW_NUMBER = re.compile(r"\brow_number\s*\(\s*\)\s*over\s*\(", re.IGNORECASE)
 
 CONSTANT = re.compile(r"\d+|null|\(\s*select\s+(?:null|\d+)\s*\)|'\s*'", re.IGNORECASE)
 
+ONE_ROW = re.compile(
+    r"select\s+(?:max|min|count|sum|avg|any_value)\s*\([^()]*\)(?:\s+as\s+\w+)?\s+from\b"
+    r"(?!.*\bgroup\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A select of one aggregate, which has one row."""
+
 
 def random_values(model: Model) -> Iterator[Found]:
     """A value that is different in each run."""
@@ -107,7 +114,8 @@ def limit_without_order(model: Model) -> Iterator[Found]:
     for found in re.finditer(r"\blimit\s+\d+", model.code, re.IGNORECASE):
         select = model.code.lower().rfind("select", 0, found.start())
         is_ordered = re.search(r"\border\s+by\b", model.code[select : found.start()], re.IGNORECASE)
-        if is_ordered or is_only_for_some_targets(model.code, found.start()):
+        is_one_row = ONE_ROW.match(model.code, select, found.start())
+        if is_ordered or is_one_row or is_only_for_some_targets(model.code, found.start()):
             continue
         hazard = (
             f"`{' '.join(found.group().split())}` keeps arbitrary rows, because there is no order."

@@ -20,9 +20,17 @@ IS_DENIED = re.compile(r"^not \(|\bnot\s+is_incremental")
 TAG = re.compile(r"\{%-?\s*(if|elif|else|endif)\b(.*?)-?%\}", re.DOTALL)
 
 END_OF_TERM = re.compile(
-    r"\b(?:and|or|where|on|having|qualify|when|group|order|union|limit)\b|\{%|%\}|;", re.IGNORECASE
+    r"\b(?:and|or|where|on|having|qualify|when|then|else|end|select|group|order|union|limit)\b"
+    r"|\{%|%\}|;",
+    re.IGNORECASE,
 )
 """What ends a comparison in a condition."""
+
+OPENS_SUBQUERY = re.compile(r"[<>]=?[^<>;)]*\(\s*$")
+"""What comes before a select that is one side of a comparison."""
+
+BEGINS_CONDITION = re.compile(r"and|or|where|on|having|qualify|\{%|%\}", re.IGNORECASE)
+"""What comes before a comparison that decides which rows are read."""
 
 
 def blank(code: str) -> str:
@@ -95,16 +103,16 @@ def closing(code: str, opening: int) -> int:
 
 
 def split_list(text: str) -> list[str]:
-    """Split a list at the commas that are not in brackets.
+    """Split a list at the commas that are not in brackets or in quotes.
 
     Example:
-        >>> split_list("coalesce(a, b) desc, c")
-        ['coalesce(a, b) desc', 'c']
+        >>> split_list("coalesce(a, b) desc, c || ',', d")
+        ['coalesce(a, b) desc', "c || ','", 'd']
     """
     items, depth = [""], 0
-    for character in text:
-        depth += {"(": 1, ")": -1}.get(character, 0)
-        if character == "," and depth == 0:
+    for character, code in zip(text, blank(text), strict=True):
+        depth += {"(": 1, ")": -1}.get(code, 0)
+        if code == "," and depth == 0:
             items.append("")
         else:
             items[-1] += character
@@ -153,13 +161,21 @@ class Term(NamedTuple):
 def term_around(code: str, start: int, end: int) -> Term | None:
     """Return the comparison whose right side has this part of the code; None if there is none.
 
+    A comparison in a list of columns does not count: it decides nothing about the rows.
+
     Example:
         >>> code = "where a >= date_sub(max_a, 3) and b = 1"
         >>> term_around(code, 20, 25)
         Term(operator='>=', text='a >= date_sub(max_a, 3)')
     """
-    before = [found.end() for found in END_OF_TERM.finditer(code, 0, start)]
-    first = before[-1] if before else 0
+    before = [
+        found
+        for found in END_OF_TERM.finditer(code, 0, start)
+        if found.group().lower() != "select" or not OPENS_SUBQUERY.search(code[: found.start()])
+    ]
+    if before and not BEGINS_CONDITION.fullmatch(before[-1].group()):
+        return None
+    first = before[-1].end() if before else 0
     operator = None
     for found in re.finditer(r"[<>]=?", code[first:start]):
         operator = found.group()

@@ -82,13 +82,13 @@ def wrap(sender: type, method: str) -> None:
         return
 
     @wraps(send)
-    def send_and_explain_lost_races(
-        connection: object, statement: str, *rest: Any, **named: Any
-    ) -> Any:
+    def send_and_explain_lost_races(connection: object, *given: Any, **named: Any) -> Any:
+        # Python code of the user may give the statement by its name.
+        statement = str(next(iter([*given, *named.values()]), ""))
         repeats = 0
         while True:
             try:
-                return send(connection, statement, *rest, **named)
+                return send(connection, *given, **named)
             except Exception as error:  # noqa: PERF203 - three times at most
                 if may_be_repeated(statement, str(error)) and repeats < REPEATS:
                     repeats += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from pathlib import Path
 from stat import S_ISDIR
@@ -103,19 +102,30 @@ def with_vars(options: Sequence[str], run_vars: Mapping[str, object]) -> list[st
 
     Example:
         >>> with_vars(["--vars", "{a: 1}", "--target", "prod"], {"a": 2, "b": True})
-        ['--target', 'prod', '--vars', '{"a": 1, "b": true}']
+        ['--target', 'prod', '--vars', '{a: 1, b: true}']
     """
     if not run_vars:
         return list(options)
     words = list(options)
-    given = {}
+    given: Any = {}
     if "--vars" in words:
         at = words.index("--vars")
-        given = yaml.safe_load(words[at + 1])
+        try:
+            given = yaml.safe_load(words[at + 1])
+        except yaml.YAMLError:
+            given = None
         if not isinstance(given, dict):
             return words  # dbt says what is wrong with it
         del words[at : at + 2]
-    return [*words, "--vars", json.dumps({**run_vars, **given})]
+    # YAML, because the user's vars may be dates, which JSON does not have.
+    text = yaml.safe_dump(
+        {**run_vars, **given},
+        default_flow_style=True,
+        allow_unicode=True,
+        sort_keys=False,
+        width=float("inf"),
+    )
+    return [*words, "--vars", text.strip()]
 
 
 def changed_at(file: Path) -> int:
