@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from great_expectations.core import ExpectationValidationResult
@@ -16,9 +17,6 @@ from dbt_trueup.errors import ExpectationsError
 from dbt_trueup.expectations import check, suite
 from dbt_trueup.expectations.collection import Check, Collection, parse_collection, require_session
 from dbt_trueup.expectations.report import Finding, describe_rows
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CHECK = Check("nothing", "nothing is there", "things", "select '{a}' as thing", ("thing",))
 
@@ -106,10 +104,10 @@ def test_results_go_to_the_target_folder_of_dbt(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("DBT_TARGET_PATH", raising=False)
-    assert check.default_folder("shop").as_posix() == "shop/target/expectations"
+    assert check.default_folder(Path("shop")).as_posix() == "shop/target/expectations"
 
     monkeypatch.setenv("DBT_TARGET_PATH", str(tmp_path))
-    assert check.default_folder("shop") == tmp_path / "expectations"
+    assert check.default_folder(Path("shop")) == tmp_path / "expectations"
 
 
 def test_the_plugin_does_not_load_great_expectations() -> None:

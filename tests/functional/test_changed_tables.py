@@ -53,8 +53,8 @@ def run(project: Project, name: str, *, fails: bool = False) -> str:
     return "\n".join(project.messages)
 
 
-def check(project: Project, name: str, *more: Command, late: str = "drop") -> None:
-    oracle = Collection(late)
+def check(project: Project, name: str, *more: Command) -> None:
+    oracle = Collection()
     oracle.run([*DELETED, *more])
     assert multiset(project.rows(name)) == multiset(oracle.rows)
     check_laws(project.updates(name))
