@@ -1,7 +1,8 @@
 {#-
     The staged batch as the append reads it, as a select. The staged batch is a table, so anybody may edit or replace
     it before the append. The select has no rows if the batch is gone, or does not continue the changelog. It raises
-    unless the rows are exactly those that the seal of the batch describes.
+    unless the rows are exactly those that the seal of the batch describes, and the last batch of the changelog is the
+    one that this batch was planned after.
 
     `staged` is what `_get_staged_batch` returns. `columns` are the key and value columns of the changelog.
     The check reads the rows in the same statement that appends them.
@@ -58,6 +59,14 @@ select
     -- This is a column and not a condition: Spark would move a condition that raises below the join.
     case
         when
+            own_batch._kind = 'progress'
+            and not last_batch.last_seal <=> own_batch._statistics.seal.previous
+            then raise_error(
+                'batch moved: batch {{ staged.seq - 1 }} of the changelog is not the one that batch'
+                ' {{ staged.seq }} continues: a rebase has begun again, or somebody has edited it;'
+                ' nothing is appended, run again'
+            )
+        when
             {{ trueup._is_content_expr('own_batch') }}
             or own_batch._kind = 'progress'
             and found.progress_count = 1
@@ -66,7 +75,6 @@ select
             and found.row_count = found.update_count + 1
             and found.updates_mark = own_batch._statistics.seal.updates
             and {{ trueup._certificate_hash_expr() }} = own_batch._statistics.seal.certificate
-            and last_batch.last_seal <=> own_batch._statistics.seal.previous
             and {{ trueup._is_own_seal_expr() }}
             then own_batch._kind
         else raise_error(

@@ -130,7 +130,11 @@
     {%- else -%}
         {%- do trueup._require_ticks(collection) -%}
     {%- endif -%}
-    {%- for relation in [collection.state, collection.changelog] -%}
+    {#-
+        The state goes first: if the run is killed now, the next one rebuilds it. It goes once more after the
+        changelog, because another run may have rebuilt it in between.
+    -#}
+    {%- for relation in [collection.state, collection.changelog, collection.state] -%}
         {%- do run_query(trueup._drop_table_sql(relation, trueup._file_format())) -%}
         {%- do adapter.cache_dropped(relation) -%}
     {%- endfor -%}

@@ -57,7 +57,9 @@ LOST_IN = {
     # Another run has widened the column meanwhile.
     "widen": re.compile(r"UNRESOLVED_COLUMN.*_widening_|ALREADY_EXISTS"),
     # The rebase has dropped the table and has not made it again yet.
-    "rebase": re.compile(r"TABLE_OR_VIEW_NOT_FOUND.*_(batch|changelog|state|errors)`"),
+    "rebase": re.compile(
+        r"TABLE_OR_VIEW_NOT_FOUND.*_(batch|changelog|state|errors)`|a table: its state has applied"
+    ),
 }
 """Spark's own errors of a run that loses a race in one of these situations."""
 
