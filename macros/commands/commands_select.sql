@@ -145,7 +145,11 @@ map_keys(map_filter(
                 'map<string, string>',
                 map('maxStringLen', '2147483647')
             ),
-            raise_error('a command is too large, or too deeply nested, to find the columns that are null')
+            raise_error({{ trueup._literal(
+                trueup._argument('commands', 'ignore_null_updates')
+                ~ ' must be of columns whose values Spark can read back from JSON.\nGot: a command that is too'
+                ~ ' large, or nested too deeply.\nName the unchanged columns in the argument `unchanged` instead.'
+            ) }})
         ),
         (name, value) -> {{ condition }}
     ))

@@ -106,6 +106,39 @@ def test_a_run_fails_if_another_run_replaced_its_staged_batch(project: Project) 
     assert project.rows("replaced") == [("a", "value 2")]
 
 
+def test_a_run_says_that_its_batch_continues_another_one_if_the_last_batch_has_changed(
+    project: Project,
+) -> None:
+    add(project, "continued", [put(1)])
+    project.append("continued", [put(2)])
+
+    def replace_the_last_batch() -> None:
+        project.sql(
+            "update {}.continued_changelog set _statistics.seal.own = 1 where _kind = 'progress'"
+        )
+
+    with before("trueup: append", replace_the_last_batch):
+        project.run("models/continued", fails=True)
+
+    said = "\n".join(project.messages)
+    assert "batch moved: batch 1 of the changelog is not the one that batch 2 continues" in said
+    assert len(project.progress("continued")) == 1
+
+
+def test_a_rebase_drops_the_state_that_another_run_has_rebuilt_meanwhile(project: Project) -> None:
+    add(project, "again", [put(1)])
+    project.sql("create table {}.again_kept using {format} as select * from {}.again_state")
+
+    def rebuild() -> None:
+        project.sql("create table {}.again_state using {format} as select * from {}.again_kept")
+
+    with before(r"drop table.*again_changelog", rebuild):
+        project.run("models/again", "--full-refresh", rebase=True)
+
+    assert project.rows("again") == [("a", "value 1")]
+    assert [row["_seq"] for row in project.progress("again")] == [1]
+
+
 REMOVED = (
     "batch moved: another run removed batch 2 after this run staged it; nothing of it is written"
 )
