@@ -268,6 +268,15 @@ class Project:
         named = text.replace("{}", self.name).replace("{format}", self.table_format)
         return self.spark.sql(named).collect()
 
+    def version(self, table: str) -> int | None:
+        """The current snapshot of a table, on Delta its version; None if it has none."""
+        found = self.sql(
+            f"describe history {{}}.{table} limit 1"
+            if self.table_format == "delta"
+            else f"select snapshot_id from {{}}.{table}.refs where name = 'main'"
+        )
+        return found[0][0] if found else None
+
     def rows(self, name: str) -> list[oracle.Value]:
         """Return the rows of the collection, as its view shows them."""
         return [tuple(row) for row in self.sql(f"select * from {{}}.{quote(name)}")]

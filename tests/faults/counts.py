@@ -10,8 +10,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.faults.scripts import SITUATIONS
+from tests.project import TABLE_FORMAT
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 PATH = Path(__file__).with_name("counts.json")
 PAGE = Path(__file__).parents[2] / "docs" / "under-fire.md"
@@ -25,6 +28,9 @@ TABLES = {
 }
 """The tables of the page, each with its first header."""
 
+ENGINES = {"iceberg": "Iceberg", "delta": "Delta"}
+"""The table formats, each with what the page calls it."""
+
 FAULTS = {
     "before": "SIGKILL before a statement",
     "after": "SIGKILL after a statement",
@@ -34,6 +40,13 @@ FAULTS = {
     "jvm": "SIGKILL of the run and its JVM during a statement that writes",
 }
 """The faults of a run."""
+
+LABELS = {
+    "interleavings": {name: each.other for name, each in SITUATIONS.items()},
+    "kills": FAULTS,
+    "random": {},
+}
+"""What the page calls each class; a class of random scripts is shown as it is."""
 
 
 def executions() -> list[dict[str, Any]]:
@@ -53,6 +66,7 @@ def add(kind: str, seed: int, classes: Mapping[str, int], happened: Mapping[str,
     """
     execution = {
         "kind": kind,
+        "engine": TABLE_FORMAT,
         "date": datetime.now(timezone.utc).date().isoformat(),
         "seed": seed,
         "classes": dict(classes),
@@ -79,44 +93,55 @@ def shown(name: str) -> str:
     return rf"\| {TABLES[name]} \|.*\n(?:\|.*\n)*"
 
 
-def totals(kind: str, field: str) -> Counter[str]:
-    """The sums over all executions of a kind. `field` is `classes` or `happened`."""
+def totals(kind: str, field: str, engine: str) -> Counter[str]:
+    """The sums over all executions of a kind on an engine. `field` is `classes` or `happened`."""
     sums = Counter[str]()
     for execution in executions():
-        if execution["kind"] == kind:
+        if execution["kind"] == kind and execution["engine"] == engine:
             sums.update(execution[field])
     return sums
+
+
+def by_engine(kinds: Sequence[str], field: str) -> dict[str, tuple[int, ...]]:
+    """The sums of some kinds: each class with its count on each engine."""
+    sums = [
+        sum((totals(kind, field, engine) for kind in kinds), Counter[str]()) for engine in ENGINES
+    ]
+    # A class that has never happened is shown, too.
+    classes = dict.fromkeys(
+        each
+        for execution in executions()
+        if execution["kind"] in kinds
+        for each in execution[field]
+    )
+    return {each: tuple(one[each] for one in sums) for each in classes}
 
 
 def table(name: str) -> str:
     """A table of the page: the sums of a kind, what else happened, or the list of executions."""
     if name == "executions":
         rows = [
-            f"| {one['date']} | {one['kind']} | {one['seed']} | {sum(one['classes'].values())} |"
+            [
+                one["date"],
+                one["kind"],
+                ENGINES[one["engine"]],
+                one["seed"],
+                sum(one["classes"].values()),
+            ]
             for one in executions()
         ]
-        return "\n".join(
-            ["| date | kind | seed | scripts |", "| --- | --- | --- | --- |", *rows, ""]
-        )
-    head = [f"| {TABLES[name]} | how often |", "| --- | --- |"]
+        return markdown(["date", "kind", "engine", "seed", "scripts"], rows)
     if name == "happened":
-        happened = Counter[str]()
-        for kind in ("interleavings", "kills", "random"):
-            happened += totals(kind, "happened")
-        return "\n".join(
-            [*head, *(f"| {each} | {count} |" for each, count in happened.items()), ""]
-        )
-    classes = totals(name, "classes")
-    names = labels().get(name, {})
-    rows = [f"| {names.get(each, f'`{each}`')} | {count} |" for each, count in classes.items()]
-    return "\n".join([*head, *rows, f"| all | {classes.total()} |", ""])
+        counted = by_engine(["interleavings", "kills", "random"], "happened")
+        rows = [[each, *counts] for each, counts in counted.items()]
+    else:
+        counted = by_engine([name], "classes")
+        rows = [[LABELS[name].get(each, f"`{each}`"), *counts] for each, counts in counted.items()]
+        rows.append(["all", *map(sum, zip(*counted.values(), strict=True))])
+    return markdown([TABLES[name], *(f"on {engine}" for engine in ENGINES.values())], rows)
 
 
-def labels() -> dict[str, dict[str, str]]:
-    """What the page calls each class."""
-    from tests.faults.scripts import SITUATIONS  # noqa: PLC0415 - scripts need dbt
-
-    return {
-        "interleavings": {name: each.other for name, each in SITUATIONS.items()},
-        "kills": FAULTS,
-    }
+def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faults import counts
-from tests.faults.scripts import SECONDS, SEED, SITUATIONS, open_stage
+from tests.faults.scripts import SECONDS, SEED, SITUATIONS_HERE, open_stage
+from tests.project import TABLE_FORMAT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,8 +81,8 @@ def scripts(stage: Stage, random: Random) -> Iterator[str]:
     if not SECONDS:
         yield from SHORT
     until = time.monotonic() + SECONDS
-    played = counts.totals("interleavings", "happened")[PAIRS]
-    for situation in cycle(SITUATIONS):
+    played = counts.totals("interleavings", "happened", TABLE_FORMAT)[PAIRS]
+    for situation in cycle(SITUATIONS_HERE):
         if time.monotonic() >= until:
             return
         yield write_script(stage, situation, random)
@@ -106,7 +107,7 @@ def test_runs_that_are_stopped_at_any_statement_lose_nothing_and_double_nothing(
     if "TRUEUP_SCRIPT" in os.environ:
         stage.play(os.environ["TRUEUP_SCRIPT"])
         return
-    played = dict.fromkeys(SITUATIONS, 0)
+    played = dict.fromkeys(SITUATIONS_HERE, 0)
     for script in scripts(stage, random):
         before = stage.counts.copy()
         try:
