@@ -193,68 +193,7 @@ newest as (
 {%- endmacro %}
 
 
-{#-
-    The order rows of deleted keys that were written below `forget_below` and have no command in the batch, as a
-    select of steps -2.
--#}
-{% macro _forgotten_select(collection, persisted, marks, lower, forget_below) -%}
-    {%- set key, sequence = collection.unique_key, trueup._sequence_terms(collection.options) -%}
-select
-    {{ trueup._column_list(key, alias='tombstones') }},
-    tombstones._error_key,
-    -2 as _step,
-    {{ lower }} as _ts,
-    cast(null as string) as _cause,
-    {% for name in sequence[:-1] + marks -%}
-    null as {{ name }},
-    {% endfor -%}
-    tombstones._value
-from (
-    select *, {{ trueup._owner_error_key_expr() }} as _order_owner
-    from {{ persisted }}
-    where {{ trueup._is_order_key_expr() }} and _ts < {{ forget_below }}
-) as tombstones
-{%- for others in [persisted, 'given'] %}
-left anti join {{ others }} as others_{{ loop.index }}
-    on {{ trueup._same_key_expr(key, 'tombstones', 'others_' ~ loop.index) }}
-    and tombstones._order_owner <=> others_{{ loop.index }}._error_key
-{%- endfor %}
-{%- endmacro %}
-
-
-{#- The updates of the order rows among the `steps`, as a select in the form of the CTE `updates`. -#}
-{% macro _order_updates_select(identity) -%}
-select
-    {{ trueup._column_list(identity[:-1]) }},
-    _value,
-    _error_key,
-    _ts,
-    if(_step = -2, -1, 1) as _diff,
-    _cause,
-    'order' as _kind,
-    cast(null as {{ trueup._statistics_type() }}) as _statistics,
-    _digest
-from steps
-where _step < 0 and _step <> -3
-{%- endmacro %}
-
-
 {#- The fields of the place of a command. -#}
 {% macro _place_columns(order_type) -%}
     {{ return([{'name': 'tick', 'type': 'bigint'}, {'name': 'order', 'type': order_type}]) }}
-{%- endmacro %}
-
-
-{#-
-    The tick below which a batch forgets deleted keys (option `tombstones`); none if it forgets none. To find
-    them, the batch reads all order rows of the state. So only one of several batches does this: a deleted key
-    is remembered for as many ticks as the option says, and up to a tenth of them longer.
--#}
-{% macro _forget_below(options, plan) -%}
-    {%- if options.late != 'newest' or options.tombstones == 'forever' -%}
-        {{ return(none) }}
-    {%- endif -%}
-    {%- set ticks = trueup._tombstone_ticks(options.tombstones) -%}
-    {%- set interval = [1, ticks // 10] | max -%}
-    {{ return(plan.upper - ticks if plan.upper // interval > plan.lower // interval else none) }}
 {%- endmacro %}

@@ -43,7 +43,7 @@ def test_the_report_masks_keys_and_values_unless_they_are_asked_for() -> None:
 
 
 def test_every_cause_of_the_macro_is_known_and_on_the_page() -> None:
-    macro = (ROOT / "macros/report/adoption.sql").read_text().partition("_drift_causes_ctes(key) -")
+    macro = (ROOT / "macros/report/drift_causes.sql").read_text().partition("_drift_causes_ctes(key) -")
     tables = {"compared", "values_of_log"}
     assert set(re.findall(r"'([a-z_]+)'", macro[2])) - tables == {"equal", *drift.CAUSES}
     assert set(drift.parse_drift([], show_values=False).counts) == {"equal", *drift.CAUSES}

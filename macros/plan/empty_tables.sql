@@ -1,0 +1,67 @@
+{#-
+    The properties that only a changelog has. It is partitioned by `_kind`, so Iceberg would send all updates of a
+    batch to one task. A compaction may then delete rows of a file in two tasks: Iceberg 1.12 joins what they
+    have deleted.
+-#}
+{% macro _changelog_properties(collection) -%}
+    {%- set properties = {
+        'trueup.unique_key': trueup._column_list(collection.unique_key),
+        'trueup.order': collection.order_type
+    } -%}
+    {%- if trueup._file_format() == 'iceberg' -%}
+        {%- do properties.update({'write.merge.distribution-mode': 'none'}) -%}
+    {%- endif -%}
+    {{ return(properties) }}
+{%- endmacro %}
+
+
+{#- Creates a table with its schema if it is missing, and registers it with dbt. -#}
+{% macro _ensure_table(relation, select, partition_by=none, own_properties=none) -%}
+    {%- do adapter.create_schema(relation) -%}
+    {%- do run_query(trueup._create_table_sql(
+        relation, select, partition_by=partition_by, own_properties=own_properties
+    )) -%}
+    {%- do adapter.cache_added(relation) -%}
+{%- endmacro %}
+
+
+{#- A changelog without a batch: the columns, and no rows. -#}
+{% macro _empty_changelog_select(commands, unique_key, columns) -%}
+select
+    {{ trueup._column_list(unique_key) }},
+    {% for column in columns if column.name not in unique_key -%}
+    {{ trueup._quoted(column.name) }},
+    {% endfor -%}
+    _error,
+    _error_key,
+    _ts,
+    cast(null as int) as _diff,
+    cast(null as string) as _cause,
+    cast(null as string) as _kind,
+    cast(null as bigint) as _seq,
+    cast(null as bigint) as _lower,
+    cast(null as bigint) as _upper,
+    cast(null as string) as _batch_id,
+    cast(null as {{ trueup._statistics_type() }}) as _statistics,
+    cast(null as {{ trueup._certificate_type() }}) as _certificate
+from {{ commands }}
+where false
+{%- endmacro %}
+
+
+{#- A state that has applied no batch: only its progress row. -#}
+{% macro _unapplied_state_select(changelog, unique_key, columns) -%}
+select
+    {{ trueup._column_list(unique_key) }},
+    {% for column in columns if column.name not in unique_key -%}
+    {{ trueup._quoted(column.name) }},
+    {% endfor -%}
+    _error,
+    _error_key,
+    _ts,
+    'progress' as _kind,
+    cast(0 as bigint) as _seq,
+    _upper
+from (values (0)) as genesis
+left join {{ changelog }} on false
+{%- endmacro %}
