@@ -1,7 +1,7 @@
 {#-
     The breaker: raises before the append if the staged batch retracts more rows and errors than the option
     `max_retractions` allows. The option is a count, or a share of the rows and errors that exist. The
-    staged batch stays, so that you can look at the plan. The var `trueup_approve` lets it through. You
+    staged batch stays, so that you can look at it. The var `trueup_approve` lets it through. You
     approve a plan, not the run that staged it: if another run stages the same plan, you need not approve it
     again.
 -#}
@@ -16,11 +16,11 @@
     {%- set allowed = limit * staged.records_indexed if limit is float else limit -%}
     {%- if taken.retractions > allowed -%}
         {%- do trueup._raise_error(
-            'Batch ' ~ staged.seq ~ ' of ' ~ collection.name,
-            'one that retracts at most ' ~ limit ~ (' of the rows' if limit is float else ' rows')
+            'The rows that batch ' ~ staged.seq ~ ' of ' ~ collection.name ~ ' retracts',
+            'at most ' ~ limit ~ (' of all rows' if limit is float else ' rows')
             ~ ' ' ~ trueup._breaker_text(),
             taken.retractions ~ ' of ' ~ staged.records_indexed ~ ' rows, such as ' ~ taken.samples,
-            'Nothing is appended; the plan is the table ' ~ batch ~ '. To approve it: dbt run -s '
+            'Nothing is appended; the staged batch is the table ' ~ batch ~ '. To approve it: dbt run -s '
             ~ collection.name ~ "_changelog+ --vars '{trueup_approve: "
             ~ trueup._get_plan_name(batch, staged.batch_id) ~ "}'"
         ) -%}

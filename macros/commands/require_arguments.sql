@@ -1,9 +1,6 @@
 {#- Raises unless the arguments of `trueup.commands` have valid forms. -#}
 {% macro _require_arguments(given, key) -%}
-    {%- set relation = given.relation -%}
-    {%- if relation is none or not (relation | string).strip() -%}
-        {%- do trueup._raise_error(trueup._argument('commands', 'relation'), 'a relation', relation) -%}
-    {%- endif -%}
+    {%- do trueup._require_relation('commands', given.relation) -%}
     {%- for argument in [
         'ts', 'delete_when', 'truncate_when', 'error', 'error_key', 'unchanged', 'old_key', 'arrived'
     ] if given[argument] is not none -%}

@@ -7,7 +7,7 @@
         {%- do trueup._raise_error(
             '`trueup.commands` in ' ~ model.name ~ ': each column of config `unique_key`',
             'a column of the log (' ~ (found | join(', ')) ~ ')', name,
-            'Correct it where it is set: in dbt_project.yml, in the YAML of the model, or in its `config`.'
+            trueup._correct_config()
         ) -%}
     {%- endfor -%}
     {#- Only this check can find it: the macro adds its columns without knowing those of the log. -#}

@@ -37,7 +37,8 @@ bounded as (
         case
             when _op = 'truncate' then 'truncate'
             when {{ trueup._is_order_key_expr() }} then raise_error(concat(
-                'an error key must not begin with `{{ trueup._order_key_prefix() }}`.\nGot: ', _error_key
+                '`trueup.commands` argument `error_key` must not begin with `{{ trueup._order_key_prefix() }}`.\nGot: ',
+                _error_key, '\nChange the expression'
             ))
             else _error_key
         end as _error_key,

@@ -12,7 +12,7 @@
         {%- if found.render() != here.render() -%}
             {%- do trueup._raise_error(
                 'The model ' ~ collection ~ '_' ~ role ~ ', which ' ~ model.name ~ ' reads,',
-                here.render() ~ ', for the tables of a collection belong together',
+                here.render() ~ ', because the tables of a collection belong together',
                 found.render() ~ ', by --defer',
                 'Run the whole collection: dbt run -s ' ~ collection ~ '_'
                 ~ trueup._source_role(collection) ~ '+'

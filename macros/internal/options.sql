@@ -70,7 +70,7 @@
         {%- do trueup._raise_error(
             'Option `' ~ name ~ '` of ' ~ model.name, 'in `meta.trueup`, where trueup looks for its options',
             '`' ~ name ~ '` beside `meta` in the config',
-            'Write it there, beside the other options of the collection.'
+            'Move it: meta: {trueup: {' ~ name ~ ': ...}}.'
         ) -%}
     {%- endfor -%}
     {%- set options = {} -%}

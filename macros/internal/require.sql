@@ -15,8 +15,16 @@
     {%- set option = 'Each option' if name is none else 'Option `' ~ name ~ '`' -%}
     {%- do trueup._raise_error(
         option ~ ' in `meta.trueup` of ' ~ model.name, must, got,
-        'Correct it in dbt_project.yml, in the YAML of the model, or in its `config`.'
+        trueup._correct_config()
     ) -%}
+{%- endmacro %}
+
+
+{#- The next step if a config is wrong: it may be set in three places. -#}
+{% macro _correct_config() -%}
+    {{ return(
+        'Correct it where it is set: in dbt_project.yml, in the YAML of the model, or in its `config`.'
+    ) }}
 {%- endmacro %}
 
 
@@ -28,20 +36,30 @@
 
 {#-
     Raises unless `value` is a non-empty list of non-empty strings. The strings are expressions. With
-    `are_names` they are column names, which may not repeat in Spark's sense.
+    `are_names` they are column names, which may not repeat in Spark's sense. `next_step` is that of the error.
 -#}
-{% macro _require_list(subject, value, are_names=true) -%}
+{% macro _require_list(subject, value, are_names=true, next_step=none) -%}
     {%- set must = 'a non-empty list of non-empty strings' -%}
-    {%- set must = must ~ ', none twice' if are_names else must -%}
+    {%- set must = must ~ ', without duplicates' if are_names else must -%}
     {%- set is_list = value is iterable and value is not string and value is not mapping -%}
     {%- if not is_list or value | length == 0 -%}
-        {%- do trueup._raise_error(subject, must, value) -%}
+        {%- do trueup._raise_error(subject, must, value, next_step) -%}
     {%- endif -%}
     {%- for item in value if item is not string or not item.strip() -%}
-        {%- do trueup._raise_error(subject, must, value) -%}
+        {%- do trueup._raise_error(subject, must, value, next_step) -%}
     {%- endfor -%}
     {%- if are_names and value | map('lower') | unique | list | length < value | length -%}
-        {%- do trueup._raise_error(subject, must, value) -%}
+        {%- do trueup._raise_error(subject, must, value, next_step) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Raises unless the argument `relation` of a macro is given. -#}
+{% macro _require_relation(macro, relation) -%}
+    {%- if relation is none or not (relation | string).strip() -%}
+        {%- do trueup._raise_error(
+            trueup._argument(macro, 'relation'), '`ref(...)`, `source(...)`, or a SELECT in parentheses', relation
+        ) -%}
     {%- endif -%}
 {%- endmacro %}
 

@@ -22,7 +22,10 @@
         {%- endif -%}
     {%- elif allowed == 'list' -%}
         {%- if value is string or value is mapping or value is not iterable or value | length -%}
-            {%- do trueup._require_list('Option `' ~ name ~ '` in `meta.trueup` of ' ~ model.name, value) -%}
+            {%- do trueup._require_list(
+                'Option `' ~ name ~ '` in `meta.trueup` of ' ~ model.name, value,
+                next_step=trueup._correct_config()
+            ) -%}
         {%- endif -%}
     {%- elif allowed == 'count or share' -%}
         {%- if not (value is integer and value >= 0 or value is float and 0 <= value <= 1) -%}

@@ -25,7 +25,7 @@
     {%- if trueup._var('trueup_read_only') -%}
         {%- do trueup._raise_error(
             'A rebase', 'a run that writes', 'var trueup_read_only: true',
-            'Leave one of the two vars out.'
+            'Leave out the var trueup_read_only or the var trueup_rebase.'
         ) -%}
     {%- endif -%}
     {%- set roles = [trueup._source_role(collection), 'batch', 'changelog', 'state'] -%}

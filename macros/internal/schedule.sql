@@ -45,7 +45,7 @@
 {% macro _require_keys(given, allowed, what) -%}
     {%- if given is not mapping or given.keys() | reject('in', allowed) | list -%}
         {%- do trueup._raise_option_error(
-            'refresh', what ~ ' a mapping of ' ~ (allowed | join(', ')), given
+            'refresh', what ~ ': a mapping of ' ~ (allowed | join(', ')), given
         ) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -58,7 +58,7 @@
         {%- do trueup._raise_option_error(
             'refresh',
             'a schedule whose interval is a positive number of ticks, or a text such as `1 hour` (in '
-            ~ (trueup._interval_units() | join(', ')) ~ 's)', interval
+            ~ (trueup._interval_units() | join('s, ')) ~ 's)', interval
         ) -%}
     {%- endif -%}
     {{ return(ticks) }}
@@ -76,7 +76,7 @@
         {%- do trueup._raise_option_error(
             'tombstones',
             'forever, a positive number of ticks, or if the ticks are timestamps a text such as `30 days` (in '
-            ~ (trueup._interval_units() | join(', ')) ~ 's)', age
+            ~ (trueup._interval_units() | join('s, ')) ~ 's)', age
         ) -%}
     {%- endif -%}
     {{ return(ticks) }}

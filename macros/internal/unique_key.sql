@@ -18,12 +18,12 @@
             'Set it once for the folder of the collection: `+unique_key: [...]` in dbt_project.yml.'
         ) -%}
     {%- endif -%}
-    {%- do trueup._require_list(subject, unique_key) -%}
+    {%- do trueup._require_list(subject, unique_key, next_step=trueup._correct_config()) -%}
     {%- if of_commands and of_commands != unique_key -%}
         {%- do trueup._raise_error(
             subject, 'the key of the commands: ' ~ (of_commands | join(', ')),
             unique_key | join(', '),
-            'Set it once, for the folder of the collection, and leave out the argument `keys`.'
+            'Make both the same. Only unit tests need the argument `keys` of `trueup.commands`.'
         ) -%}
     {%- endif -%}
     {{ return(unique_key) }}

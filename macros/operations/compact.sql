@@ -118,8 +118,8 @@ using (
         case
             when snapshot._diff = 1 then 1
             else raise_error(concat(
-                'the history of a row is unbalanced, its diffs sum to ', snapshot._diff,
-                '; nothing is compacted'
+                'the diffs of a row sum to ', snapshot._diff, ', not to 0 or 1; nothing is compacted.'
+                ' To examine the changelog: dbt run-operation trueup.doctor'
             ))
         end as _diff
         {%- elif name == '_kind' -%}

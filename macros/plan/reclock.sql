@@ -111,7 +111,8 @@ reclocked as (
 {% macro _next_offset_expr() -%}
 coalesce(try_add(max(_offset), 1), raise_error(concat(
             'the offset (`reclock`) must be below 9223372036854775807, the greatest bigint.\nGot: ',
-            max(_offset), ' in the partition ', _partition, '; nothing is staged'
+            max(_offset), ' in the partition ', _partition,
+            '; nothing is staged. Leave the command out of the relation that `trueup.commands` reads'
         )))
 {%- endmacro %}
 

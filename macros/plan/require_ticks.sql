@@ -74,8 +74,8 @@
     {%- if options.late == 'fail' and plan.late_dropped -%}
         {%- do trueup._raise_error(
             'With option `late: fail` every command of ' ~ collection.source,
-            'at or past the lower ' ~ plan.lower ~ ' when it comes',
-            plan.late_dropped ~ ' commands below it, which came after their tick was settled',
+            'at tick ' ~ plan.lower ~ ' or later: all ticks before it are settled',
+            plan.late_dropped ~ ' commands of earlier ticks, which came late',
             'Nothing is staged. Take them out of the log, or set the option `late`.'
         ) -%}
     {%- endif -%}
@@ -85,10 +85,9 @@
     {%- if plan.begins_orders and '_offset' in collection.extras -%}
         {%- do trueup._raise_error(
             'Option `late` of ' ~ model.name,
-            'drop or fail, as before: the last batch did not keep the order of its commands, and a log without'
-            ~ ' ticks (`reclock`) is not read again',
-            options.late,
-            'Nothing is staged. To use newest, start again from the log: '
+            'drop or fail, as before', options.late,
+            'Nothing is staged. The earlier batches did not remember the last command of each key, and a log without'
+            ~ ' ticks (`reclock`) is not read again. To use newest, start again from the log: '
             ~ trueup._rebase_command(collection.name)
         ) -%}
     {%- endif -%}
@@ -96,7 +95,7 @@
         {%- do trueup._raise_error(
             'Option `eager` of ' ~ model.name,
             'true as long as the changelog has updates of open ticks', 'false',
-            "Take them back first: run once with `eager: true` and --vars '{trueup_until: "
+            "Retract them first: run once with `eager: true` and --vars '{trueup_until: "
             ~ plan.lower ~ "}'."
         ) -%}
     {%- endif -%}
@@ -108,7 +107,7 @@
     {%- if collection.options.late == 'newest' and (has_truncates or '_unchanged' in collection.extras) -%}
         {%- do trueup._raise_error(
             'Option `late` of ' ~ model.name,
-            'drop, correct or fail where the newest command of a key does not say its value alone: a command'
+            'drop, correct or fail, because the newest command of a key is not enough to know its value: a command'
             ~ ' leaves columns unchanged (`unchanged`, `ignore_null_updates`), or is a truncate',
             collection.options.late, 'Nothing is staged. Set the option `late` to another value.'
         ) -%}
@@ -122,7 +121,7 @@
         {%- do trueup._raise_error(
             'Option `late` of ' ~ model.name, 'drop, newest or fail where the log has no ticks (`reclock`)',
             options.late,
-            'A command with an offset below what was settled was seen before: leave it out.'
+            'trueup takes a command below a settled offset for a duplicate. Leave the option out, or use newest.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}

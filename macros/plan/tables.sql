@@ -70,7 +70,7 @@
     {%- set relation = load_relation(trueup._relation_of_node(node)) -%}
     {%- if relation is not none and relation.type == 'table' -%}
         {%- do trueup._raise_error(
-            'The name of the view ' ~ relation, 'free, because dbt drops a table in its place', 'a table',
+            'The name of the view ' ~ relation, 'free: dbt would drop the table to make the view', 'a table',
             'Nothing is written. Make the collection of its rows: trueup adopt ' ~ relation
             ~ '. Or rename the table.'
         ) -%}

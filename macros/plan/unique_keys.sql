@@ -32,7 +32,7 @@ select
         count(*),
         ' rows of the key ',
         left(to_json(struct({{ key }}), map('ignoreNullFields', 'false')), 200),
-        '; nothing is staged: a row must be the only one of its key'
+        '; nothing is staged: each key may have one row, so correct the SELECT'
     ) as message
 from {{ rows }}
 group by {{ key }}

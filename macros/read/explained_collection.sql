@@ -46,8 +46,7 @@
 {% macro _get_is_identity_expr(collection, key, error_key) -%}
     {%- if (key is none) == (error_key is none) -%}
         {%- do trueup._raise_error(
-            trueup._argument('explain', 'key'),
-            'given, or else the argument `error_key`', 'both' if key is not none else 'neither',
+            'Exactly one of the arguments `key` and `error_key` of `trueup.explain`', 'given', 'both' if key is not none else 'neither',
             'Give a value for each key column: ' ~ (collection.unique_key | join(', ')) ~ '.'
         ) -%}
     {%- elif error_key is not none -%}

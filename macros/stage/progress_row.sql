@@ -116,22 +116,22 @@ progress as (
         cast(null as string) as _cause,
         case
             when not applied._seq <=> {{ plan }}.seq - 1 then raise_error(concat(
-                'state moved: batch ', {{ plan }}.seq, ' was minted on a state at batch ',
+                'state moved: batch ', {{ plan }}.seq, ' was planned on a state at batch ',
                 {{ plan }}.seq - 1, coalesce(concat(', which is now at ', applied._seq), ', which is gone'),
                 '; nothing is staged, run again'
             ))
             {%- if options.ties == 'fail' %}
             when ties > 0 then raise_error(concat(
-                'ties: ', ties, ' times commands of one key and tick have an equal order and'
-                ' another content, such as ', array_join(tie_samples, ', '),
-                '; nothing is staged: make `sequence_by` unique, or set the option `ties`'
+                'ties: ', ties, ' times commands of one key and tick have an equal order but'
+                ' different content, such as ', array_join(tie_samples, ', '),
+                '; nothing is staged: make `sequence_by` unique, or set the option `ties` to hash'
             ))
             {%- endif %}
             {%- if options.errors == 'fail' %}
             when error_inserts > 0 then raise_error(concat(
                 'errors: ', error_inserts, ' commands of the batch are errors (',
                 array_join(sort_array(error_kinds), ', '), '), such as ', error_sample,
-                '; nothing is staged: mend the log, or set the option `errors` to keep'
+                '; nothing is staged: correct the log, or set the option `errors` to keep'
             ))
             {%- endif %}
             else 'progress'

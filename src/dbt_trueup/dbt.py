@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.cli.main import dbtRunner
 
-from .errors import DbtError
+from .errors import DbtError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,6 +90,24 @@ def collections(manifest: Any) -> list[str]:
         for node in manifest.nodes.values()
         if node.config.materialized == "trueup_state"
     )
+
+
+def require_collection(name: str, known: Sequence[str]) -> None:
+    """Raise unless a collection is one of those that are known.
+
+    Raises:
+        UsageError: It is none of them.
+    """
+    if name in known:
+        return
+    if known:
+        message = f"COLLECTION must be one of {', '.join(known)}.\nGot: {name}"
+    else:
+        message = (
+            f"COLLECTION must be a collection of the project, which has none.\nGot: {name}\n"
+            "To write one: trueup init <the log>"
+        )
+    raise UsageError(message)
 
 
 def to_one_line(text: object) -> str:

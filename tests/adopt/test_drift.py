@@ -43,7 +43,8 @@ def test_the_report_masks_keys_and_values_unless_they_are_asked_for() -> None:
 
 
 def test_every_cause_of_the_macro_is_known_and_on_the_page() -> None:
-    macro = (ROOT / "macros/report/drift_causes.sql").read_text().partition("_drift_causes_ctes(key) -")
+    text = (ROOT / "macros/report/drift_causes.sql").read_text()
+    macro = text.partition("_drift_causes_ctes(key) -")
     tables = {"compared", "values_of_log"}
     assert set(re.findall(r"'([a-z_]+)'", macro[2])) - tables == {"equal", *drift.CAUSES}
     assert set(drift.parse_drift([], show_values=False).counts) == {"equal", *drift.CAUSES}
@@ -115,6 +116,6 @@ def test_without_a_collection_the_user_is_told_how_to_write_one(
     monkeypatch.setattr("dbt_trueup.command_line.adopt.parse", lambda _: manifest())
     assert main(["adopt", "shop.orders"]) == 2
     assert capsys.readouterr().err == (
-        "trueup adopt: TABLE or --collection must name a collection: none.\nGot: orders\n"
+        "trueup adopt: TABLE or --collection must name a collection; there is none.\nGot: orders\n"
         "Write its models first: trueup init <the log> --name orders\n"
     )

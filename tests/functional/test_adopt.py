@@ -156,7 +156,7 @@ def test_a_drifted_table_becomes_a_healed_collection(
 ) -> None:
     # A run without an adoption would replace the table by the view.
     project.run("models/orders", fails=True)
-    assert any("free, because dbt drops a table in its place" in one for one in project.messages)
+    assert any("free: dbt would drop the table to make the view" in one for one in project.messages)
 
     code, printed, errors = adopt("adopt.orders", "--json", "--show-values")
     assert code == 1, errors
@@ -325,7 +325,7 @@ def test_a_rebase_forgets_the_adoption_but_not_if_a_table_took_the_name_of_the_v
     before = causes(project, "killed")
     assert any(cause == "adopted" for _, cause, _ in before)
     project.run("models/killed", "--full-refresh", rebase=True, fails=True)
-    assert any("free, because dbt drops a table in its place" in one for one in project.messages)
+    assert any("free: dbt would drop the table to make the view" in one for one in project.messages)
     assert causes(project, "killed") == before, "the history was dropped"
     assert project.sql("select count(*) from {}.killed")[0][0] == len(DRIFTED)
 

@@ -131,7 +131,7 @@ def test_an_option_beside_meta_is_refused(project: Project) -> None:
     refused(
         project,
         "Option `late` of c_commands must be in `meta.trueup`",
-        "Write it there, beside the other options of the collection.",
+        "Move it: meta: {trueup: {late: ...}}.",
     )
 
 

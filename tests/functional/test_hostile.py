@@ -131,7 +131,7 @@ def test_options_that_stop_a_run_show_keys_and_no_values(project: Project, home:
     stops = {
         "ties: 1 times commands": ("ties", "fail", first),
         "errors: 1 commands of the batch are errors": ("errors", "fail", second),
-        "must be one that retracts at most 0 rows": ("max_retractions", 0, first),
+        "must be at most 0 rows": ("max_retractions", 0, first),
     }
     for failing, (option, value, key) in stops.items():
         meta = {"trueup": {"verify": "never", option: value}}

@@ -184,7 +184,7 @@ def test_a_batch_that_waits_for_approval_is_stalled_and_the_error_shows_how_to_a
         "sums": "running",
         "unborn": "created",
     }
-    assert "must be one that retracts at most 2 rows" in health["orders"]["error"]
+    assert "must be at most 2 rows" in health["orders"]["error"]
     assert "> in macro" not in health["orders"]["error"]
     assert health["orders"]["hint"].startswith("Look at the staged batch.")
     assert health["orders"]["failed_since"] is not None

@@ -284,7 +284,7 @@ def test_what_cannot_be_decided_by_key_is_refused(project: Project, case: str) -
         project.append(
             name, [Command(1, (1,), None, None, error="x", error_key="trueup: last command")]
         )
-        said = "an error key must not begin with `trueup: last command`"
+        said = "argument `error_key` must not begin with `trueup: last command`"
     project.run(f"models/{name}", fails=True)
     assert said in "\n".join(project.messages)
     project.configure(**{name: {"+enabled": False}})

@@ -8,7 +8,7 @@ import pytest
 
 from tests.macros.package import Package, in_model, one_line, refused
 
-NAMES = "a non-empty list of non-empty strings, none twice."
+NAMES = "a non-empty list of non-empty strings, without duplicates."
 LISTS = {
     "sequence_by": "a non-empty list of non-empty strings.",
     "columns": NAMES,
@@ -81,7 +81,10 @@ def test_two_order_expressions_may_differ_only_in_case() -> None:
 def test_the_log_must_be_a_relation(relation: object) -> None:
     must, got, _ = refused(render, relation=relation)
 
-    assert must == "`trueup.commands` argument `relation` must be a relation."
+    assert must == (
+        "`trueup.commands` argument `relation` must be `ref(...)`, `source(...)`, or a SELECT in"
+        " parentheses."
+    )
     assert got == f"Got: {relation}"
 
 

@@ -88,7 +88,7 @@ def test_an_unknown_option_is_refused_with_the_list_of_options() -> None:
     assert refused(trueup._options) == (
         f"Each option in `meta.trueup` of files_batch must be one of {', '.join(sorted(RULES))}.",
         "Got: lat",
-        "Correct it in dbt_project.yml, in the YAML of the model, or in its `config`.",
+        "Correct it where it is set: in dbt_project.yml, in the YAML of the model, or in its `config`.",
     )
 
 
@@ -222,7 +222,7 @@ def test_a_key_must_be_a_list_of_distinct_names(unique_key: object) -> None:
 
     assert must == (
         "Config `unique_key` of files_batch must be a non-empty list of non-empty strings,"
-        " none twice."
+        " without duplicates."
     )
     assert got == f"Got: {unique_key}"
 
@@ -251,7 +251,7 @@ def test_a_configured_key_that_differs_from_the_commands_is_refused(keys: object
 
     assert must.startswith("Config `unique_key` of files_state must be the key of the commands: ")
     assert got == "Got: a"
-    assert "Set it once" in next_step
+    assert next_step.startswith("Make both the same.")
 
 
 def test_a_configured_key_that_equals_the_key_of_the_commands_is_accepted() -> None:

@@ -265,10 +265,10 @@ def test_with_late_fail_late_commands_stop_the_run_before_staging() -> None:
     must, got, next_step = refused(get_plan, {"late": "fail"}, lower=5, late_dropped=2)
 
     assert must == (
-        "With option `late: fail` every command of lake.files_commands must be at or past the lower"
-        " 5 when it comes."
+        "With option `late: fail` every command of lake.files_commands must be at tick 5 or later:"
+        " all ticks before it are settled."
     )
-    assert got == "Got: 2 commands below it, which came after their tick was settled"
+    assert got == "Got: 2 commands of earlier ticks, which came late"
     assert next_step.startswith("Nothing is staged.")
 
 

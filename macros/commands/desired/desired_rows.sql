@@ -68,13 +68,14 @@ from {{ desired }}
     {%- for name in unique_key if name | lower not in found | map('lower') -%}
         {%- do trueup._raise_error(
             collection ~ '_desired: each column of config `unique_key`',
-            'a column of the select (' ~ (found | join(', ')) ~ ')', name
+            'a column of the select (' ~ (found | join(', ')) ~ ')', name,
+            'Add it to the select, or correct the config in dbt_project.yml.'
         ) -%}
     {%- endfor -%}
     {%- if found | length == unique_key | length -%}
         {%- do trueup._raise_error(
             collection ~ '_desired', 'a select with at least one column beside the key',
-            found | join(', ')
+            found | join(', '), 'Add a value column to the select.'
         ) -%}
     {%- endif -%}
     {%- do trueup._require_user_columns(columns, collection ~ '_desired') -%}

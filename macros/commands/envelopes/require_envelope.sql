@@ -1,8 +1,6 @@
 {#- Raises unless the arguments that all envelopes share are valid. -#}
 {% macro _require_envelope(macro, relation, expressions, sequence_by, reclock) -%}
-    {%- if relation is none or not (relation | string).strip() -%}
-        {%- do trueup._raise_error(trueup._argument(macro, 'relation'), 'a relation', relation) -%}
-    {%- endif -%}
+    {%- do trueup._require_relation(macro, relation) -%}
     {%- for argument, expression in expressions.items() if expression is not none -%}
         {%- do trueup._require_expression(macro, argument, expression) -%}
     {%- endfor -%}
@@ -34,7 +32,8 @@
     {%- for name in key if name not in names -%}
         {%- do trueup._raise_error(
             '`trueup.' ~ macro ~ '` in ' ~ model.name ~ ': each column of config `unique_key`',
-            'a column of argument `schema` (' ~ (schema | join(', ')) ~ ')', name
+            'a column of argument `schema` (' ~ (schema | join(', ')) ~ ')', name,
+            'Add it to `schema`, or correct the config in dbt_project.yml.'
         ) -%}
     {%- endfor -%}
     {%- set columns = {} -%}

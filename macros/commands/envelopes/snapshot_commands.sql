@@ -3,11 +3,7 @@
     `relation` of `trueup.commands`. See the YAML beside this file.
 -#}
 {% macro snapshot_commands(relation, unique_key, ts) -%}
-    {%- if relation is none or not (relation | string).strip() -%}
-        {%- do trueup._raise_error(
-            trueup._argument('snapshot_commands', 'relation'), 'a relation', relation
-        ) -%}
-    {%- endif -%}
+    {%- do trueup._require_relation('snapshot_commands', relation) -%}
     {%- do trueup._require_list(
         trueup._argument('snapshot_commands', 'unique_key'), unique_key
     ) -%}

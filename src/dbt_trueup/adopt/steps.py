@@ -27,7 +27,8 @@ def models_of(manifest: Any, collection: str) -> list[str]:
     known = dbt.collections(manifest)
     if collection not in known:
         message = (
-            f"TABLE or --collection must name a collection: {', '.join(known) or 'none'}.\n"
+            f"TABLE or --collection must name a collection{': ' if known else '; there is none'}"
+            f"{', '.join(known)}.\n"
             f"Got: {collection}\n"
             f"Write its models first: trueup init <the log> --name {collection}"
         )

@@ -59,7 +59,7 @@ def explain(
         UsageError: The project has no such collection, or no key is given.
         DbtError: dbt or the query failed, for example because a value cannot be cast.
     """
-    require_collection(collection, dbt.collections(dbt.parse(options)))
+    dbt.require_collection(collection, dbt.collections(dbt.parse(options)))
     if bool(key) == (error_key is not None):
         got = "both" if key else "neither"
         message = (
@@ -83,13 +83,6 @@ def explain(
         updates=[show(fact) for fact in updates],
         update_count=updates[0]["row_count"] if updates else 0,
     )
-
-
-def require_collection(name: str, known: Sequence[str]) -> None:
-    """Raise unless the project has the collection."""
-    if name not in known:
-        message = f"COLLECTION must be one of {', '.join(known) or 'none'}.\nGot: {name}"
-        raise UsageError(message)
 
 
 def read_key(words: Sequence[str], nulls: Sequence[str]) -> dict[str, str | None]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_trueup import dbt
 
-from .facts import FINE, as_text, explain, require_collection
+from .facts import FINE, as_text, explain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -94,7 +94,7 @@ def prove(
         UsageError: The project has no such collection.
         DbtError: dbt or a query failed, or the collection cannot be proved.
     """
-    require_collection(collection, dbt.collections(dbt.parse(options)))
+    dbt.require_collection(collection, dbt.collections(dbt.parse(options)))
     found = []
     for number in range(rounds):
         draw = {"keys": keys, "seed": seed + number, "batches": 1 + number % MOST_BATCHES}

@@ -153,8 +153,8 @@ def guess_value(facts: Facts) -> Guess:
     found = {name: sum(map(is_one, many)) for name, many in facts.log.json_columns.items()}
     if not found or not max(found.values()):
         message = (
-            f"--envelope {facts['envelope']} needs a column with its messages; got a log without:"
-            f" {', '.join(facts.log.types)}"
+            f"--envelope {facts['envelope']} needs a column with its messages. The log has only:"
+            f" {', '.join(facts.log.types)}. Name another envelope"
         )
         raise UsageError(message)
     column = max(found, key=lambda name: found[name])

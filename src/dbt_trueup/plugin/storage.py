@@ -12,7 +12,7 @@ from typing import NamedTuple
 FILE = r"(?P<file>[^\n(]*?\.(?:parquet|avro|orc|puffin|json)|[^\s,\]]*[^\s,\].:])"
 """A file. If its ending is known, its name may have spaces."""
 
-UNCHANGED = "What was committed stays. Repair it, then run again"
+UNCHANGED = "What was committed stays. Repair the cause, then run again"
 
 OWN_FILE = re.compile(r"/(?P<collection>[^/]+)_(?P<role>state|batch|corrections)/data/")
 """A data file of a table that a run can make again, in Iceberg's layout of folders."""

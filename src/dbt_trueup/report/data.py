@@ -8,7 +8,6 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from dbt_trueup import dbt
-from dbt_trueup.errors import UsageError
 from dbt_trueup.plural import count
 
 from .mask import mask_row
@@ -114,9 +113,7 @@ def read_data(options: Sequence[str], names: Sequence[str] = (), *, show_values:
     manifest = dbt.parse(options)
     known = dbt.collections(manifest)
     for name in names:
-        if name not in known:
-            message = f"COLLECTION must be one of {', '.join(known) or 'none'}.\nGot: {name}"
-            raise UsageError(message)
+        dbt.require_collection(name, known)
     chosen = list(dict.fromkeys(names)) or known
     shown = chosen[:MOST_COLLECTIONS]
     limits = limits_of(len(shown))

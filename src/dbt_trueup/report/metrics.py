@@ -100,9 +100,7 @@ def read_statistics(options: Sequence[str], names: Sequence[str] = ()) -> list[d
     rows = dbt.query(options, SELECT)
     known = [row["collection"] for row in rows]
     for name in names:
-        if name not in known:
-            message = f"COLLECTION must be one of {', '.join(known)}.\nGot: {name}"
-            raise UsageError(message)
+        dbt.require_collection(name, known)
     return [row for row in rows if not names or row["collection"] in names]
 
 
