@@ -88,7 +88,7 @@ def test_an_unknown_option_is_refused_with_the_list_of_options() -> None:
     assert refused(trueup._options) == (
         f"Each option in `meta.trueup` of files_batch must be one of {', '.join(sorted(RULES))}.",
         "Got: lat",
-        "Correct it where it is set: in dbt_project.yml, in the YAML of the model, or in its `config`.",
+        trueup._correct_config(),
     )
 
 
