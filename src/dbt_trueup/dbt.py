@@ -19,6 +19,9 @@ QUIET = ("--quiet", "--no-use-colors", "--log-level", "none")
 UNLOGGED = ("--log-level-file", "none")
 """For queries: dbt would write their text and their rows to its log file, with keys and values."""
 
+FAILED = ("error", "fail", "runtime error", "partial success")
+"""The statuses of dbt that make a command fail."""
+
 SHOWN_CHARACTERS = 600
 """How many characters of an error are shown: its beginning and its end."""
 
@@ -43,9 +46,12 @@ def invoke(options: Sequence[str], *words: str) -> Any:
         DbtError: The command failed. The message is dbt's error in one line.
     """
     ran = dbtRunner().invoke([*words, *QUIET, *options])
+    if isinstance(ran.exception, KeyboardInterrupt | SystemExit):
+        raise ran.exception
     if not ran.success:
         results = getattr(ran.result, "results", [])
-        raise DbtError(to_one_line(ran.exception or "; ".join(str(one.message) for one in results)))
+        failed = [str(one.message) for one in results if str(one.status) in FAILED]
+        raise DbtError(to_one_line(ran.exception or "; ".join(failed)))
     return ran.result
 
 

@@ -39,6 +39,10 @@ class GrantsError(TrueupError):
     """A model has the config `grants`, but the engine has no such statement."""
 
 
+class SparkStoppedError(TrueupError):
+    """The Spark session of this process has stopped, and cannot start again."""
+
+
 class UsageError(TrueupError):
     """`trueup` has nothing to run: a wrong option, no project, or no selected model."""
 

@@ -164,6 +164,7 @@ def test_rounds_as_json_are_one_object_a_line(
         ("watch --every nan", "got 'nan'"),
         ("watch --full-refresh", "run `dbt run --full-refresh`, then watch without it"),
         ("run --until-caught-up -f", "--until-caught-up must be without --full-refresh; got both"),
+        ("watch -xf", "--full-refresh needs --once"),
         ("walk", "No such command 'walk'"),
     ],
 )
@@ -172,6 +173,15 @@ def test_a_wrong_option_is_an_error(
 ) -> None:
     assert program.main(words.split()) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["DBT_FULL_REFRESH", "DBT_ENGINE_FULL_REFRESH"])
+def test_a_loop_refuses_a_full_refresh_by_the_environment(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(name, "1")
+    assert program.main(["watch", "--select", "orders"]) == 2
+    assert "--full-refresh needs --once" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", sorted(program.trueup.commands))

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from random import Random
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -223,3 +224,16 @@ def test_an_edited_state_has_a_counterexample_and_a_late_command_has_none(
     assert "; 1 key with late commands left out\n" in out
     assert out.count(" differ\n") == out.count("the changelog and the state differ\n") > 0
     assert out.endswith("c: NOT equal\n")
+
+
+@pytest.mark.parametrize("number", ["1234567890123456789.0000000000", "12345678901234567.89"])
+def test_a_decimal_in_a_key_keeps_its_digits(number: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, str]] = []
+
+    def explain(_: object, __: object, key: dict[str, str], *___: object) -> Any:
+        asked.append(key)
+        return SimpleNamespace(rows=[], updates=[], commands=[])
+
+    monkeypatch.setattr(proof, "explain", explain)
+    proof.is_late([], "orders", f'{{"k":{number},"_error_key":null}}')
+    assert asked == [{"k": number}]

@@ -14,6 +14,7 @@ from dbt_trueup.command_line import init as command
 from dbt_trueup.command_line.program import main
 from dbt_trueup.command_line.program import trueup as program
 from dbt_trueup.errors import UsageError
+from dbt_trueup.init.files import ROLES
 from dbt_trueup.init.project import find_log, models_folder, require_free_names
 from tests.init.logs import ORDERS, table
 
@@ -109,6 +110,15 @@ def test_a_person_is_asked_for_each_guess_that_is_not_sure(over: Any, tmp_path: 
     )
 
 
+def test_a_wrong_answer_is_asked_again_and_the_others_are_kept(over: Any, tmp_path: Path) -> None:
+    result = over(VISITS, answers="customer_id,shop\ncustomer_id,shop_id\nop = 'Q'\ny\n")
+    assert result.exception is None
+    assert "--key must name columns of the log" in result.output
+    assert (
+        "unique_key: [customer_id, shop_id]" in (tmp_path / "models/visits/visits.yml").read_text()
+    )
+
+
 def test_a_person_who_says_no_gets_no_file(over: Any, tmp_path: Path) -> None:
     result = over(ORDERS, answers="n\n")
     assert "Write 9 files to models/orders?" in result.output
@@ -173,7 +183,8 @@ def test_a_model_never_takes_the_name_of_another_node_or_of_the_log() -> None:
     require_free_names(manifest(), "orders", found, "other")
     ours = node("orders_batch", raw_code="{{ trueup.batch('orders') }}")
     require_free_names(manifest(ours), "orders", found, "other")
-    for others, schema in (((node("orders_batch"),), "other"), ((), "shop")):
+    models = ["orders", *(f"orders_{role}" for role in ("commands", *ROLES))]
+    for others, schema in (*(((node(name),), "other") for name in models), ((), "shop")):
         with pytest.raises(UsageError, match="--name must be free; orders"):
             require_free_names(manifest(*others), "orders", found, schema)
     with pytest.raises(UsageError, match="--name must be of letters"):

@@ -357,6 +357,39 @@ def test_an_answer_must_name_a_column() -> None:
         guess(ORDERS, "orders", {"ts": "status"})
 
 
+@pytest.mark.parametrize("field", ["key", "columns"])
+def test_a_collection_has_a_key_and_columns(field: str) -> None:
+    with pytest.raises(UsageError, match=f"--{field} must name columns, because every collection"):
+        guess(ORDERS, "orders", {field: "none"})
+
+
+NESTED = "struct<oid: string>"
+ODD_LOGS = {
+    "of MongoDB": table("t", TOPIC, ('{"id": 1}', event('{"_id": 1}'), 0, 0)),
+    "an outbox": table(
+        "t", TOPIC, ('{"id": 1}', '{"op": "c", "after": {"id": 1}, "source": "pg"}', 0, 0)
+    ),
+    "an array after": table("t", TOPIC, ('{"id": 1}', event([1]), 0, 0)),
+    "a struct as the key": table("t", f"_id {NESTED}, x int", ({"oid": "a"}, 1)),
+    "an array as the key of extracts": table(
+        "t", "extracted_on date, id array<int>", ("2026-01-05", [1]), ("2026-01-06", [1])
+    ),
+    "a struct as the operation": table("t", f"id int, Op {NESTED}", (1, {"oid": "a"})),
+    "a struct as the partition": table(
+        "t", f"id int, partition {NESTED}, offset bigint", (1, {"oid": "a"}, 0)
+    ),
+    "a deep text": table("t", "id int, data string", (1, "[" * 100_000)),
+    "wal2json with other columns": table(
+        "t", "data string", ('{"action": "I", "columns": "all", "identity": [7]}',)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD_LOGS)
+def test_an_odd_log_is_guessed_or_asked_about(name: str) -> None:
+    assert guess(ODD_LOGS[name], "orders", {}).guesses["envelope"]
+
+
 # The tick and the order.
 
 

@@ -69,6 +69,12 @@ def test_a_java_that_is_too_old_is_an_error(path: Path, version: str) -> None:
         require_java()
 
 
+def test_the_error_shows_the_line_with_the_version(path: Path) -> None:
+    fake_java(path, 'Picked up JAVA_TOOL_OPTIONS: -Xmx1g\nopenjdk version "11.0.22"')
+    with pytest.raises(JavaMissingError, match=r'reports: openjdk version "11\.0\.22"'):
+        require_java()
+
+
 @pytest.mark.parametrize("version", ["17.0.15", "21", "25.0.1"])
 def test_java_17_and_newer_are_accepted(path: Path, version: str) -> None:
     fake_java(path, f'openjdk version "{version}" 2025-04-15')
@@ -115,6 +121,22 @@ def test_a_missing_catalog_is_refused_only_if_there_are_tables(path: Path) -> No
     assert not catalog.exists()
     catalog.touch()
     prepare(settings)
+
+
+@pytest.mark.parametrize("uri", ["file:{}?cache=shared", ":memory:", ":resource:org/cat.db"])
+def test_each_form_of_a_sqlite_uri_is_understood(
+    uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "warehouse" / "shop" / "orders" / "metadata").mkdir(parents=True)
+    (tmp_path / "cat.db").touch()
+    prepare(
+        {
+            "spark.sql.catalog.lake.uri": "jdbc:sqlite:" + uri.format(tmp_path / "cat.db"),
+            "spark.sql.catalog.lake.warehouse": str(tmp_path / "warehouse"),
+        }
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {"warehouse", "cat.db"}
 
 
 LAKE = {"spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog"}

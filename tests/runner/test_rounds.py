@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 from dbt.cli.main import dbtRunnerResult
 
 from dbt_trueup import dbt
-from dbt_trueup.errors import UsageError
+from dbt_trueup.errors import DbtError, UsageError
 from dbt_trueup.runner import growth, project, rounds, screen
 from dbt_trueup.runner.batches import Settled
 from dbt_trueup.runner.project import with_vars
 from dbt_trueup.runner.rounds import Round
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def result(
@@ -243,3 +241,46 @@ def test_vars_of_the_user_keep_their_types_beside_those_of_the_command() -> None
 @pytest.mark.parametrize("text", ["{a: ", "[1]"])
 def test_vars_that_are_no_dictionary_are_left_to_dbt(text: str) -> None:
     assert with_vars(["--vars", text], {"a": 1}) == ["--vars", text]
+
+
+def test_a_hook_is_no_model() -> None:
+    hook = result("shop-on-run-end-0", "OK")
+    hook.node.resource_type = "operation"
+    assert rounds.read_round([result("a", "OK"), hook], 1.0).models == 1
+
+
+def test_a_command_of_dbt_shows_only_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = dbtRunnerResult(
+        success=False,
+        result=SimpleNamespace(  # type: ignore[arg-type]
+            results=[
+                result("a", "OK"),
+                result("b", "it is broken", status="error"),
+                result("c", "None", status="skipped"),
+            ]
+        ),
+    )
+    monkeypatch.setattr(dbt, "dbtRunner", lambda: SimpleNamespace(invoke=lambda _: ran))
+    with pytest.raises(DbtError, match=r"^it is broken$"):
+        dbt.invoke([], "run")
+    ran = dbtRunnerResult(success=False, exception=KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        dbt.invoke([], "run")
+
+
+def test_the_files_of_a_project_are_watched_and_what_dbt_writes_is_not(tmp_path: Path) -> None:
+    (tmp_path / "dbt_project.yml").write_text("model-paths: ['.']\ntarget-path: built\n")
+    for name in ("built/a.sql", "logs/dbt.log", "dbt_packages/p/m.sql", "orders/o.sql", "x.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    watched = project.Project([], [])
+    watched._sources = {tmp_path: project.sources_of(tmp_path)}
+
+    def names() -> set[str]:
+        return {str(Path(file).relative_to(tmp_path)) for file in watched.files()}
+
+    assert names() == {"dbt_project.yml", "orders/o.sql"}
+    # The first file of a folder that the project did not have.
+    (tmp_path / "macros").mkdir()
+    (tmp_path / "macros" / "new.sql").touch()
+    assert "macros/new.sql" in names()

@@ -92,8 +92,13 @@ def init(  # noqa: PLR0913 - each is an option of the command
     is_asked = is_terminal() and not yes and not as_json
     while is_asked and facts.unsure:
         click.echo(describe_guesses(facts))
-        ask(facts, answers)
-        facts = guess(facts.log, facts.name, answers)
+        field = ask(facts, answers)
+        try:
+            facts = guess(facts.log, facts.name, answers)
+        except UsageError as error:
+            # Only this answer is asked again. The others are kept.
+            click.echo(error)
+            del answers[field]
     place = Place(found.written, folder or f"{found.models}/{facts.name}", found.schema)
     files = {} if facts.unsure else write_files(facts, place)
     following = f"dbt build --select path:{place.folder}"
@@ -131,10 +136,15 @@ def is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def ask(facts: Facts, answers: dict[str, Any]) -> None:
-    """Ask the user about the first guess that is not sure."""
+def ask(facts: Facts, answers: dict[str, Any]) -> str:
+    """Ask the user about the first guess that is not sure. Return its field."""
     unsure = facts.unsure[0]
     if unsure.candidates:
         click.echo(f"{unsure.field} may be: {'; '.join(unsure.candidates)}")
-    text = click.prompt(unsure.field, default=None if unsure.value is None else unsure.text())
+    text = click.prompt(
+        unsure.field,
+        default=None if unsure.value is None else unsure.text(),
+        type=click.Choice(ENVELOPES) if unsure.field == "envelope" else str,
+    )
     answers[unsure.field] = read_answer(unsure.field, text)
+    return unsure.field

@@ -7,6 +7,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 import click
+from dbt.cli.main import cli as dbt_commands
 
 from dbt_trueup.catch_up.loop import run_until_caught_up
 from dbt_trueup.runner.once import run_once
@@ -18,15 +19,12 @@ from .options import dbt_options, epilog, json_option, seconds
 from .signals import stop_on_signals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 ALL_OTHERS = "All other options are those of `dbt run`, such as --select."
 
 PASSES_OTHERS_ON = {"ignore_unknown_options": True}
 """Settings of a command whose other options go to dbt."""
-
-FULL_REFRESH = {"--full-refresh", "-f"}
-"""The option of dbt that would rebuild the models in every round."""
 
 WATCH_VARS = {"trueup_retry": True}
 """Vars of every round of `trueup watch`."""
@@ -75,7 +73,7 @@ Exit codes
 @click.argument("others", nargs=-1, type=click.UNPROCESSED, metavar="[OPTION OF dbt run]...")
 def run(*, until_caught_up: bool, as_json: bool, dbt: list[str], others: tuple[str, ...]) -> int:
     """Run collections once, or again and again until everything is settled."""
-    if until_caught_up and FULL_REFRESH & set(others):
+    if until_caught_up and is_full_refresh(others):
         message = (
             "--until-caught-up must be without --full-refresh; got both, which would rebuild"
             " the models in every round: run `dbt run --full-refresh`, then"
@@ -123,7 +121,7 @@ def watch(  # noqa: PLR0913 - each is an option of the command
     others: tuple[str, ...],
 ) -> int:
     """Run collections again as their logs grow, in one warm process."""
-    if not once and FULL_REFRESH & set(others):
+    if not once and is_full_refresh(others):
         message = (
             "--full-refresh needs --once; got it without, which would rebuild the models in"
             " every round: run `dbt run --full-refresh`, then watch without it"
@@ -134,6 +132,18 @@ def watch(  # noqa: PLR0913 - each is an option of the command
         return run_once(runs, screen) if once else repeat(runs, every, look, stop, screen)
 
     return in_a_warm_process(loop, Project(dbt, others, WATCH_VARS), as_json=as_json)
+
+
+def is_full_refresh(others: Sequence[str]) -> bool:
+    """Whether dbt rebuilds models with these options of `dbt run`, or because of the environment.
+
+    A loop would do so in every round. dbt itself reads the options: it knows `-xf`, too.
+    """
+    try:
+        context = dbt_commands.commands["run"].make_context("run", list(others))
+    except click.ClickException:
+        return False  # dbt says what is wrong
+    return bool(context.params["full_refresh"])
 
 
 def in_a_warm_process(loop: Callable[..., int], project: Project, *, as_json: bool) -> int:

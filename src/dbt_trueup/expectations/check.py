@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def default_folder(project: Path) -> Path:
     """Return the folder of the results. It is in the target folder of the dbt project."""
-    return Path(project, os.environ.get("DBT_TARGET_PATH", "target"), "expectations")
+    named = map(os.environ.get, ("DBT_ENGINE_TARGET_PATH", "DBT_TARGET_PATH"))
+    return Path(project, next(filter(None, named), "target"), "expectations")
 
 
 def check(name: str, max_errors: int, folder: Path, options: Sequence[str] = ()) -> Report:

@@ -103,6 +103,7 @@ def require_session(name: str) -> None:
     if SparkSession._instantiatedSession is None:  # noqa: SLF001 - has no public form
         message = (
             f"The expectations of `{name}` need a dbt profile with `method: session`.\n"
-            "Got: one without a Spark session in this process; use the generic tests of dbt there."
+            "Got: one without a Spark session in this process, such as Thrift or Spark Connect; use"
+            " the generic tests of dbt there."
         )
         raise ExpectationsError(message)

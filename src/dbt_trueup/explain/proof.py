@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -169,7 +170,8 @@ def only_in(updates: Counter[Update], others: Counter[Update]) -> list[tuple[Any
 
 def is_late(options: Sequence[str], collection: str, key: str) -> bool:
     """Ask whether late commands, or corrections with a cause, explain why a key differs."""
-    values = json.loads(key)
+    # A decimal may have more digits than a float.
+    values = json.loads(key, parse_float=Decimal)
     error_key = values.pop("_error_key")
     found = explain(
         options,
@@ -190,10 +192,12 @@ def as_word(value: Any) -> str | None:
     """Write a value of a key, as it comes from JSON, as a text that can be cast to its type.
 
     Example:
-        >>> as_word("a"), as_word(None), as_word(True), as_word([1])
-        ('a', None, 'true', '[1]')
+        >>> as_word("a"), as_word(None), as_word(True), as_word([1]), as_word(Decimal("0.10"))
+        ('a', None, 'true', '[1]', '0.10')
     """
-    return value if value is None or isinstance(value, str) else json.dumps(value)
+    if isinstance(value, Decimal):
+        return str(value)
+    return value if value is None or isinstance(value, str) else json.dumps(value, default=float)
 
 
 def fold(commands: Sequence[dict[str, Any]]) -> Updates:

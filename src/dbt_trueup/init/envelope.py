@@ -13,7 +13,7 @@ from dbt_trueup.plural import count
 from . import words
 from .facts import Guess, share
 from .key import key_in_extracts
-from .log import all_match, quoted, tick_expression
+from .log import all_match, hashable, quoted, tick_expression
 from .messages import has_change, payload, read_debezium, read_wal2json
 
 if TYPE_CHECKING:
@@ -126,14 +126,14 @@ def least_kept(log: Log, extract: str, key: Sequence[str]) -> float | None:
     keys: dict[Any, set[tuple[Any, ...]]] = {value: set() for value in sorted(log.values(extract))}
     for row in log.rows:
         if row[extract] is not None:
-            keys[row[extract]].add(tuple(row[name] for name in key))
+            keys[row[extract]].add(tuple(hashable(row[name]) for name in key))
     shares = (len(one & after) / len(one) for one, after in pairwise(keys.values()))
     return min(shares, default=None)
 
 
 def operations(log: Log, column: str) -> set[Any]:
     """The different values of an operation."""
-    return set(log.values(column))
+    return set(map(hashable, log.values(column)))
 
 
 def extract_columns(log: Log) -> list[str]:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 LISTS = ("key", "reclock", "sequence_by", "columns")
 """The answers that are lists."""
 
+NEEDED = ("key", "columns")
+"""The fields of which a collection always has something."""
+
 NONE = "none"
 """The answer that a collection has nothing of this kind."""
 
@@ -95,6 +98,9 @@ def answered(facts: Facts, field: str, answers: Mapping[str, Any]) -> Guess:
     """Take the answer of the user for a guess, if the log allows it."""
     given = answers[field]
     if given == NONE:
+        if field in NEEDED:
+            message = f"--{field} must name columns, because every collection has some; got {NONE}"
+            raise UsageError(message)
         return Guess(field, None, "given")
     if field == "ts" and given in facts.log.types:
         given = tick_of_column(facts.log, given)

@@ -10,7 +10,7 @@ from dbt_trueup.plural import count
 
 from . import words
 from .facts import Guess, share
-from .log import column_of
+from .log import column_of, hashable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +86,7 @@ def key_in_extracts(facts: Facts, extract: str) -> tuple[str, ...] | None:
     numbers = [name for name in facts.row_columns if words.COUNTER.search(name)]
     for size in (1, 2, 3):
         for key in combinations(dict.fromkeys([*columns, *numbers]), size):
-            places = [tuple(row[name] for name in (extract, *key)) for row in facts.rows]
+            places = [tuple(hashable(row[name]) for name in (extract, *key)) for row in facts.rows]
             if len(set(places)) == len(places):
                 return key
     return None
@@ -123,7 +123,7 @@ def doubt_of_key(facts: Facts, key: Sequence[str]) -> str:
 def describe(facts: Facts, key: Sequence[str]) -> str:
     """How many sampled rows have the key, and how many keys they have."""
     have = len(facts.rows) - nulls_of(facts.rows, key)
-    distinct = len({tuple(row.get(name) for name in key) for row in facts.rows})
+    distinct = len({tuple(hashable(row.get(name)) for name in key) for row in facts.rows})
     return f"{share(have, len(facts.rows), 'row')} have it, {count(distinct, 'distinct value')}"
 
 

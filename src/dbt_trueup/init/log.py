@@ -66,8 +66,19 @@ def decode(value: Any, kind: str) -> Any:
     try:
         text = base64.b64decode(value) if kind == "binary" else value
         return json.loads(text, parse_float=read_fraction)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return None
+
+
+def hashable(value: Any) -> Any:
+    """A value that a set can hold: an array and a struct as a text.
+
+    Example:
+        >>> hashable(7), hashable({"b": [1], "a": None})
+        (7, '{"a": null, "b": [1]}')
+    """
+    is_nested = isinstance(value, list | dict)
+    return json.dumps(value, sort_keys=True, default=str) if is_nested else value
 
 
 def read_fraction(text: str) -> Decimal | float:

@@ -51,10 +51,13 @@ class Change:
 
 
 def has_change(message: Any) -> bool:
-    """Whether a message is an envelope of Debezium."""
+    """Whether a message is an envelope of Debezium. Its rows must be objects."""
     envelope = payload(message)
     return (
-        isinstance(envelope, dict) and "op" in envelope and bool({"after", "before"} & {*envelope})
+        isinstance(envelope, dict)
+        and "op" in envelope
+        and bool({"after", "before"} & {*envelope})
+        and all(isinstance(envelope.get(row) or {}, dict) for row in ("after", "before"))
     )
 
 
@@ -71,7 +74,8 @@ def read_debezium(log: Log, value: str, key: str | None) -> list[Change]:
         if not has_change(message):
             continue
         envelope = payload(message)
-        source = envelope.get("source") or {}
+        source = envelope.get("source")
+        source = source if isinstance(source, dict) else {}
         keys = payload(log.json_columns[key][place]) if key else None
         changes.append(
             Change(
@@ -138,8 +142,8 @@ def read_wal2json(log: Log, value: str) -> list[Change]:
     for place, message in enumerate(log.json_columns[value]):
         if not isinstance(message, dict) or message.get("action") not in ("I", "U", "D"):
             continue
-        columns, identity = message.get("columns") or [], message.get("identity") or []
-        keys = message.get("pk") or (
+        columns, identity = columns_of(message, "columns"), columns_of(message, "identity")
+        keys = columns_of(message, "pk") or (
             identity if len(identity) < len(columns) or message["action"] == "D" else []
         )
         row = {one["name"]: one.get("value") for one in columns or identity}
@@ -156,6 +160,13 @@ def read_wal2json(log: Log, value: str) -> list[Change]:
             )
         )
     return changes
+
+
+def columns_of(message: Row, name: str) -> list[Row]:
+    """A list of columns in a message of wal2json; empty if it has none."""
+    given = message.get(name)
+    listed = given if isinstance(given, list) else []
+    return [one for one in listed if isinstance(one, dict) and isinstance(one.get("name"), str)]
 
 
 def postgres_type(name: str) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbt_trueup.errors import UsageError
 
+from .files import ROLES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -72,7 +74,7 @@ def require_free_names(manifest: Any, name: str, found: Found, target_schema: st
         message = f"--name must be of letters, digits and underscores in lower case; got {name}"
         raise UsageError(message)
     taken = {node.name for node in manifest.nodes.values() if is_readable(node)}
-    models = [name, *(f"{name}_{role}" for role in ("commands", "batch", "changelog", "state"))]
+    models = [name, *(f"{name}_{role}" for role in ("commands", *ROLES))]
     if found.schema == target_schema:
         taken.add(found.table)
     if both := [model for model in models if model in taken and not is_ours(manifest, model)]:

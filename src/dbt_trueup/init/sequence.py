@@ -11,7 +11,7 @@ from dbt_trueup.plural import count
 from . import words
 from .envelope import extract_columns
 from .facts import Guess, share
-from .log import column_of, quoted, tick_expression
+from .log import column_of, hashable, quoted, tick_expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ def guess_reclock(facts: Facts) -> Guess:
     if facts["envelope"] == "wal2json" and all(change.ts for change in facts.changes):
         return Guess("reclock", None, "the messages have the time of their commit")
     place = [partitions[0], offsets[0]]
-    found = {tuple(row[name] for name in place) for row in log.rows}
+    found = {tuple(hashable(row[name]) for name in place) for row in log.rows}
     why = f"the log is a topic: {count(len(found), 'place')} in {count(len(log.rows), 'row')}"
     return Guess("reclock", place, why)
 

@@ -44,7 +44,9 @@ def require_java() -> None:
     ).stderr
     version = re.search(r'version "(?:1\.)?(\d+)', answer)
     if version is None or int(version[1]) < JAVA_VERSION:
-        found = answer.splitlines()[0] if answer else "no version"
+        # The first line may be about JAVA_TOOL_OPTIONS.
+        lines = answer.splitlines() or ["no version"]
+        found = next((line for line in lines if "version" in line), lines[0])
         message = f"{needs}; `java` in {where} reports: {found}: {then}."
         raise JavaMissingError(message)
 

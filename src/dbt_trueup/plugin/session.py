@@ -93,7 +93,10 @@ def prepare(settings: Mapping[str, str]) -> None:
     require_java()
     for name, setting in settings.items():
         if setting.startswith("jdbc:sqlite:"):
-            catalog = Path(setting.removeprefix("jdbc:sqlite:").partition("?")[0])
+            name_of_file = setting.removeprefix("jdbc:sqlite:").partition("?")[0]
+            if name_of_file.startswith(":"):
+                continue  # in memory, or in a JAR
+            catalog = Path(name_of_file.removeprefix("file:"))
             warehouse = settings.get(f"{name.removesuffix('.uri')}.warehouse")
             if warehouse is not None:
                 require_catalog(catalog, Path(warehouse.removeprefix("file:")))

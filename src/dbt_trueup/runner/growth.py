@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dbt_trueup.errors import SparkStoppedError
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
@@ -61,6 +63,7 @@ def versions(names: Collection[str], own: Collection[str]) -> dict[str, str | No
     session = SparkSession._instantiatedSession  # noqa: SLF001 - has no public form
     if session is None:
         return dict.fromkeys(names)
+    require_spark()
     catalog = session.catalog.currentCatalog()
     left_out = {full_name(name, catalog) for name in own}
     return {
@@ -69,6 +72,32 @@ def versions(names: Collection[str], own: Collection[str]) -> dict[str, str | No
         for table, version in _under(session, name)
         if full_name(table, catalog) not in left_out
     }
+
+
+def require_spark() -> None:
+    """Check that the Spark session of this process still runs, if there is one.
+
+    A cluster may have taken the application away, or the JVM may have died. PySpark starts no other
+    session then, so every later round would fail.
+
+    Raises:
+        SparkStoppedError: It does not.
+    """
+    from py4j.protocol import (  # type: ignore[import-untyped]  # noqa: PLC0415 - heavy
+        Py4JError,
+    )
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - heavy
+
+    session = SparkSession._instantiatedSession  # noqa: SLF001 - has no public form
+    if session is None:
+        return
+    try:
+        is_stopped = session._jsparkSession.sparkContext().isStopped()  # noqa: SLF001
+    except (OSError, Py4JError):
+        is_stopped = True
+    if is_stopped:
+        message = "Spark has stopped, and this process cannot start it again: run the command again"
+        raise SparkStoppedError(message)
 
 
 def _under(session: Any, name: str) -> list[tuple[str, str | None]]:
@@ -104,9 +133,7 @@ def _items(sequence: Any) -> Iterator[Any]:
 
 def _version_of_v1(name: str, leaf: Any) -> tuple[str, str | None]:
     """Return the version of a relation of Spark's interface V1. Delta's tables have one."""
-    from py4j.protocol import (  # type: ignore[import-untyped]  # noqa: PLC0415 - heavy
-        Py4JError,
-    )
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - heavy
 
     try:
         version = str(leaf.relation().location().version())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 from stat import S_ISDIR
 from time import monotonic, time_ns
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import yaml
 from dbt.cli.exceptions import DbtUsageException
@@ -20,6 +21,30 @@ from .rounds import Round, read_round
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+
+SUFFIXES = (".csv", ".md", ".py", ".sql", ".yaml", ".yml")
+"""How the names of dbt's files end."""
+
+READ_FOLDERS = {
+    "analysis-paths": ["analyses"],
+    "macro-paths": ["macros"],
+    "model-paths": ["models"],
+    "seed-paths": ["seeds"],
+    "snapshot-paths": ["snapshots"],
+    "test-paths": ["tests"],
+}
+"""The settings of a project for the folders that dbt reads, with their defaults."""
+
+WRITTEN_FOLDERS = {
+    "target-path": "target",
+    "log-path": "logs",
+    "packages-install-path": "dbt_packages",
+}
+"""The settings of a project for the folders that dbt writes, with their defaults.
+
+If dbt reads the whole folder of the project, they are in it, and change in each round.
+"""
 
 
 class Project:
@@ -43,6 +68,7 @@ class Project:
         self.ran: dict[str, str] = {}
         """The models of the last round: their names in SQL, by id."""
         self._files: dict[str, int] = {}
+        self._sources: dict[Path, Sources] = {}
 
     def run(self) -> Round:
         """Run the selected models once. See `rounds.Runs`."""
@@ -62,7 +88,10 @@ class Project:
         self.ran = {
             one.node.unique_id: getattr(one.node, "relation_name", None) or "" for one in results
         }
-        return read_round(results, monotonic() - began)
+        done = read_round(results, monotonic() - began)
+        if done.failures:
+            growth.require_spark()
+        return done
 
     def parse(self) -> None:
         """Parse the project. Raise UsageError with dbt's error if that fails."""
@@ -71,6 +100,8 @@ class Project:
         if parsed.exception is not None:
             raise_usage_error(parsed.exception)
         self.manifest = parsed.result
+        roots = {Path(file.path.project_root) for file in self.manifest.files.values()}
+        self._sources = {root: sources_of(root) for root in roots}
         # Leave out files that changed meanwhile, so that the next round parses them again.
         self._files = {file: at for file, at in self.files().items() if at < began}
 
@@ -86,15 +117,42 @@ class Project:
 
     def files(self) -> dict[str, int]:
         """Return when each file of the project and of its packages last changed."""
-        paths = [file.path for file in self.manifest.files.values()]
-        roots = {Path(path.project_root) for path in paths}
-        folders = {Path(path.project_root, path.searched_path) for path in paths}
-        files = {root / "dbt_project.yml" for root in roots}
-        for folder in folders:
-            # A folder may disappear while it is listed. Then its files have changed.
-            with suppress(OSError):
-                files.update(folder.rglob("*"))
+        files = {root / "dbt_project.yml" for root in self._sources}
+        for sources in self._sources.values():
+            for folder in sources.read:
+                # A folder may disappear while it is listed. Then its files have changed.
+                with suppress(OSError):
+                    files.update(
+                        file
+                        for file in folder.rglob("*")
+                        if file.suffix in SUFFIXES and not sources.written & {*file.parents}
+                    )
         return {str(file): changed for file in files if (changed := changed_at(file))}
+
+
+class Sources(NamedTuple):
+    """The folders of a project or package."""
+
+    read: set[Path]
+    """Those with its files."""
+    written: set[Path]
+    """Those that dbt writes itself."""
+
+
+def sources_of(root: Path) -> Sources:
+    """Read from the settings of a project which of its folders dbt reads, and which it writes."""
+    try:
+        settings = yaml.safe_load((root / "dbt_project.yml").read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        settings = {}
+    settings = settings if isinstance(settings, dict) else {}
+    named = [settings.get(name, default) for name, default in READ_FOLDERS.items()]
+    written = [settings.get(name, default) for name, default in WRITTEN_FOLDERS.items()]
+    targets = map(os.environ.get, ("DBT_ENGINE_TARGET_PATH", "DBT_TARGET_PATH"))
+    return Sources(
+        read={root / str(folder) for folders in named for folder in folders or ()},
+        written={root / str(folder) for folder in (*written, *filter(None, targets))},
+    )
 
 
 def with_vars(options: Sequence[str], run_vars: Mapping[str, object]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dbt_trueup.dbt import to_one_line
+from dbt_trueup.dbt import FAILED, to_one_line
 from dbt_trueup.errors import UsageError
 
 from .batches import (
@@ -22,9 +22,6 @@ from .batches import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-FAILED = ("error", "fail", "partial success")
-"""The statuses of dbt that make a run fail."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,7 @@ def read_round(results: Sequence[Any], seconds: float) -> Round:
     batches = read_batches(results)
     return Round(
         seconds=seconds,
-        models=len(results) - skipped_count,
+        models=sum(one.status != "skipped" and not is_hook(one) for one in results),
         changes=tuple(f"{name}: {text}" for name, text in shown.items() if name not in covered),
         failures=tuple(failures),
         has_more=any(batch.has_more() for batch in batches),
@@ -90,6 +87,11 @@ def read_round(results: Sequence[Any], seconds: float) -> Round:
         settled=tuple(settled for batch in batches if (settled := batch.settled())),
         obstacles=tuple(obstacle for batch in batches if (obstacle := batch.obstacle())),
     )
+
+
+def is_hook(result: Any) -> bool:
+    """Return whether a result is that of a hook before or after the run, which dbt lists, too."""
+    return getattr(result.node, "resource_type", None) == "operation"
 
 
 def is_shown(result: Any) -> bool:
