@@ -76,7 +76,9 @@
             'code': 'NOTICE', 'message': 'read only: batch ' ~ staged.seq ~ ' is staged, not appended'
         }) }}
     {%- elif trueup._get_is_of_another_run(collection, staged) -%}
-        {{ return(trueup._other_run_result(staged)) }}
+        {{ return(trueup._other_run_result(
+            staged, has_staged=trueup._finding(collection, 'staged') is not none
+        )) }}
     {%- elif staged.mismatch -%}
         {{ return(trueup._ensure_discarded(collection.batch, staged, staged.mismatch)) }}
     {%- endif -%}

@@ -14,11 +14,12 @@
 
 
 {#-
-    The result of a run that leaves a batch to the run that staged it. If that was after this run began, it may
-    have replaced the batch of this run. That is a conflict.
+    The result of a run that leaves a batch to the run that staged it. It is a conflict if that run may have replaced
+    the batch of this one: if this run has staged a batch (`has_staged`), or if the other batch was planned after
+    this run began.
 -#}
-{% macro _other_run_result(staged) -%}
-    {%- if staged.is_from_now -%}
+{% macro _other_run_result(staged, has_staged) -%}
+    {%- if has_staged or staged.is_from_now -%}
         {{ return({
             'code': 'CONFLICT', 'message': 'batch moved: another run staged batch ' ~ staged.seq
             ~ ' after this run began; nothing is appended'

@@ -11,7 +11,7 @@
         {{ return(none) }}
     {%- endif -%}
     {%- set taken = run_query(
-        trueup._retractions_select(batch, collection.identity)
+        trueup._retractions_select(batch, staged.batch_id, collection.identity)
     ).rows[0].dict() -%}
     {%- set allowed = limit * staged.records_indexed if limit is float else limit -%}
     {%- if taken.retractions > allowed -%}
@@ -36,16 +36,17 @@
 
 {#-
     One row: how many rows and errors that exist now would be removed by the batch, and the keys of two of
-    them. A row that the batch adds and removes again does not count.
+    them. A row that the batch adds and removes again does not count. Nor do the rows of another batch, by which
+    another run may have replaced it.
 -#}
-{% macro _retractions_select(batch, identity) -%}
+{% macro _retractions_select(batch, batch_id, identity) -%}
 with
 
 net as (
 
     select {{ trueup._all_but_list(trueup._update_columns()) }}, sum(_diff) as _net
     from {{ batch }}
-    where _kind = 'update'
+    where _kind = 'update' and _batch_id = {{ trueup._literal(batch_id) }}
     group by all
     having sum(_diff) < 0
 

@@ -5,7 +5,7 @@
       staged
     - `is_appended`: whether the changelog has this batch
     - `last_seq`: the last batch of the changelog; none if it has none
-    - `is_from_now`: whether the batch was staged after this run began
+    - `is_from_now`: whether the batch was planned after this run began
     - `records_indexed`: the rows and errors before the batch
     - `mismatch`: the message if the batch does not continue the changelog, else none
 -#}

@@ -91,6 +91,23 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
 {%- endmacro %}
 
 
+{#- Raises if the log of a table to adopt has what such a collection cannot compare. `extras` are its own columns. -#}
+{% macro _require_adoptable_log(extras) -%}
+    {%- set next_step = 'Nothing is changed. Let the collection begin with its log, under another name, and compare'
+        ~ ' the two tables.' -%}
+    {%- if trueup._has_carried_values(extras) -%}
+        {%- do trueup._raise_error(
+            'A log whose table is adopted', 'one without changes of key (`old_key`)', 'a log with `old_key`', next_step
+        ) -%}
+    {%- endif -%}
+    {%- if '_offset' in extras -%}
+        {%- do trueup._raise_error(
+            'A log whose table is adopted', 'one with ticks', 'a log with `reclock`', next_step
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
 {#-
     A copy of the collection for the first batch, which adopts a table: no number of commands may limit this
     batch. With a limit that no log reaches, the plan counts the commands below its upper.

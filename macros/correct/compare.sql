@@ -25,7 +25,7 @@
 {{ trueup._create_table_sql(
     corrections,
     trueup._after_edits_select(corrections, select, collection.unique_key) if keeps_edits else select,
-    replace=true, own_properties=trueup._comparison_properties(plan, scope.extent)
+    replace=true, own_properties=dict(trueup._comparison_properties(plan, scope.extent), **scope.noted)
 ) }}
     {%- endcall -%}
     {%- do trueup._ensure_no_kept_steps(collection.extras) -%}

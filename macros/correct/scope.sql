@@ -4,6 +4,8 @@
     - `extent`: `all`, `late` (the keys of late commands), or none
     - `commands`: the relation with all commands of these keys
     - `is_second`: whether the comparison before this one has found differences, too
+    - `noted`: properties of the table of corrections that must outlive this comparison. Iceberg keeps the properties
+      of a table that is replaced, Delta does not
 
     If a run reads only what is new in the log, only late commands can make a desired row differ from the
     persisted row: the code is the same, and no settled command was changed. So it compares the keys of the
@@ -18,8 +20,8 @@
     A collection by a SELECT always compares all keys: it has no log that says what is new.
 -#}
 {% macro _ensure_comparison_scope(collection, plan, healed) -%}
-    {%- set all_keys = {'extent': 'all', 'commands': collection.source, 'is_second': false} -%}
-    {%- set no_keys = {'extent': none, 'commands': none, 'is_second': false} -%}
+    {%- set all_keys = {'extent': 'all', 'commands': collection.source, 'is_second': false, 'noted': {}} -%}
+    {%- set no_keys = {'extent': none, 'commands': none, 'is_second': false, 'noted': {}} -%}
     {%- if collection.options.late != 'correct' -%}
         {{ return(no_keys) }}
     {%- elif healed or collection.is_by_select or plan.whole_log_reason is not none or plan.late_dropped is none
@@ -46,7 +48,11 @@
         {{ return(all_keys) }}
     {%- endif -%}
     {%- set history = trueup._ensure_log_history_view(collection, plan) -%}
-    {{ return(dict(all_keys, extent='late', commands=history) if history else all_keys) }}
+    {%- set noted = {} -%}
+    {%- for name in ['trueup.compared_seq', 'trueup.compares_again'] if name in last -%}
+        {%- do noted.update({name: last[name]}) -%}
+    {%- endfor -%}
+    {{ return(dict(all_keys, extent='late', commands=history, noted=noted) if history else all_keys) }}
 {%- endmacro %}
 
 

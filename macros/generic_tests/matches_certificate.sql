@@ -13,7 +13,8 @@ select * from {{ model }}
     {%- elif execute -%}
         {%- set names = trueup._get_columns('select * from ' ~ model) | map(attribute='name') | list -%}
         {%- if '_certificate' in names -%}
-{{ trueup._damaged_batches_select(model, unique_key, trueup._get_user_columns(model)) }}
+            {%- set columns = trueup._get_user_columns(model) -%}
+{{ trueup._damaged_batches_select(model, trueup._names_of_columns(unique_key, columns), columns) }}
         {%- else -%}
             {%- if not changelog -%}
                 {%- do trueup._raise_error(
@@ -21,13 +22,36 @@ select * from {{ model }}
                     'the changelog of the collection, such as ref(\'files_changelog\')', changelog
                 ) -%}
             {%- endif -%}
+            {%- set columns = trueup._get_user_columns(changelog) -%}
 {{ trueup._certificate_differences_select(
-    model, changelog, unique_key, trueup._get_user_columns(changelog),
+    model, changelog, trueup._names_of_columns(unique_key, columns), columns,
     is_state='_kind' in names, inline_errors=inline_errors
 ) }}
         {%- endif -%}
     {%- endif -%}
 {% endtest %}
+
+
+{#-
+    The key as the columns of the changelog spell it. A digest compares names, and Spark ignores their case.
+-#}
+{% macro _names_of_columns(unique_key, columns) -%}
+    {%- set spelled = {} -%}
+    {%- for column in columns -%}
+        {%- do spelled.update({column.name | lower: column.name}) -%}
+    {%- endfor -%}
+    {%- set names = [] -%}
+    {%- for name in unique_key -%}
+        {%- if name | lower not in spelled -%}
+            {%- do trueup._raise_error(
+                trueup._argument('matches_certificate', 'unique_key'),
+                'columns of the changelog: ' ~ (spelled.values() | join(', ')), name
+            ) -%}
+        {%- endif -%}
+        {%- do names.append(spelled[name | lower]) -%}
+    {%- endfor -%}
+    {{ return(names) }}
+{%- endmacro %}
 
 
 {#-

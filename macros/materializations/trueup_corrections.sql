@@ -39,6 +39,9 @@
             to verify the state, nobody has to ask for the log or its columns.
         -#}
         {%- set collection = trueup._ensure_input(collection) if options.late == 'correct' else collection -%}
+        {%- if adopted -%}
+            {%- do trueup._require_adoptable_log(collection.extras) -%}
+        {%- endif -%}
         {%- set plan = trueup._ensure_plan(
             collection, is_rebase=is_rebase, heals=options.verify != 'never'
         ) if options.late == 'correct' else trueup._ensure_progress(collection, heals=true) -%}

@@ -8,7 +8,7 @@
 {% macro compact(collection, since) -%}
     {%- set changelog = trueup._get_relation_of(collection, 'changelog', 'compact') -%}
     {%- set state = trueup._get_relation_of(collection, 'state', 'compact') -%}
-    {%- do trueup._get_isolated_properties(changelog) -%}
+    {%- set properties = trueup._get_isolated_properties(changelog) -%}
     {#-
         Read the ticks before the position. If updates are appended in between, they are at or above the
         upper that was read.
@@ -30,12 +30,14 @@
             'Nothing is left to do. To compact more, call it with a later tick.'
         ) -%}
     {%- endif -%}
-    {%- do trueup._require_sound_changelog(
-        changelog, trueup._key_of_collection(collection), trueup._ensure_widened(changelog)
+    {%- set unique_key = trueup._key_of_collection(collection) -%}
+    {%- do trueup._require_same_key(
+        {'name': collection, 'changelog': changelog, 'unique_key': unique_key}, properties
     ) -%}
+    {%- do trueup._require_sound_changelog(changelog, unique_key, trueup._ensure_widened(changelog)) -%}
     {%- set columns = trueup._get_columns('select * from ' ~ changelog) -%}
     {%- do run_query(trueup._compact_sql(
-        changelog, columns | map(attribute='name') | list, since, row.last_seq
+        changelog, columns | map(attribute='name') | list, since, row
     )) -%}
     {%- do log('Compacted ' ~ changelog ~ ' up to tick ' ~ since ~ '.', info=true) -%}
 {%- endmacro %}
@@ -57,10 +59,11 @@
 {%- endmacro %}
 
 
-{#- The ticks at which the changelog can be read, as a select of one row. -#}
+{#- The ticks at which the changelog can be read, and its last batch, as a select of one row. -#}
 {% macro _readable_ticks_select(changelog) -%}
 select
     max(_seq) as last_seq,
+    max_by(_batch_id, _seq) as last_batch_id,
     max(_upper) as upper,
     max(_statistics.since) as since
 from {{ changelog }}
@@ -72,14 +75,28 @@ where _kind = 'progress'
     The MERGE of a compaction. Every update below `since` matches the one source row that purges. The last
     progress row matches the source row that sets `since`. The rows of the snapshot match nothing, so they
     are inserted. If an append commits meanwhile, the MERGE fails and is repeated.
+
+    `found` is what `_readable_ticks_select` has found. The MERGE checks it again: another compaction or a rebase
+    may have come since then.
 -#}
-{% macro _compact_sql(changelog, columns, since, last_seq) -%}
+{% macro _compact_sql(changelog, columns, since, found) -%}
+    {%- set last_seq = found.last_seq -%}
     {%- set content = columns | reject('in', trueup._update_columns()) | list -%}
     {%- set row = trueup._column_list(content) -%}
 {{ trueup._step_marker('compact') }}
 merge into {{ changelog }} as changelog
 using (
     with
+
+    guard as (
+
+        select
+            count_if(_seq = {{ last_seq }} and _batch_id = {{ trueup._literal(found.last_batch_id) }}) = 1
+                and max(_statistics.since) <=> {{ trueup._number_or_null(found.since) }} as is_as_found
+        from {{ changelog }}
+        where _kind = 'progress'
+
+    ),
 
     past as (
 
@@ -135,7 +152,14 @@ using (
     from snapshot
     left join {{ changelog }} as batch on batch._kind = 'progress' and batch._seq = snapshot._seq
     union all
-    select 'purge' as _match, past.* from (values (0)) as once left join past on false
+    -- This row is always there, so the check always runs.
+    select
+        case when guard.is_as_found then 'purge' else raise_error(
+            'batch moved: another compaction or a rebase came first; nothing is compacted, look and call it again'
+        ) end as _match,
+        past.*
+    from guard
+    left join past on false
     union all
     select 'progress' as _match, * from {{ changelog }}
     where _kind = 'progress' and _seq = {{ last_seq }}

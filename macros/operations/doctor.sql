@@ -84,7 +84,8 @@
             ~ '+. If rows were there before, restore the tables from a backup first.'
         )])) }}
     {%- endif -%}
-    {%- set unreadable = trueup._get_format_checks(tables) or trueup._get_widening_checks(tables) -%}
+    {%- set unreadable = trueup._get_format_checks(tables) or trueup._get_widening_checks(tables)
+        or trueup._get_key_checks(tables) -%}
     {%- if unreadable -%}
         {{ return(trueup._logged(unreadable)) }}
     {%- endif -%}

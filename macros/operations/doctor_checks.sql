@@ -36,6 +36,21 @@
 {%- endmacro %}
 
 
+{#-
+    A key that is not the one the changelog was made with; no check if it is. Certificates depend on the key: with
+    another one, all of them would look damaged.
+-#}
+{% macro _get_key_checks(tables) -%}
+    {%- set given = trueup._column_list(tables.unique_key) -%}
+    {%- set made_with = trueup._get_properties(tables.changelog).get('trueup.unique_key', given) -%}
+    {{ return([trueup._check(
+        'the config `unique_key` is ' ~ given ~ ', but ' ~ tables.changelog ~ ' was made with ' ~ made_with,
+        'put the config back. Or start again from the log: '
+        ~ trueup._rebase_command(tables.name, tables.source_role)
+    )] if given != made_with else []) }}
+{%- endmacro %}
+
+
 {#- Settings that isolate two runs from each other. -#}
 {% macro _get_setting_checks(tables) -%}
     {%- set checks = [] -%}
@@ -140,8 +155,7 @@
         {{ return([trueup._check('no batch waits to be appended')]) }}
     {%- elif staged.mismatch -%}
         {{ return([trueup._check(
-            'the staged batch cannot be appended any more: ' ~ staged.mismatch,
-            trueup._run_command(tables) ~ ' stages a new one.'
+            'a staged batch is left over, and the next batch replaces it: ' ~ staged.mismatch
         )]) }}
     {%- endif -%}
     {{ return([trueup._check(
@@ -168,12 +182,13 @@
         {{ return([]) }}
     {%- endif -%}
     {%- set last_tick = run_query('select max(_ts) from ' ~ tables.source).rows[0][0] -%}
-    {%- set lost_tick = none if last_tick is none or last_tick + 1 >= last.upper else run_query(
+    {%- set lost_tick = none if last_tick is not none and last_tick + 1 >= last.upper else run_query(
         trueup._lost_tick_select(tables.changelog, {'last_tick': last_tick, 'lower': last.upper})
     ).rows[0][0] -%}
     {%- if lost_tick is not none -%}
         {{ return([trueup._check(
-            'the log was recreated or has lost commands: it ends at tick ' ~ last_tick ~ ', but ticks up to '
+            'the log was recreated or has lost commands: it '
+            ~ ('is empty' if last_tick is none else 'ends at tick ' ~ last_tick) ~ ', but ticks up to '
             ~ lost_tick ~ ' were settled',
             'give its commands ticks from ' ~ last.upper ~ ' on, or start again from it: '
             ~ trueup._rebase_command(tables.name, tables.source_role)

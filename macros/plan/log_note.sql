@@ -62,7 +62,9 @@ from {{ changelog }}
 where
     _kind = 'update'
     and _cause is null
+    {%- if plan.last_tick is not none %}
     and _ts > {{ plan.last_tick }}
+    {%- endif %}
     and _ts < {{ plan.lower }}
 {%- endmacro %}
 

@@ -11,6 +11,7 @@
         {{ return(false) }}
     {%- endif -%}
     {%- set columns = trueup._ensure_widened(changelog) -%}
+    {%- do trueup._require_same_key(collection, trueup._get_properties(changelog)) -%}
     {%- do trueup._require_sound_changelog(changelog, collection.unique_key, columns) -%}
     {%- do trueup._ensure_table(
         state, trueup._unapplied_state_select(changelog, collection.unique_key, columns),

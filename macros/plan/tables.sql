@@ -83,6 +83,7 @@
     {%- set changelog, state = collection.changelog, collection.state -%}
     {%- if load_relation(state) is none -%}
         {%- set columns = trueup._ensure_widened(changelog) -%}
+        {%- do trueup._require_same_key(collection, trueup._get_properties(changelog)) -%}
         {%- do trueup._require_sound_changelog(changelog, collection.unique_key, columns) -%}
         {%- set begun_at = modules.datetime.datetime.now() -%}
         {%- do trueup._ensure_table(state, trueup._get_rehydrated_select(collection, columns)) -%}

@@ -51,20 +51,23 @@ consolidated as (
 
 
 {#-
-    True, or raises when the query runs: if a compaction has moved `since` above the first tick, or if the
-    last tick is at or above the changelog's upper. It is a scalar subquery, so no filter around the select
+    True, or raises when the query runs: if the first tick is after the last one, if a compaction has moved
+    `since` above the first tick, or if the last tick is at or above the changelog's upper. It is a scalar subquery, so no filter around the select
     can remove the check.
 -#}
 {% macro _is_readable_expr(collection, first_ts, last_ts) -%}
 (
         select case
+            when ({{ first_ts }}) > ({{ last_ts }}) then raise_error(concat(
+                'the first tick, ', {{ first_ts }}, ', must not be after the second, ', {{ last_ts }}, ': swap them'
+            ))
             when max(_statistics.since) > ({{ first_ts }}) then raise_error(concat(
                 'tick ', {{ first_ts }}, ' can no longer be read: {{ collection }} was compacted up'
                 ' to ', max(_statistics.since), '; read that tick or a later one'
             ))
             when max(_upper) > ({{ last_ts }}) then true
             else raise_error(concat(
-                'tick ', {{ last_ts }}, ' is not settled yet: the upper of {{ collection }} is ',
+                'tick ', coalesce(cast({{ last_ts }} as string), 'null'), ' is not settled yet: the upper of {{ collection }} is ',
                 coalesce(cast(max(_upper) as string), 'none'), '; read a tick below it'
             ))
         end

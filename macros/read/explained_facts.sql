@@ -36,8 +36,8 @@
         {%- do fields.append(trueup._literal(name) ~ ', ' ~ row ~ '.' ~ trueup._quoted(name)) -%}
     {%- endfor -%}
     {{ return(
-        'case when ' ~ row ~ ' is not null and ' ~ row ~ '._error is null then to_json(named_struct('
-        ~ (fields | join(', ')) ~ "), map('ignoreNullFields', 'false')) end"
+        'case when ' ~ row ~ ' is not null and ' ~ row ~ '._error is null then '
+        ~ trueup._exact_json_expr('named_struct(' ~ (fields | join(', ')) ~ ')') ~ ' end'
     ) }}
 {%- endmacro %}
 
@@ -182,7 +182,7 @@ select
     {{ "if(verdict = 'not_settled', null, judged._ts)" if '_offset' in collection.extras
         else 'judged._ts' }} as _ts,
     case when _is_truncate then 'truncate' when _value is null then 'delete' else 'upsert' end as _op,
-    to_json(_order, map('ignoreNullFields', 'false')) as _order,
+    {{ trueup._exact_json_expr('_order') }} as _order,
     cast(null as int) as _diff,
     cast(null as string) as _cause,
     batches._seq as batch,

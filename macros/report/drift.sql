@@ -4,18 +4,7 @@
 -#}
 {% macro _get_drift_select(collection, table, limit) -%}
     {%- set found = trueup._get_collection_to_adopt(collection) -%}
-    {%- if trueup._has_carried_values(found.extras) -%}
-        {%- do trueup._raise_error(
-            'A log whose table is adopted', 'one without changes of key (`old_key`)', 'a log with `old_key`',
-            'Let the collection begin with its log, under another name, and compare the two tables.'
-        ) -%}
-    {%- endif -%}
-    {%- if '_offset' in found.extras -%}
-        {%- do trueup._raise_error(
-            'A log whose table is adopted', 'one with ticks', 'a log with `reclock`',
-            'Nothing is changed. Let the collection begin with its log, under another name.'
-        ) -%}
-    {%- endif -%}
+    {%- do trueup._require_adoptable_log(found.extras) -%}
     {%- set now = trueup._get_table_to_adopt(collection, table).now -%}
     {%- set rows = trueup._adopted_rows_select(
         now, trueup._get_columns('select * from ' ~ now), found.command_columns, found.unique_key,

@@ -17,7 +17,7 @@
     {%- set expected = trueup._made_with(collection.changelog, properties, 'trueup.unique_key', came) -%}
     {%- if came != expected -%}
         {%- do trueup._raise_error(
-            'Config `unique_key` of ' ~ model.name, 'the key that ' ~ collection.changelog ~ ' was made with: '
+            'Config `unique_key` of ' ~ collection.name, 'the key that ' ~ collection.changelog ~ ' was made with: '
             ~ expected, came,
             'Another key makes another collection: put it back, or start again from the log: '
             ~ trueup._rebase_command(collection.name)

@@ -317,6 +317,20 @@ def test_a_log_that_cannot_make_the_rows_is_refused_before_the_table_is_renamed(
     assert f"{name}_changelog" not in tables
 
 
+def test_the_var_refuses_a_log_with_changes_of_key_before_it_makes_a_table(
+    project: Project,
+) -> None:
+    project.add_collection("moved", KEY, VALUE, OPTIONS, extra=["unchanged", "old_key"])
+    project.append("moved", LOG)
+    project.sql("create table {}.moved_rows using {format} as select 1 as k")
+    project.run("models/moved", adopt="adopt.moved_rows", fails=True)
+    assert "must be one without changes of key (`old_key`)" in "\n".join(project.messages)
+    tables = {row["tableName"] for row in project.sql("show tables in {}")}
+    assert "moved_changelog" not in tables
+    said = project.operate("adopt", fails=True, collection="moved", table="adopt.moved_rows")
+    assert any("one without changes of key" in line for line in said)
+
+
 def test_a_rebase_forgets_the_adoption_but_not_if_a_table_took_the_name_of_the_view(
     project: Project,
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from tests.acceptance import Column, multiset
+from tests.between import before
 from tests.oracle import Collection, Command, check_laws, consolidate
 from tests.project import TABLES
 
@@ -116,26 +117,26 @@ def state(project: Project, name: str) -> Counter[Any]:
 def test_ticks_from_since_on_stay_readable_and_earlier_ticks_are_refused(
     project: Project, name: str
 ) -> None:
-    before, rows = read(project, name), state(project, name)
+    at_first, rows = read(project, name), state(project, name)
     progress = project.progress(name)
     assert progress[-1]["_upper"] == 7
     for since in (3, 6):
         project.operate("compact", collection=name, since=since)
         after = read(project, name)
-        assert set(after) == set(before)
+        assert set(after) == set(at_first)
         for ts in TICKS:
             view = f"{name}_at_{ts}"
             if ts < since:
                 said = f"can no longer be read: {name} was compacted up to {since}; read that tick"
                 assert said in refusal(after[view])
             else:
-                assert after[view] == before[view], view
+                assert after[view] == at_first[view], view
         for first, last in ((0, 6), (3, 6), (4, 4)):
             view = f"{name}_from_{first}_to_{last}"
             if first < since:
                 assert f"tick {first} can no longer be read" in refusal(after[view])
             else:
-                assert after[view] == before[view], view
+                assert after[view] == at_first[view], view
         assert state(project, name) == rows
         # Each row that existed is one addition. No other older update is left.
         past = [update for update in project.updates(name) if update.ts < since]
@@ -217,3 +218,63 @@ def test_compact_refuses_bad_arguments_an_old_state_and_a_damaged_changelog(
     assert "Batch 2 of compact.r_changelog must be what its certificate says" in message
     assert len(project.sql("select * from {}.r_changelog")) == len(content) + 4
     assert project.progress("r")[-1]["_statistics"]["since"] is None
+
+
+def test_a_compaction_writes_nothing_if_another_one_came_first(project: Project) -> None:
+    name = "raced"
+    project.add_collection(name, KEY, VALUE)
+    project.write(f"models/{name}/{name}_at_4.sql", f"{{{{ trueup.as_of('{name}', 4) }}}}")
+    project.append(name, [put(ts, "a", f"v{ts}") for ts in (1, 4, 5)])
+    project.run(f"models/{name}")
+
+    with before("trueup: compact", lambda: project.operate("compact", collection=name, since=5)):
+        said = refused(project, name, 3)
+
+    assert "batch moved: another compaction or a rebase came first; nothing is compacted" in said
+    assert project.progress(name)[-1]["_statistics"]["since"] == 5
+    with pytest.raises(Py4JJavaError, match="compacted up to 5"):
+        project.rows(f"{name}_at_4")
+
+
+def test_a_compaction_leaves_the_changelog_of_a_rebase_alone(project: Project) -> None:
+    name = "begun_again"
+    project.add_collection(name, KEY, VALUE)
+    project.append(name, [put(1, "a", "v1"), put(4, "a", "v4")])
+    project.run(f"models/{name}")
+    project.append(name, [put(5, "a", "v5")])
+    project.run(f"models/{name}")
+
+    def rebase() -> None:
+        project.run(f"models/{name}", "--full-refresh", rebase=True)
+
+    with before("trueup: compact", rebase):
+        said = refused(project, name, 4)
+
+    assert "batch moved: another compaction or a rebase came first; nothing is compacted" in said
+    project.run(f"{name}_state", "--full-refresh")
+    assert len(project.updates(name)) == 5
+    assert project.rows(name) == [("a", "v5")]
+
+
+def test_the_first_tick_of_changes_must_not_be_after_the_second(project: Project) -> None:
+    project.add_collection("turned", KEY, VALUE)
+    project.write("models/turned/turned_back.sql", "{{ trueup.changes_between('turned', 2, 1) }}")
+    project.append("turned", [put(1, "a", "x"), put(2, "a", "y")])
+    project.run("models/turned")
+    with pytest.raises(Py4JJavaError, match="first tick, 2, must not be after the second, 1"):
+        project.rows("turned_back")
+
+
+def test_another_key_is_no_damage(project: Project) -> None:
+    """The certificates depend on the key. With another one, each batch would look damaged."""
+    project.add_collection("rekeyed", KEY, VALUE)
+    project.append("rekeyed", [put(1, "a", "x")])
+    project.run("models/rekeyed")
+    project.configure(rekeyed={"+unique_key": ["v"]})
+
+    said = refused(project, "rekeyed", 1)
+    assert "Config `unique_key` of rekeyed must be the key that" in said
+    printed = project.operate("doctor", collection="rekeyed")
+    (wrong,) = [line for line in printed if "WRONG" in line]
+    assert "the config `unique_key` is `v`, but " in wrong
+    assert wrong.endswith("was made with `k`")

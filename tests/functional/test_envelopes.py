@@ -551,6 +551,25 @@ def test_bytes_that_are_not_utf_8_are_an_error(spark: SparkSession) -> None:
     assert good["json"]["value"]["id"] == "\u00e9"
 
 
+def test_a_delete_with_a_part_of_the_key_is_an_error(spark: SparkSession) -> None:
+    """The replica identity has fewer columns than the key, so nobody knows which row is gone."""
+    schema = {"id": "bigint", "region": "string", "status": "string"}
+    trueup = in_model("orders_commands", unique_key=["id", "region"])
+    for macro, message, key in (
+        ("decode_wal2json", change("D", identity=columns(id=1)), {"key": None}),
+        ("decode_debezium", event(None, {"id": 1}), {"key": None}),
+    ):
+        rows = [(json.dumps(message),)]
+        spark.createDataFrame(rows, "data string").createOrReplaceTempView("parts")
+        given = key if macro == "decode_debezium" else {}
+        sql = getattr(trueup, macro)(relation="parts", schema=schema, value="data", **given)
+        (row,) = spark.sql(str(sql)).collect()
+        assert row["_command"]["op"] == "upsert"
+        assert row["_command"]["error_key"] == hexed('{"id":1}')
+        assert row["_command"]["error"] is not None
+    spark.catalog.dropTempView("parts")
+
+
 def test_a_bytea_of_wal2json_is_hex(spark: SparkSession) -> None:
     given = ["deadbeef", "", "DE", "dea", "aGk="]
     rows = [(json.dumps(change("I", columns=columns(id=1, doc=text))),) for text in given]

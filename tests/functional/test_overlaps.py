@@ -106,6 +106,45 @@ def test_a_run_fails_if_another_run_replaced_its_staged_batch(project: Project) 
     assert project.rows("replaced") == [("a", "value 2")]
 
 
+def test_a_batch_that_was_planned_before_this_run_began_is_a_conflict_too(
+    project: Project,
+) -> None:
+    add(project, "slow", [put(1)])
+    project.append("slow", [put(2)])
+
+    def stage() -> None:
+        project.sql(
+            "update {}.slow_batch set _batch_id = 'of another run',"
+            " _statistics.minted_at = timestamp'2020-01-01' where true"
+        )
+
+    with before("trueup: append", stage):
+        project.run("models/slow", fails=True)
+
+    assert "batch moved: another run staged batch 2" in "\n".join(project.messages)
+    assert len(project.progress("slow")) == 1
+
+
+def test_max_retractions_does_not_count_the_rows_of_another_batch(project: Project) -> None:
+    add(project, "counted", [put(1), put(1, "b")], max_retractions=0)
+    project.append("counted", [put(2, "c")])
+
+    def stage() -> None:
+        project.sql("create table {}.counted_kept using {format} as select * from {}.counted_batch")
+        project.sql(
+            "insert overwrite {}.counted_batch by name select * except (_batch_id, _diff),"
+            " 'of another run' as _batch_id, if(_kind = 'update', -1, _diff) as _diff"
+            " from {}.counted_kept"
+        )
+
+    with before("array_distinct.*as samples", stage):
+        project.run("models/counted", fails=True)
+
+    said = "\n".join(project.messages)
+    assert "batch moved: another run staged batch 2" in said
+    assert "max_retractions" not in said
+
+
 def test_a_run_says_that_its_batch_continues_another_one_if_the_last_batch_has_changed(
     project: Project,
 ) -> None:

@@ -60,6 +60,24 @@ def test_a_column_of_a_type_that_cannot_be_compared_is_refused(kind: str) -> Non
     assert "to_json" in next_step
 
 
+@pytest.mark.parametrize("kind", ["void", "array<void>", "struct<a:int,b:struct<c:void>>"])
+def test_a_column_without_a_type_is_refused_before_a_table_has_it(kind: str) -> None:
+    for require in (
+        lambda: TRUEUP._require_user_columns([column("gift", kind)]),
+        lambda: TRUEUP._require_evolvable(
+            RELATIONS[1],
+            {"added": [column("gift", kind)], "changed": [], "widened": [], "dropped": []},
+            ["path"],
+            TRUEUP._options(),
+        ),
+    ):
+        must, got, next_step = refused(require)
+
+        assert ", gift, must be of one of the types array, bigint," in must
+        assert got == "Got: void"
+        assert next_step.startswith("Cast it to one of them")
+
+
 @pytest.mark.parametrize(
     "kind",
     [

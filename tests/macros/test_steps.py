@@ -12,6 +12,8 @@ from tests.macros.package import RELATIONS, STORED, a_collection, column, in_mod
 OWN = in_model("files_batch")._own_columns()
 EXTRAS = ("_unchanged", "_old_key", "_partition", "_offset")
 KEY = ["path", "_error_key"]
+FOUND = {"last_seq": 2, "last_batch_id": "b2", "since": None}
+"""What a compaction has found."""
 ALONE = {"_id"}
 """Names that never stand in one relation with a user column."""
 
@@ -280,7 +282,7 @@ def test_every_name_that_begins_with_an_underscore_is_reserved_by_trueup() -> No
         in_model("files_state", options=options).state("files"),
         batch._reclocked_commands_select(RELATIONS[0], 5, "settled"),
         batch._pending_corrections_select(collection, STORED),
-        batch._compact_sql(changelog, ["path", *OWN], 3, 2),
+        batch._compact_sql(changelog, ["path", *OWN], 3, FOUND),
     ]
     text = " ".join(map(one_line, sql))
     written = set(re.findall(r"(?<![\w`])_\w+", text)) - set(re.findall(r"(_\w+) ->", text))

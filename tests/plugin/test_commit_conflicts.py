@@ -14,6 +14,7 @@ from dbt_trueup.plugin.statements import REPEATS
 from tests.macros.package import a_collection, column, in_model, refused
 
 CONFLICT = "org.apache.iceberg.exceptions.ValidationException: Found conflicting files that ..."
+FOUND = {"last_seq": 2, "last_batch_id": "b2", "since": None}
 TABLES = {"changelog": "s.files_changelog", "state": "s.files_state"}
 
 
@@ -37,7 +38,7 @@ def test_the_mark_of_a_statement_chooses_the_message_of_its_lost_race() -> None:
             trueup._append_batch_sql("s.files_changelog", "select 1", 7, "skip"),
             trueup._apply_updates_sql(a_collection(trueup, **TABLES), "select 1"),
             trueup._heal_sql(a_collection(trueup, **TABLES), columns, 1, [7]),
-            trueup._compact_sql("s.files_changelog", ["path"], 3, 2),
+            trueup._compact_sql("s.files_changelog", ["path"], 3, FOUND),
             trueup._create_table_sql("s.files_state", "select 1"),
             trueup._begin_widening_sqls(
                 "s.files_state", {"name": "day", "type": "timestamp", "old_type": "date"}

@@ -124,7 +124,8 @@ changes as (
             -- A logical message has no row. A tombstone repeats the delete before it.
             when envelope.op = 'm'{{ ' or is_tombstone' if not has_tombstones }} then null
             when envelope.op = 't' then 'truncate'
-            when is_delete{{ ' and key_bytes is not null' if not key }} then 'delete'
+            when is_delete
+                {%- if not key %} and {{ trueup._has_key_expr('key_fields', key_columns) }}{% endif %} then 'delete'
             else 'upsert'
         end as op,
         case

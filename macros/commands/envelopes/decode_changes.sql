@@ -141,6 +141,16 @@ decoded as (
 {%- endmacro %}
 
 
+{#- Whether a map of variants has all key columns. It is false for a map that is null. -#}
+{% macro _has_key_expr(fields, key) -%}
+    {%- set terms = [] -%}
+    {%- for name in key -%}
+        {%- do terms.append('map_contains_key(' ~ fields ~ ', ' ~ trueup._literal(name) ~ ')') -%}
+    {%- endfor -%}
+    {{ return('coalesce(' ~ (terms | join(' and ')) ~ ', false)') }}
+{%- endmacro %}
+
+
 {#- The key columns in a map of variants, as JSON. Null if the map has none of them. -#}
 {% macro _key_json_expr(fields, key) -%}
     {%- set names = [] -%}

@@ -95,7 +95,8 @@ changes as (
                 then null
             {%- endif %}
             when envelope.action = 'T' then 'truncate'
-            when envelope.action = 'D' and key_bytes is not null then 'delete'
+            -- Rule: a delete without the whole key is an error. Nobody knows which row is gone.
+            when envelope.action = 'D' and {{ trueup._has_key_expr('key_fields', key_columns) }} then 'delete'
             else 'upsert'
         end as op,
         case
