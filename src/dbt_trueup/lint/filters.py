@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from .model import Model
 
 GREATEST = re.compile(
-    r"\bmax\s*\(((?:[^()]|\([^()]*\))*)\)(?:(?!\bfrom\b).)*?\bfrom\s+\{\{-?\s*this\s*-?\}\}",
+    r"\bmax\s*\(((?:[^()]|\([^()]*\))*)\)(?:(?!\bfrom\b).){0,1000}?\bfrom\s+\{\{-?\s*this\s*-?\}\}",
     re.IGNORECASE | re.DOTALL,
 )
-"""The greatest value that the table has."""
+"""The greatest value that the table has. A model may have thousands of `max`, far from a `from`."""
 
 TIME = re.compile(
     r"(?:^|_)(?:at|ts|time|date|dt|on|datetime|timestamp|updated|modified|changed|created|synced)"

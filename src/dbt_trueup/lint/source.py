@@ -29,6 +29,9 @@ END_OF_TERM = re.compile(
 OPENS_SUBQUERY = re.compile(r"[<>]=?[^<>;)]*\(\s*$")
 """What comes before a select that is one side of a comparison."""
 
+NEAR = 200
+"""How many characters before a select are searched for a comparison."""
+
 BEGINS_CONDITION = re.compile(r"and|or|where|on|having|qualify|\{%|%\}", re.IGNORECASE)
 """What comes before a comparison that decides which rows are read."""
 
@@ -171,7 +174,8 @@ def term_around(code: str, start: int, end: int) -> Term | None:
     before = [
         found
         for found in END_OF_TERM.finditer(code, 0, start)
-        if found.group().lower() != "select" or not OPENS_SUBQUERY.search(code[: found.start()])
+        if found.group().lower() != "select"
+        or not OPENS_SUBQUERY.search(code[max(found.start() - NEAR, 0) : found.start()])
     ]
     if before and not BEGINS_CONDITION.fullmatch(before[-1].group()):
         return None
