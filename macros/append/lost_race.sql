@@ -14,9 +14,9 @@
 
 
 {#-
-    The result of a run that leaves a batch to the run that staged it. It is a conflict if that run may have replaced
-    the batch of this one: if this run has staged a batch (`has_staged`), or if the other batch was planned after
-    this run began.
+    The result of a run that leaves a batch to the run that staged it. It is a conflict in two cases: this run has
+    staged a batch, which the other run has replaced (`has_staged`), or the other batch was planned after this run
+    began.
 -#}
 {% macro _other_run_result(staged, has_staged) -%}
     {%- if has_staged or staged.is_from_now -%}

@@ -36,8 +36,8 @@
 
 {#-
     One row: how many rows and errors that exist now would be removed by the batch, and the keys of two of
-    them. A row that the batch adds and removes again does not count. Nor do the rows of another batch, by which
-    another run may have replaced it.
+    them. A row that the batch adds and removes again does not count. Rows of another batch do not count either:
+    another run may have replaced this one.
 -#}
 {% macro _retractions_select(batch, batch_id, identity) -%}
 with

@@ -93,8 +93,8 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
 
 {#- Raises if the log of a table to adopt has what such a collection cannot compare. `extras` are its own columns. -#}
 {% macro _require_adoptable_log(extras) -%}
-    {%- set next_step = 'Nothing is changed. Let the collection begin with its log, under another name, and compare'
-        ~ ' the two tables.' -%}
+    {%- set next_step = 'No row is written. If the table was renamed for this, rename it back. Let the collection'
+        ~ ' begin with its log, under another name, and compare the two tables.' -%}
     {%- if trueup._has_carried_values(extras) -%}
         {%- do trueup._raise_error(
             'A log whose table is adopted', 'one without changes of key (`old_key`)', 'a log with `old_key`', next_step

@@ -32,9 +32,7 @@ select * from {{ model }}
 {% endtest %}
 
 
-{#-
-    The key as the columns of the changelog spell it. A digest compares names, and Spark ignores their case.
--#}
+{#- The key with the names of the changelog. A digest depends on the case of names; Spark does not. -#}
 {% macro _names_of_columns(unique_key, columns) -%}
     {%- set spelled = {} -%}
     {%- for column in columns -%}

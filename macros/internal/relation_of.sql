@@ -10,7 +10,7 @@
         {%- do trueup._raise_error(
             trueup._argument(macro, 'collection'), 'the name of a collection that has run',
             collection ~ ', without the table ' ~ relation,
-            'Build the collection first, or correct the name.'
+            'Correct the name. Or run: dbt run -s +' ~ collection ~ '.'
         ) -%}
     {%- endif -%}
     {{ return(relation) }}

@@ -39,7 +39,7 @@
     {%- endif -%}
     {%- for file in builtins.ref.manifest.files.values() -%}
         {%- if file.path.relative_path.split('/')[-1] in [name ~ '.sql', name ~ '.py']
-                and file.project_name == model.package_name -%}
+                and file.parse_file_type == 'model' and file.project_name == model.package_name -%}
             {{ return(true) }}
         {%- endif -%}
     {%- endfor -%}

@@ -1,24 +1,27 @@
 {#-
     A type as Spark writes it, parsed: `name` and `text`; for an array also `element`; for a struct also
-    `fields`, each with `name` and `type`. Raises for a type that cannot be written as bytes, with the `subject`.
+    `fields`, each with `name` and `type`. Raises for a type that cannot be written as bytes. If it is the type of a
+    `column`, or a part of it, the error shows the column.
 -#}
-{% macro _parsed_type(text, subject='A column that is written as bytes') -%}
+{% macro _parsed_type(text, column=none) -%}
     {%- if text.startswith('array<') -%}
-        {{ return({'name': 'array', 'text': text, 'element': trueup._parsed_type(text[6:-1], subject)}) }}
+        {{ return({'name': 'array', 'text': text, 'element': trueup._parsed_type(text[6:-1], column)}) }}
     {%- elif text.startswith('struct<') -%}
         {%- set fields = [] -%}
         {%- for field in trueup._type_fields(text[7:-1]) -%}
             {%- set name, _, type = field.partition(':') -%}
-            {%- do fields.append({'name': name, 'type': trueup._parsed_type(type, subject)}) -%}
+            {%- do fields.append({'name': name, 'type': trueup._parsed_type(type, column)}) -%}
         {%- endfor -%}
         {{ return({'name': 'struct', 'text': text, 'fields': fields}) }}
     {%- endif -%}
     {%- set name = text.partition('(')[0] -%}
     {%- if name != 'string' and name not in trueup._byte_forms() -%}
         {%- do trueup._raise_error(
-            subject, 'of one of the types '
-            ~ (['string', 'array', 'struct'] + (trueup._byte_forms() | list)) | sort | join(', '),
-            text, 'Cast it to one of them in the relation that is read.'
+            'A key or value column' if column else 'A column that is written as bytes', 'of one of the types '
+            ~ (['string', 'array', 'struct'] + (trueup._byte_forms() | list)) | sort | join(', ')
+            ~ ', and the name of a field without one of the signs : , < > ( )',
+            column.name ~ ' ' ~ column.type if column else text,
+            'Cast it to one of them in the relation that is read, or rename the field.'
         ) -%}
     {%- endif -%}
     {{ return({'name': name, 'text': text}) }}

@@ -8,10 +8,6 @@
 {% macro adopt(collection, table) -%}
     {%- do trueup._require_may_adopt(trueup._options_of_collection(collection), is_by_select=false) -%}
     {%- do trueup._require_unrun(collection) -%}
-    {%- set commands = load_relation(trueup._named_relation(collection, collection ~ '_commands', 'adopt')) -%}
-    {%- if commands is not none -%}
-        {%- do trueup._require_adoptable_log(trueup._extra_columns(trueup._get_columns('select * from ' ~ commands))) -%}
-    {%- endif -%}
     {%- set place = trueup._get_table_to_adopt(collection, table) -%}
     {%- if place.now != place.then -%}
         {%- do run_query(

@@ -74,7 +74,7 @@ where _kind = 'progress'
 {#-
     The MERGE of a compaction. Every update below `since` matches the one source row that purges. The last
     progress row matches the source row that sets `since`. The rows of the snapshot match nothing, so they
-    are inserted. If an append commits meanwhile, the MERGE fails and is repeated.
+    are inserted. If an append commits meanwhile, the MERGE fails.
 
     `found` is what `_readable_ticks_select` has found. The MERGE checks it again: another compaction or a rebase
     may have come since then.
@@ -155,7 +155,8 @@ using (
     -- This row is always there, so the check always runs.
     select
         case when guard.is_as_found then 'purge' else raise_error(
-            'batch moved: another compaction or a rebase came first; nothing is compacted, look and call it again'
+            'changelog moved: another compaction or a rebase came first; nothing is compacted. If it is still'
+            ' needed, call it again'
         ) end as _match,
         past.*
     from guard

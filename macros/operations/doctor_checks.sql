@@ -185,10 +185,16 @@
     {%- set lost_tick = none if last_tick is not none and last_tick + 1 >= last.upper else run_query(
         trueup._lost_tick_select(tables.changelog, {'last_tick': last_tick, 'lower': last.upper})
     ).rows[0][0] -%}
-    {%- if lost_tick is not none -%}
+    {%- if lost_tick is not none and last_tick is none -%}
+        {#- A run goes on: a log may be empty after a retention. But nobody should say that it still has the ticks. -#}
         {{ return([trueup._check(
-            'the log was recreated or has lost commands: it '
-            ~ ('is empty' if last_tick is none else 'ends at tick ' ~ last_tick) ~ ', but ticks up to '
+            'the log is empty, but ticks up to ' ~ lost_tick ~ ' were settled',
+            'if it should not be empty, restore it, or give its new commands ticks from ' ~ last.upper
+            ~ ' on. If it loses old commands on purpose, set the option `log` to partial.'
+        )]) }}
+    {%- elif lost_tick is not none -%}
+        {{ return([trueup._check(
+            'the log was recreated or has lost commands: it ends at tick ' ~ last_tick ~ ', but ticks up to '
             ~ lost_tick ~ ' were settled',
             'give its commands ticks from ' ~ last.upper ~ ' on, or start again from it: '
             ~ trueup._rebase_command(tables.name, tables.source_role)

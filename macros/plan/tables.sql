@@ -10,6 +10,7 @@
     {%- if load_relation(changelog) is none -%}
         {%- do trueup._require_free_view(collection.name) -%}
         {%- do trueup._require_no_applied_batch(collection) -%}
+        {%- do trueup._require_known_types(columns) -%}
         {%- do trueup._ensure_table(
             changelog,
             trueup._empty_changelog_select(collection.source, unique_key, columns),

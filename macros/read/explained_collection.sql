@@ -9,7 +9,7 @@
     {%- for relation in [changelog, state] if load_relation(relation) is none -%}
         {%- do trueup._raise_error(
             trueup._argument(macro, 'collection'), 'the name of a collection that has run',
-            collection ~ ', without the table ' ~ relation, 'Build the collection first.'
+            collection ~ ', without the table ' ~ relation, 'Run: dbt run -s +' ~ collection ~ '.'
         ) -%}
     {%- endfor -%}
     {%- set unique_key = trueup._key_of_collection(collection) -%}

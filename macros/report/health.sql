@@ -26,7 +26,7 @@ staged as (
 
 {{ trueup._state_facts_ctes(states) }},
 
-{{ trueup._failures_ctes(runs) }},
+{{ trueup._failures_ctes(runs, changelogs) }},
 
 committed as (
 
@@ -105,7 +105,7 @@ case
         when status = 'created' then 'No run has written a batch yet. Run the collection.'
         when status = 'stalled' then concat(
             'The input is ahead, but no batch was committed for ', seconds_since_commit,
-            ' seconds. Check that the job that runs dbt is alive.'
+            ' seconds. Check that the job that runs dbt is alive. If the log was quiet until now, the next run settles it.'
         )
         when batches_to_apply > 0 then 'The next run applies the batch to the state.'
     end
@@ -134,11 +134,18 @@ state_facts as (
 
 
 {#-
-    The CTE `failures`: for each collection the first of its models whose last run failed.
+    The CTE `failures`: for each collection the first of its models whose last run failed. Nobody can clear the
+    failure of a model that the project no longer has, so it does not count.
 
     Reads: the relation `runs`. Ends with: `failures`.
 -#}
-{% macro _failures_ctes(runs) -%}
+{% macro _failures_ctes(runs, collections) -%}
+    {%- set models = [] -%}
+    {%- for name in collections if execute -%}
+        {%- for role in trueup._recorded_roles() if trueup._enabled_models(name ~ '_' ~ role) -%}
+            {%- do models.append(trueup._literal(name ~ '_' ~ role)) -%}
+        {%- endfor -%}
+    {%- endfor -%}
 last_outcomes as (
 
     {{ trueup._last_outcomes_select(runs) | indent }}
@@ -153,7 +160,11 @@ failures as (
         min_by(error, struct(recorded_at, place)) as error,
         min(failed_since) as failed_since
     from last_outcomes
-    where outcome = 'failed'
+    where
+        outcome = 'failed'
+        {%- if models %}
+        and model in ({{ models | join(', ') }})
+        {%- endif %}
     group by collection
 
 )

@@ -24,14 +24,16 @@
 {#-
     How the models of monitored collections ended in this run, in the order in which they ended: a list of dicts
     with `collection`, `model` and `error`. `error` is none if the model succeeded. A model that was skipped
-    counts only if no other model of its collection failed.
+    counts only if no other model of its collection failed. With `--fail-fast` dbt also skips models that have
+    nothing to do with the failure; they do not count.
 -#}
 {% macro _outcomes(results) -%}
     {%- set collections = trueup._monitored_collections() -%}
     {%- set outcomes, failed = [], [] -%}
     {%- for skipped in [false, true] -%}
         {%- for result in results if (result.status == 'skipped') == skipped
-                and result.node.resource_type == 'model' -%}
+                and result.node.resource_type == 'model'
+                and not (skipped and 'fail_fast' in (result.message or '')) -%}
             {%- set collection = trueup._monitored_collection_of(result.node, collections) -%}
             {%- set is_success = result.status == 'success' -%}
             {%- if collection is not none and not (skipped and collection in failed) -%}
@@ -64,13 +66,19 @@
     another package that is hidden by one with its name.
 -#}
 {% macro _monitored_collection_of(node, collections) -%}
-    {%- for role in ['commands', 'desired', 'corrections', 'batch', 'changelog', 'state'] -%}
+    {%- for role in trueup._recorded_roles() -%}
         {%- for collection in collections if node.name == collection ~ '_' ~ role -%}
             {%- set known = trueup._enabled_models(node.name) | map(attribute='unique_id') | list -%}
             {{ return(collection if node.unique_id in known else none) }}
         {%- endfor -%}
     {%- endfor -%}
     {{ return(none) }}
+{%- endmacro %}
+
+
+{#- The roles of the models whose outcomes are kept. -#}
+{% macro _recorded_roles() -%}
+    {{ return(['commands', 'desired', 'corrections', 'batch', 'changelog', 'state']) }}
 {%- endmacro %}
 
 
@@ -101,7 +109,8 @@
 select model, error from ({{ trueup._last_outcomes_select(runs) }}) where outcome = 'failed'
     {%- endset -%}
     {%- set failures = {} -%}
-    {%- for row in run_query(query) -%}
+    {#- Nobody can clear the failure of a model that the project no longer has. -#}
+    {%- for row in run_query(query) if trueup._enabled_models(row[0]) -%}
         {%- do failures.update({row[0]: row[1]}) -%}
     {%- endfor -%}
     {{ return(failures) }}
@@ -139,19 +148,17 @@ select model, error from ({{ trueup._last_outcomes_select(runs) }}) where outcom
 
 {#-
     Replaces the view `trueup_lag` with one that does not read the logs of failed models. `errors` are the
-    errors by model; none for a model that has succeeded since. If a collection was never built, the view
-    cannot exist yet.
+    errors by model; none for a model that has succeeded since. A collection that was never built is left out.
 -#}
 {% macro _ensure_lag_readable(errors) -%}
     {%- set changelogs = {} -%}
     {%- for name in trueup._monitored_collections() -%}
         {%- set changelog = trueup._named_relation(name, name ~ '_changelog', 'record_runs') -%}
-        {%- if load_relation(changelog) is none -%}
-            {{ return(none) }}
+        {%- if load_relation(changelog) is not none -%}
+            {%- do changelogs.update({name: changelog}) -%}
         {%- endif -%}
-        {%- do changelogs.update({name: changelog}) -%}
     {%- endfor -%}
-    {%- for model in trueup._enabled_models('trueup_lag') -%}
+    {%- for model in trueup._enabled_models('trueup_lag') if changelogs -%}
         {%- do run_query(
             trueup._step_marker('create') ~ '\ncreate or replace view ' ~ trueup._relation_of_node(model)
             ~ ' as\n' ~ trueup._lag_select(changelogs, trueup._unread_collections(errors))

@@ -98,10 +98,9 @@
 
 {#- Raises if the tables cannot follow a change, or if the option forbids it. -#}
 {% macro _require_evolvable(changelog, changes, unique_key, options) -%}
-    {#- The view may be older than a change of the log that gave a column such a type. -#}
-    {%- for column in changes.added -%}
-        {%- do trueup._require_known_type(column, 'The new column of the commands of ' ~ changelog) -%}
-    {%- endfor -%}
+    {%- if options.on_schema_change != 'ignore' -%}
+        {%- do trueup._require_known_types(changes.added) -%}
+    {%- endif -%}
     {%- set rebase = 'start this collection again from the log (var trueup_rebase in docs/options.md)' -%}
     {%- set may_widen = options.on_schema_change == 'append_new_columns' -%}
     {%- set key = unique_key | map('lower') | list -%}

@@ -24,17 +24,18 @@
                 'Turn it into a string with to_json, or into an array of structs.'
             ) -%}
         {%- endif -%}
-        {%- do trueup._require_known_type(column, subject) -%}
     {%- endfor -%}
 {%- endmacro %}
 
 
 {#-
-    Raises for a type that has no digest, such as `void`, the type of `null as x`. Iceberg would take such a column,
-    and then no later run could write to the tables.
+    Raises for columns whose type has no digest, such as `void`, the type of `null as x`. Iceberg would take such a
+    column, and then no later run could write to the tables.
 -#}
-{% macro _require_known_type(column, subject) -%}
-    {%- do trueup._parsed_type(column.type, subject ~ ', ' ~ column.name ~ ',') -%}
+{% macro _require_known_types(columns) -%}
+    {%- for column in columns -%}
+        {%- do trueup._parsed_type(column.type, column) -%}
+    {%- endfor -%}
 {%- endmacro %}
 
 

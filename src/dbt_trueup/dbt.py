@@ -51,7 +51,9 @@ def invoke(options: Sequence[str], *words: str) -> Any:
     if not ran.success:
         results = getattr(ran.result, "results", [])
         failed = [str(one.message) for one in results if str(one.status) in FAILED]
-        raise DbtError(to_one_line(ran.exception or "; ".join(failed)))
+        # If an ephemeral parent fails, only its skipped child says so.
+        said = failed or [str(one.message) for one in results if one.message]
+        raise DbtError(to_one_line(ran.exception or "; ".join(said)))
     return ran.result
 
 
@@ -92,9 +94,11 @@ def query(options: Sequence[str], select: str) -> list[dict[str, Any]]:
 def collections(manifest: Any) -> list[str]:
     """Return the names of the project's collections, sorted."""
     return sorted(
-        node.name.removesuffix("_state")
-        for node in manifest.nodes.values()
-        if node.config.materialized == "trueup_state"
+        {
+            node.name.removesuffix("_state")
+            for node in manifest.nodes.values()
+            if node.config.materialized == "trueup_state"
+        }
     )
 
 

@@ -162,9 +162,9 @@ def test_rounds_as_json_are_one_object_a_line(
         ("watch --every 0", "above 0, such as 2 or 0.5; got '0'"),
         ("watch --look often", "above 0, such as 2 or 0.5; got 'often'"),
         ("watch --every nan", "got 'nan'"),
-        ("watch --full-refresh", "run `dbt run --full-refresh`, then watch without it"),
-        ("run --until-caught-up -f", "--until-caught-up must be without --full-refresh; got both"),
-        ("watch -xf", "--full-refresh needs --once"),
+        ("watch --full-refresh", "run `dbt run --full-refresh`, then `trueup watch`"),
+        ("run --until-caught-up -f", "--until-caught-up` must be without --full-refresh"),
+        ("watch -xf", "`trueup watch` must be without --full-refresh"),
         ("walk", "No such command 'walk'"),
     ],
 )
@@ -181,7 +181,7 @@ def test_a_loop_refuses_a_full_refresh_by_the_environment(
 ) -> None:
     monkeypatch.setenv(name, "1")
     assert program.main(["watch", "--select", "orders"]) == 2
-    assert "--full-refresh needs --once" in capsys.readouterr().err
+    assert "unset DBT_FULL_REFRESH" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", sorted(program.trueup.commands))

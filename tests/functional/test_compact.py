@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
 TICKS = range(8)
+CAME_FIRST = "changelog moved: another compaction or a rebase came first; nothing is compacted."
 
 
 def put(ts: int, key: str, value: str, order: int = 1) -> Command:
@@ -230,7 +231,7 @@ def test_a_compaction_writes_nothing_if_another_one_came_first(project: Project)
     with before("trueup: compact", lambda: project.operate("compact", collection=name, since=5)):
         said = refused(project, name, 3)
 
-    assert "batch moved: another compaction or a rebase came first; nothing is compacted" in said
+    assert CAME_FIRST in said
     assert project.progress(name)[-1]["_statistics"]["since"] == 5
     with pytest.raises(Py4JJavaError, match="compacted up to 5"):
         project.rows(f"{name}_at_4")
@@ -250,7 +251,7 @@ def test_a_compaction_leaves_the_changelog_of_a_rebase_alone(project: Project) -
     with before("trueup: compact", rebase):
         said = refused(project, name, 4)
 
-    assert "batch moved: another compaction or a rebase came first; nothing is compacted" in said
+    assert CAME_FIRST in said
     project.run(f"{name}_state", "--full-refresh")
     assert len(project.updates(name)) == 5
     assert project.rows(name) == [("a", "v5")]

@@ -30,7 +30,7 @@ COLLECTIONS = ["orders", "queue", "sums", "unborn"]
 MODELS = ("trueup_runs", "trueup_statistics", "trueup_lag", "trueup_health")
 FRESHNESS = {
     "loaded_at_field": (
-        "if(coalesce(commands_to_settle, ticks_behind) > 0, committed_at, current_timestamp())"
+        "if(coalesce(commands_to_settle, ticks_behind) = 0, current_timestamp(), committed_at)"
     ),
     "freshness": {"error_after": {"count": 0, "period": "minute"}},
 }

@@ -169,13 +169,37 @@ def test_a_log_that_a_failed_model_reads_is_left_out_of_the_lag_until_it_succeed
         assert "from lake.two words_commands" in view
 
 
-def test_the_view_of_the_lag_is_not_made_before_every_collection_was_built() -> None:
-    trueup, statements = in_hook(tables=["lake.trueup_runs", "lake.files_changelog"])
+def test_the_view_of_the_lag_leaves_out_a_collection_that_was_not_built() -> None:
+    built = ["lake.trueup_runs", "lake.files_changelog"]
+    for tables, is_made in ((built, True), (built[:1], False)):
+        trueup, statements = in_hook(tables=tables)
 
-    trueup.record_runs([FAILED])
+        trueup.record_runs([FAILED])
 
-    assert len(written(statements)) == 1
-    assert "create or replace view" not in "".join(statements)
+        assert len(written(statements)) == 1
+        views = [one for one in statements if "create or replace view" in one]
+        assert bool(views) is is_made
+        assert "two words" not in "".join(views)
+
+
+def test_models_that_fail_fast_has_skipped_do_not_count() -> None:
+    trueup, statements = in_hook()
+    skipped = result("files_batch", "skipped", "Skipping due to fail_fast")
+    trueup.record_runs([result("other", "error", "x"), skipped])
+    assert statements == []
+
+
+def test_the_failure_of_a_model_that_is_gone_does_not_count() -> None:
+    trueup, statements = in_hook([("files_desired", "lost")])
+    trueup.record_runs([result("two words_commands", "error", "lost")])
+    view = statements[-1]
+    assert "from lake.files_commands" in view
+    health = in_model(
+        "trueup_health", variables=VARS, graph={name: Node(one) for name, one in graph().items()}
+    )
+    sql = one_line(health._failures_ctes("runs", ["files"]))
+    assert "and model in ('files_commands', " in sql
+    assert "files_desired" not in sql
 
 
 def test_a_model_of_another_package_with_the_same_name_is_not_that_of_the_collection() -> None:
@@ -248,7 +272,8 @@ def test_the_time_of_a_stall_must_be_a_number_of_seconds(seconds: object) -> Non
 
 
 def test_the_breaker_is_known_by_the_words_of_its_error() -> None:
-    trueup = in_model("trueup_health", variables=VARS)
+    known = {name: Node(one) for name, one in graph().items()}
+    trueup = in_model("trueup_health", variables=VARS, graph=known)
     tables = {"files": "lake.files"}
     sql = one_line(trueup._health_select(tables, tables, tables, "lag", "runs"))
 

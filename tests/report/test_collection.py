@@ -212,7 +212,10 @@ def test_the_first_lines_say_what_to_look_at(document: dict[str, Any]) -> None:
             "1 of 3 collections with a log is up to date; orders is 4 ticks (3 commands) behind its"
             " log; queue is 3 commands behind its log. unborn has not run yet."
         ),
-        "orders_state differs from its certificate in 2 buckets; the next run heals it.",
+        (
+            "orders_state differs from its certificate in 2 buckets; a run with `verify: content`"
+            " heals it."
+        ),
         "3 open errors, 3 more than 24 hours ago: orders 3.",
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dbt_trueup.errors import UsageError
+from dbt_trueup.errors import SparkStoppedError, UsageError
 from dbt_trueup.runner.batches import Settled
 from dbt_trueup.runner.rounds import Round
 from dbt_trueup.runner.screen import Screen
@@ -49,6 +49,7 @@ class Fake:
         self.log = 0
         self.rounds = 0
         self.stop: Event | None = None
+        self.is_spark_stopped = False
 
     def run(self) -> Round:
         """Give the next outcome."""
@@ -60,6 +61,12 @@ class Fake:
         if isinstance(outcome, UsageError):
             raise outcome
         return outcome
+
+    def require_spark(self) -> None:
+        """Raise if Spark has stopped."""
+        if self.is_spark_stopped:
+            message = "Spark has stopped"
+            raise SparkStoppedError(message)
 
     def look(self) -> Mapping[str, object]:
         """Return the length of the log."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -18,6 +17,9 @@ from dbt_trueup.runner import growth, project, rounds, screen
 from dbt_trueup.runner.batches import Settled
 from dbt_trueup.runner.project import with_vars
 from dbt_trueup.runner.rounds import Round
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def result(
@@ -269,18 +271,37 @@ def test_a_command_of_dbt_shows_only_what_failed(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_files_of_a_project_are_watched_and_what_dbt_writes_is_not(tmp_path: Path) -> None:
-    (tmp_path / "dbt_project.yml").write_text("model-paths: ['.']\ntarget-path: built\n")
-    for name in ("built/a.sql", "logs/dbt.log", "dbt_packages/p/m.sql", "orders/o.sql", "x.txt"):
+    settings = "{model-paths: ['.'], target-path: x/../built, docs-paths: [pages]}"
+    (tmp_path / "dbt_project.yml").write_text(settings)
+    names = (
+        "built/a.sql",
+        "logs/a.md",
+        "dbt_packages/p/m.sql",
+        "orders/o.sql",
+        "x.txt",
+        "to/b.sql",
+    )
+    for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    watched = project.Project([], [])
-    watched._sources = {tmp_path: project.sources_of(tmp_path)}
+    watched = project.Project([], ["--target-path", "to"])
+    # dbt knows folders that the settings name in Jinja or by their old names.
+    paths = [
+        SimpleNamespace(project_root=str(tmp_path), searched_path=folder)
+        for folder in (".", "../elsewhere")
+    ]
+    files = {str(number): SimpleNamespace(path=path) for number, path in enumerate(paths)}
+    watched.manifest = SimpleNamespace(files=files)
+    watched._sources = watched._find_sources()
 
-    def names() -> set[str]:
-        return {str(Path(file).relative_to(tmp_path)) for file in watched.files()}
+    def found() -> set[str]:
+        return {os.path.relpath(file, tmp_path) for file in watched.files()}
 
-    assert names() == {"dbt_project.yml", "orders/o.sql"}
+    assert found() == {"dbt_project.yml", "orders/o.sql"}
     # The first file of a folder that the project did not have.
     (tmp_path / "macros").mkdir()
     (tmp_path / "macros" / "new.sql").touch()
-    assert "macros/new.sql" in names()
+    assert "macros/new.sql" in found()
+    (tmp_path.parent / "elsewhere").mkdir(exist_ok=True)
+    (tmp_path.parent / "elsewhere" / "far.sql").touch()
+    assert "../elsewhere/far.sql" in found()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dbt_trueup.errors import UsageError
+from dbt_trueup.errors import SparkStoppedError, UsageError
 from dbt_trueup.runner.rounds import Round
 from dbt_trueup.watch import loop
 from tests.runner.fakes import CHANGED, FAILED, IDLE, Fake, Printed, Stop
@@ -77,3 +77,18 @@ def test_a_failure_is_printed_and_retried_with_growing_pauses(
 def test_a_usage_error_in_the_first_round_ends_the_loop() -> None:
     with pytest.raises(UsageError, match="no such project"):
         repeat(Fake(UsageError("no such project"), IDLE), Stop())
+
+
+def test_the_watcher_ends_after_it_has_shown_the_failure_if_spark_has_stopped() -> None:
+    fake = Fake(FAILED, IDLE)
+    fake.is_spark_stopped = True
+    printed: Any = Printed()
+    with pytest.raises(SparkStoppedError):
+        loop.repeat(fake, 60, 1, Stop(), printed)  # type: ignore[arg-type]
+    assert "files_batch: broken" in "\n".join(printed)
+
+
+def test_a_signal_that_also_stops_spark_ends_the_watcher_as_always() -> None:
+    fake = Fake(FAILED)
+    fake.is_spark_stopped = True
+    assert repeat(fake, Stop())[-1].startswith("stopped after 1 rounds")

@@ -129,6 +129,10 @@ changes as (
             else 'upsert'
         end as op,
         case
+            {%- if not key %}
+            when is_delete and key_bytes is not null
+                then {{ trueup._part_of_key_expr(key_columns, 'body') }}
+            {%- endif %}
             when row_fields is null
                 then concat('The text must be a Debezium envelope. Got: ', left(body, 100))
         end as error,

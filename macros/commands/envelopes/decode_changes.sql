@@ -151,6 +151,15 @@ decoded as (
 {%- endmacro %}
 
 
+{#- The error of a delete that has only a part of the key, as an expression. -#}
+{% macro _part_of_key_expr(key, body) -%}
+    {{ return(
+        'concat(' ~ trueup._literal('A delete must have all columns of the key: ' ~ (key | join(', ')) ~ '. Got: ')
+        ~ ', left(' ~ body ~ ', 100))'
+    ) }}
+{%- endmacro %}
+
+
 {#- The key columns in a map of variants, as JSON. Null if the map has none of them. -#}
 {% macro _key_json_expr(fields, key) -%}
     {%- set names = [] -%}

@@ -55,7 +55,7 @@ WATCH_CODES = """\
 Exit codes
   0  a signal stopped it
   1  with --once, a model failed
-  2  there was nothing to run"""
+  2  there was nothing to run, or Spark has stopped"""
 
 
 @click.command(
@@ -73,13 +73,8 @@ Exit codes
 @click.argument("others", nargs=-1, type=click.UNPROCESSED, metavar="[OPTION OF dbt run]...")
 def run(*, until_caught_up: bool, as_json: bool, dbt: list[str], others: tuple[str, ...]) -> int:
     """Run collections once, or again and again until everything is settled."""
-    if until_caught_up and is_full_refresh(others):
-        message = (
-            "--until-caught-up must be without --full-refresh; got both, which would rebuild"
-            " the models in every round: run `dbt run --full-refresh`, then"
-            " `trueup run --until-caught-up`"
-        )
-        raise click.UsageError(message)
+    if until_caught_up:
+        require_no_full_refresh(others, "`trueup run --until-caught-up`")
     loop = (
         run_until_caught_up if until_caught_up else lambda runs, _, screen: run_once(runs, screen)
     )
@@ -121,12 +116,8 @@ def watch(  # noqa: PLR0913 - each is an option of the command
     others: tuple[str, ...],
 ) -> int:
     """Run collections again as their logs grow, in one warm process."""
-    if not once and is_full_refresh(others):
-        message = (
-            "--full-refresh needs --once; got it without, which would rebuild the models in"
-            " every round: run `dbt run --full-refresh`, then watch without it"
-        )
-        raise click.UsageError(message)
+    if not once:
+        require_no_full_refresh(others, "`trueup watch`")
 
     def loop(runs: Project, stop: Event, screen: Screen) -> int:
         return run_once(runs, screen) if once else repeat(runs, every, look, stop, screen)
@@ -134,16 +125,28 @@ def watch(  # noqa: PLR0913 - each is an option of the command
     return in_a_warm_process(loop, Project(dbt, others, WATCH_VARS), as_json=as_json)
 
 
-def is_full_refresh(others: Sequence[str]) -> bool:
-    """Whether dbt rebuilds models with these options of `dbt run`, or because of the environment.
+def require_no_full_refresh(others: Sequence[str], command: str) -> None:
+    """Raise if dbt would rebuild models with these options of `dbt run`: each round would do so.
 
-    A loop would do so in every round. dbt itself reads the options: it knows `-xf`, too.
+    dbt itself reads the options and the environment: it knows `-xf`, too.
     """
     try:
         context = dbt_commands.commands["run"].make_context("run", list(others))
     except click.ClickException:
-        return False  # dbt says what is wrong
-    return bool(context.params["full_refresh"])
+        return  # dbt says what is wrong
+    if not context.params["full_refresh"]:
+        return
+    by = context.get_parameter_source("full_refresh")
+    first = (
+        "unset DBT_FULL_REFRESH and DBT_ENGINE_FULL_REFRESH"
+        if by is click.core.ParameterSource.ENVIRONMENT
+        else "run `dbt run --full-refresh`"
+    )
+    message = (
+        f"{command} must be without --full-refresh, which would rebuild the models in every"
+        f" round: {first}, then {command}"
+    )
+    raise click.UsageError(message)
 
 
 def in_a_warm_process(loop: Callable[..., int], project: Project, *, as_json: bool) -> int:

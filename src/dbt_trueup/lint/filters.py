@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from .finding import Found
     from .model import Model
 
-GREATEST = re.compile(
-    r"\bmax\s*\(((?:[^()]|\([^()]*\))*)\)(?:(?!\bfrom\b).){0,1000}?\bfrom\s+\{\{-?\s*this\s*-?\}\}",
-    re.IGNORECASE | re.DOTALL,
-)
-"""The greatest value that the table has. A model may have thousands of `max`, far from a `from`."""
+MAX = re.compile(r"\bmax\s*\(((?:[^()]|\([^()]*\))*)\)", re.IGNORECASE)
+
+FROM = re.compile(r"\bfrom\b(?P<this>\s+\{\{-?\s*this\s*-?\}\})?", re.IGNORECASE)
+"""A `from`; `this` is there if it reads the model's own table."""
 
 TIME = re.compile(
     r"(?:^|_)(?:at|ts|time|date|dt|on|datetime|timestamp|updated|modified|changed|created|synced)"
@@ -59,24 +58,34 @@ class LastValue:
     looks_back: bool
 
 
+def greatest_values(code: str) -> Iterator[tuple[re.Match[str], int]]:
+    """Find each greatest value that the model's own table has, and where its `from` ends."""
+    begin = 0
+    for found in FROM.finditer(code):
+        if found["this"]:
+            for greatest in MAX.finditer(code, begin, found.start()):
+                yield greatest, found.end()
+        begin = found.end()
+
+
 def last_values(model: Model) -> list[LastValue]:
     """Return the filters of a model by the greatest time in its own table."""
     code, found = model.code, []
-    for greatest in GREATEST.finditer(code):
+    for greatest, end in greatest_values(code):
         column = column_of(greatest.group(1))
         if column is None or not TIME.search(column):
             continue
         alias = re.match(
             r"(?:(?!\bfrom\b).)*?\bas\s+(\w+)", code[greatest.end(1) :], re.IGNORECASE | re.DOTALL
         )
-        spans = [(greatest.start(), greatest.end())]
+        spans = [(greatest.start(), end)]
         if alias:
             spans += [each.span() for each in re.finditer(rf"\b{alias.group(1)}\b", code)]
         terms = [(start, term_around(code, start, end)) for start, end in spans]
         used = [(start, term) for start, term in terms if term and term.operator in (">", ">=")]
         if used:
             start, term = used[0]
-            text = f"{greatest.group()} {term.text}"
+            text = f"{code[greatest.start() : end]} {term.text}"
             looks_back = LOOK_BACK.search(text) is not None
             left = column_of(term.text.partition(">")[0]) or column
             found.append(LastValue(start, left, column, term.operator, looks_back))

@@ -175,7 +175,7 @@ def term_around(code: str, start: int, end: int) -> Term | None:
         found
         for found in END_OF_TERM.finditer(code, 0, start)
         if found.group().lower() != "select"
-        or not OPENS_SUBQUERY.search(code[max(found.start() - NEAR, 0) : found.start()])
+        or not OPENS_SUBQUERY.search(code[: found.start()].rstrip()[-NEAR:])
     ]
     if before and not BEGINS_CONDITION.fullmatch(before[-1].group()):
         return None

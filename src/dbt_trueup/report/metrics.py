@@ -100,7 +100,13 @@ def read_statistics(options: Sequence[str], names: Sequence[str] = ()) -> list[d
     rows = dbt.query(options, SELECT)
     known = [row["collection"] for row in rows]
     for name in names:
-        dbt.require_collection(name, known)
+        if name not in known:
+            message = (
+                f"--prometheus must name a collection of the var trueup_collections:"
+                f" {', '.join(known) or 'it has none'}.\nGot: {name}\n"
+                f"Add it to the var in dbt_project.yml, then run: dbt run -s +{VIEW}"
+            )
+            raise UsageError(message)
     return [row for row in rows if not names or row["collection"] in names]
 
 

@@ -79,7 +79,7 @@ def summarize_certificates(collections: Sequence[Collection]) -> Line:
         return Line(is_good=True, text="No state differs from its certificate.")
     told = [
         f"{one.name}_state differs from its certificate in"
-        f" {count(len(one.wrong_buckets), 'bucket')}; the next run heals it"
+        f" {count(len(one.wrong_buckets), 'bucket')}; a run with `verify: content` heals it"
         for one in wrong
     ] + [f"{one.name}_state has not applied batch {one.batch:,} yet" for one in waiting]
     return Line(is_good=False, text="; ".join(some(told)) + ".")

@@ -63,7 +63,6 @@ def versions(names: Collection[str], own: Collection[str]) -> dict[str, str | No
     session = SparkSession._instantiatedSession  # noqa: SLF001 - has no public form
     if session is None:
         return dict.fromkeys(names)
-    require_spark()
     catalog = session.catalog.currentCatalog()
     left_out = {full_name(name, catalog) for name in own}
     return {

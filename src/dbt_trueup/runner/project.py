@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from stat import S_ISDIR
 from time import monotonic, time_ns
@@ -20,7 +19,7 @@ from . import growth
 from .rounds import Round, read_round
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 
 SUFFIXES = (".csv", ".md", ".py", ".sql", ".yaml", ".yml")
@@ -28,6 +27,8 @@ SUFFIXES = (".csv", ".md", ".py", ".sql", ".yaml", ".yml")
 
 READ_FOLDERS = {
     "analysis-paths": ["analyses"],
+    "docs-paths": [],
+    "function-paths": ["functions"],
     "macro-paths": ["macros"],
     "model-paths": ["models"],
     "seed-paths": ["seeds"],
@@ -88,10 +89,11 @@ class Project:
         self.ran = {
             one.node.unique_id: getattr(one.node, "relation_name", None) or "" for one in results
         }
-        done = read_round(results, monotonic() - began)
-        if done.failures:
-            growth.require_spark()
-        return done
+        return read_round(results, monotonic() - began)
+
+    def require_spark(self) -> None:
+        """See `watch.loop.Watchable`."""
+        growth.require_spark()
 
     def parse(self) -> None:
         """Parse the project. Raise UsageError with dbt's error if that fails."""
@@ -100,8 +102,7 @@ class Project:
         if parsed.exception is not None:
             raise_usage_error(parsed.exception)
         self.manifest = parsed.result
-        roots = {Path(file.path.project_root) for file in self.manifest.files.values()}
-        self._sources = {root: sources_of(root) for root in roots}
+        self._sources = self._find_sources()
         # Leave out files that changed meanwhile, so that the next round parses them again.
         self._files = {file: at for file, at in self.files().items() if at < began}
 
@@ -117,42 +118,70 @@ class Project:
 
     def files(self) -> dict[str, int]:
         """Return when each file of the project and of its packages last changed."""
-        files = {root / "dbt_project.yml" for root in self._sources}
+        files = {str(root / "dbt_project.yml") for root in self._sources}
         for sources in self._sources.values():
             for folder in sources.read:
-                # A folder may disappear while it is listed. Then its files have changed.
-                with suppress(OSError):
-                    files.update(
-                        file
-                        for file in folder.rglob("*")
-                        if file.suffix in SUFFIXES and not sources.written & {*file.parents}
-                    )
-        return {str(file): changed for file in files if (changed := changed_at(file))}
+                files.update(files_in(folder, sources.written))
+        return {file: changed for file in files if (changed := changed_at(file))}
+
+    def _find_sources(self) -> dict[Path, Sources]:
+        """Find the folders of the project and of its packages, by their own folders."""
+        paths = [file.path for file in self.manifest.files.values()]
+        found = {Path(path.project_root): Sources(set(), set()) for path in paths}
+        for path in paths:
+            found[Path(path.project_root)].read.add(normal(path.project_root, path.searched_path))
+        for root, sources in found.items():
+            settings = settings_of(root)
+            # A folder of the settings may get its first file later.
+            for name, folders in READ_FOLDERS.items():
+                sources.read.update(
+                    normal(root, str(folder)) for folder in settings.get(name) or folders
+                )
+            written = [settings.get(name, folder) for name, folder in WRITTEN_FOLDERS.items()]
+            written += map(os.environ.get, ("DBT_ENGINE_TARGET_PATH", "DBT_TARGET_PATH"))
+            if "--target-path" in self.arguments[:-1]:
+                written.append(self.arguments[self.arguments.index("--target-path") + 1])
+            sources.written.update(normal(root, str(folder)) for folder in written if folder)
+        return found
 
 
 class Sources(NamedTuple):
     """The folders of a project or package."""
 
-    read: set[Path]
+    read: set[str]
     """Those with its files."""
-    written: set[Path]
+    written: set[str]
     """Those that dbt writes itself."""
 
 
-def sources_of(root: Path) -> Sources:
-    """Read from the settings of a project which of its folders dbt reads, and which it writes."""
+def normal(root: object, folder: str) -> str:
+    """The path of a folder, in one form for each folder."""
+    return os.path.normpath(os.path.join(str(root), folder))  # noqa: PTH118 - as fast as os.walk
+
+
+def settings_of(root: Path) -> dict[str, Any]:
+    """Read the settings of a project; none if they cannot be read. dbt says then what is wrong."""
     try:
         settings = yaml.safe_load((root / "dbt_project.yml").read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError):
-        settings = {}
-    settings = settings if isinstance(settings, dict) else {}
-    named = [settings.get(name, default) for name, default in READ_FOLDERS.items()]
-    written = [settings.get(name, default) for name, default in WRITTEN_FOLDERS.items()]
-    targets = map(os.environ.get, ("DBT_ENGINE_TARGET_PATH", "DBT_TARGET_PATH"))
-    return Sources(
-        read={root / str(folder) for folders in named for folder in folders or ()},
-        written={root / str(folder) for folder in (*written, *filter(None, targets))},
-    )
+        return {}
+    return settings if isinstance(settings, dict) else {}
+
+
+def files_in(folder: str, left_out: Collection[str]) -> Iterator[str]:
+    """List the files of dbt in a folder, without those of some folders in it.
+
+    A folder may disappear while it is listed. Then its files have changed.
+    """
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [
+            name
+            for name in folders
+            if not name.startswith(".") and f"{parent}{os.sep}{name}" not in left_out
+        ]
+        for name in names:
+            if name.endswith(SUFFIXES):
+                yield f"{parent}{os.sep}{name}"
 
 
 def with_vars(options: Sequence[str], run_vars: Mapping[str, object]) -> list[str]:
@@ -186,10 +215,10 @@ def with_vars(options: Sequence[str], run_vars: Mapping[str, object]) -> list[st
     return [*words, "--vars", text.strip()]
 
 
-def changed_at(file: Path) -> int:
+def changed_at(file: str) -> int:
     """Return when a file last changed; 0 if it is a folder or does not exist any more."""
     try:
-        found = file.stat()
+        found = os.stat(file)  # noqa: PTH116 - the watcher asks for each file, again and again
     except OSError:
         return 0
     return 0 if S_ISDIR(found.st_mode) else found.st_mtime_ns

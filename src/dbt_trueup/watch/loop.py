@@ -27,6 +27,9 @@ class Watchable(Runs, Protocol):
         The version of a table is a string. It is None if the table has no versions.
         """
 
+    def require_spark(self) -> None:
+        """Raise SparkStoppedError if Spark has stopped, and this process cannot start it again."""
+
 
 def repeat(runs: Watchable, every: float, look: float, stop: Event, screen: Screen) -> int:
     """Run rounds until `stop` is set.
@@ -44,6 +47,7 @@ def repeat(runs: Watchable, every: float, look: float, stop: Event, screen: Scre
     Raises:
         UsageError: The first round has nothing to run. If a later round has nothing to run, it is
             tried again.
+        SparkStoppedError: Spark has stopped. Every later round would fail.
     """
     number = changed = failed = 0
     printed_tables = ""
@@ -55,6 +59,8 @@ def repeat(runs: Watchable, every: float, look: float, stop: Event, screen: Scre
         screen.print_round(done, f"round {number}: ")
         changed += bool(done.changes)
         failed = failed + 1 if done.failures else 0
+        if failed and not stop.is_set():
+            runs.require_spark()
         if stop.is_set() or (done.has_more and not failed):
             continue
         now = runs.look()
