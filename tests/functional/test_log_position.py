@@ -35,9 +35,9 @@ KEY, VALUE = [Column("k", "int")], [Column("v", "string")]
 numbers = count(1)
 
 
-@pytest.fixture(scope="module")
-def project(new_project: Callable[[str], Project]) -> Project:
-    return new_project("log_position")
+@pytest.fixture
+def project(own_project: Callable[[str], Project]) -> Project:
+    return own_project("log_position")
 
 
 def add(project: Project, **options: Any) -> str:
@@ -343,15 +343,16 @@ def test_a_log_of_another_format_is_read_as_a_whole(project: Project) -> None:
 
 @pytest.mark.parametrize(
     "relation",
-    ["{log} as l", "{log} natural join log_position.once"],
+    ["{log} as l", "{log} natural join {schema}.once"],
 )
 def test_a_relation_that_is_not_the_name_of_a_table_is_read_as_a_whole(
     project: Project, relation: str
 ) -> None:
     name = add(project)
-    project.sql("create table if not exists {}.once using {format} as select 1 as one")
-    log = f"log_position.{name}_log"
-    change_call(project, name, f'"{log}"', f'"{relation.format(log=log)}"')
+    project.sql("create table {}.once using {format} as select 1 as one")
+    log = f"{project.name}.{name}_log"
+    changed = relation.format(log=log, schema=project.name)
+    change_call(project, name, f'"{log}"', f'"{changed}"')
     settle(project, name, put(1, 1, "a"))
 
     assert settle(project, name, put(2, 2, "b")).commands_read == 2

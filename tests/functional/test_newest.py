@@ -23,9 +23,9 @@ KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
 numbers = count(1)
 
 
-@pytest.fixture(scope="module")
-def project(new_project: Callable[[str], Project]) -> Project:
-    return new_project("newest")
+@pytest.fixture
+def project(own_project: Callable[[str], Project]) -> Project:
+    return own_project("newest")
 
 
 def add(project: Project, name: str, *extras: str, **options: Any) -> str:
@@ -44,7 +44,7 @@ def delete(ts: int, order: int, key: str) -> Command:
 def settle(project: Project, name: str, *commands: Command, **variables: Any) -> Any:
     """Append commands, run the collection, and give the statistics of its last batch."""
     project.append(name, commands)
-    is_new = not project.spark.catalog.tableExists(f"newest.{name}_changelog")
+    is_new = not project.spark.catalog.tableExists(f"{project.name}.{name}_changelog")
     models = [f"models/{name}"] if is_new else [f"{name}_{role}" for role in TABLES]
     project.run(*models, **variables)
     return project.progress(name)[-1]["_statistics"]
@@ -133,8 +133,8 @@ def add_topic(project: Project, name: str, late: str) -> None:
         project.write(f"models/{name}/{name}_{role}.sql", f"{{{{ trueup.{role}('{name}') }}}}")
     project.write(f"models/{name}/{name}.sql", f"{{{{ trueup.collection('{name}') }}}}")
     call = (
-        f"relation='newest.{name}_log', reclock=['p', 'f'], columns=['v'], sequence_by=['o'],"
-        " delete_when='v is null'"
+        f"relation='{project.name}.{name}_log', reclock=['p', 'f'], columns=['v'],"
+        " sequence_by=['o'], delete_when='v is null'"
     )
     project.write(f"models/{name}/{name}_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
     set_late(project, name, late)

@@ -30,9 +30,9 @@ def put(ts: int, key: str = "a", value: str | None = None) -> Command:
     return Command(ts, (1,), (key,), (value or f"value {ts}",))
 
 
-@pytest.fixture(scope="module")
-def project(new_project: Callable[[str], Project]) -> Project:
-    return new_project("overlaps")
+@pytest.fixture
+def project(own_project: Callable[[str], Project]) -> Project:
+    return own_project("overlaps")
 
 
 def add(project: Project, name: str, log: list[Command], **options: object) -> None:

@@ -23,9 +23,9 @@ def put(ts: int, key: str = "a") -> Command:
     return Command(ts, (1,), (key,), (f"value {ts}",))
 
 
-@pytest.fixture(scope="module")
-def project(new_project: Callable[[str], Project]) -> Project:
-    return new_project("ticks")
+@pytest.fixture
+def project(own_project: Callable[[str], Project]) -> Project:
+    return own_project("ticks")
 
 
 def add(project: Project, name: str, log: list[Command], **options: Any) -> None:
@@ -195,7 +195,7 @@ def test_the_smallest_bigint_is_a_valid_tick(project: Project) -> None:
 def test_the_greatest_bigint_is_not_a_valid_offset(project: Project) -> None:
     project.sql("create table {}.topic (p int, o bigint, k string, v string) using {format}")
     project.add_collection("offsets", KEY, VALUE)
-    call = "'ticks.topic', reclock=['p', 'o'], columns=['v']"
+    call = f"'{project.name}.topic', reclock=['p', 'o'], columns=['v']"
     project.write("models/offsets/offsets_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
     project.sql("insert into {}.topic values (0, 7, 'a', 'x')")
     run(project, "offsets")
@@ -217,7 +217,8 @@ def test_until_and_as_of_may_exceed_the_integer_type_of_the_ticks(
     name = f"of_{kind}"
     project.sql(f"create table {{}}.{kind}s (t {kind}, o int, k string, v string) using {{format}}")
     project.add_collection(name, KEY, VALUE)
-    call = f"'ticks.{kind}s', ts='t', sequence_by=['o'], truncate_when='k is null', columns=['v']"
+    arguments = "ts='t', sequence_by=['o'], truncate_when='k is null', columns=['v']"
+    call = f"'{project.name}.{kind}s', {arguments}"
     project.write(f"models/{name}/{name}_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
     project.sql(f"insert into {{}}.{kind}s values (-1, 1, 'a', 'x'), (1, 1, 'b', 'y')")
     assert run(project, name, until=10**12) == f"{name}_batch: batch 1 [-1, 2)"
