@@ -7,7 +7,7 @@
         {%- do trueup._raise_error(
             '`trueup.commands` in ' ~ model.name ~ ': each column of config `unique_key`',
             'a column of the log (' ~ (found | join(', ')) ~ ')', name,
-            trueup._correct_config()
+            trueup._config_next_step()
         ) -%}
     {%- endfor -%}
     {#- Only this check can find it: the macro adds its columns without knowing those of the log. -#}

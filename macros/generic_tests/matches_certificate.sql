@@ -11,9 +11,10 @@
 {#- `dbt compile` must work before the first run. -#}
 select * from {{ model }}
     {%- elif execute -%}
-        {%- set names = trueup._get_columns('select * from ' ~ model) | map(attribute='name') | list -%}
+        {%- set described = trueup._get_columns('select * from ' ~ model) -%}
+        {%- set names = described | map(attribute='name') | list -%}
         {%- if '_certificate' in names -%}
-            {%- set columns = trueup._get_user_columns(model) -%}
+            {%- set columns = trueup._user_columns(described) -%}
 {{ trueup._damaged_batches_select(model, trueup._names_of_columns(unique_key, columns), columns) }}
         {%- else -%}
             {%- if not changelog -%}

@@ -15,13 +15,13 @@
     {%- set option = 'Each option' if name is none else 'Option `' ~ name ~ '`' -%}
     {%- do trueup._raise_error(
         option ~ ' in `meta.trueup` of ' ~ model.name, must, got,
-        trueup._correct_config()
+        trueup._config_next_step()
     ) -%}
 {%- endmacro %}
 
 
 {#- The next step if a config is wrong: it may be set in three places. -#}
-{% macro _correct_config() -%}
+{% macro _config_next_step() -%}
     {{ return(
         'Correct it where it is set: in dbt_project.yml, in the YAML of the model, or in its `config`.'
     ) }}

@@ -24,7 +24,7 @@
         {%- if value is string or value is mapping or value is not iterable or value | length -%}
             {%- do trueup._require_list(
                 'Option `' ~ name ~ '` in `meta.trueup` of ' ~ model.name, value,
-                next_step=trueup._correct_config()
+                next_step=trueup._config_next_step()
             ) -%}
         {%- endif -%}
     {%- elif allowed == 'count or share' -%}

@@ -18,7 +18,7 @@
             'Set it once for the folder of the collection: `+unique_key: [...]` in dbt_project.yml.'
         ) -%}
     {%- endif -%}
-    {%- do trueup._require_list(subject, unique_key, next_step=trueup._correct_config()) -%}
+    {%- do trueup._require_list(subject, unique_key, next_step=trueup._config_next_step()) -%}
     {%- if of_commands and of_commands != unique_key -%}
         {%- do trueup._raise_error(
             subject, 'the key of the commands: ' ~ (of_commands | join(', ')),

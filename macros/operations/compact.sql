@@ -136,7 +136,7 @@ using (
             when snapshot._diff = 1 then 1
             else raise_error(concat(
                 'the diffs of a row sum to ', snapshot._diff, ', not to 0 or 1; nothing is compacted.'
-                ' To examine the changelog: dbt run-operation trueup.doctor'
+                ' To examine the changelog, call trueup.doctor'
             ))
         end as _diff
         {%- elif name == '_kind' -%}

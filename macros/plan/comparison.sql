@@ -28,7 +28,7 @@
 {%- endmacro %}
 
 
-{#- The same properties if there is no comparison yet: a replaced table keeps its old properties. -#}
+{#- The same properties if there is no comparison yet: on Iceberg a replaced table keeps its old properties. -#}
 {% macro _no_comparison() -%}
     {{ return({'trueup.after_batch_id': 'none', 'trueup.upper': 'null'}) }}
 {%- endmacro %}

@@ -52,8 +52,8 @@ consolidated as (
 
 {#-
     True, or raises when the query runs: if the first tick is after the last one, if a compaction has moved
-    `since` above the first tick, or if the last tick is at or above the changelog's upper. It is a scalar subquery, so no filter around the select
-    can remove the check.
+    `since` above the first tick, or if the last tick is at or above the changelog's upper. It is a scalar
+    subquery, so no filter around the select can remove the check.
 -#}
 {% macro _is_readable_expr(collection, first_ts, last_ts) -%}
 (
@@ -67,8 +67,8 @@ consolidated as (
             ))
             when max(_upper) > ({{ last_ts }}) then true
             else raise_error(concat(
-                'tick ', coalesce(cast({{ last_ts }} as string), 'null'), ' is not settled yet: the upper of {{ collection }} is ',
-                coalesce(cast(max(_upper) as string), 'none'), '; read a tick below it'
+                'tick ', coalesce(cast({{ last_ts }} as string), 'null'), ' is not settled yet: the upper of'
+                ' {{ collection }} is ', coalesce(cast(max(_upper) as string), 'none'), '; read a tick below it'
             ))
         end
         from {{ ref(collection ~ '_changelog') }}

@@ -46,7 +46,8 @@
 {% macro _get_is_identity_expr(collection, key, error_key) -%}
     {%- if (key is none) == (error_key is none) -%}
         {%- do trueup._raise_error(
-            'Exactly one of the arguments `key` and `error_key` of `trueup.explain`', 'given', 'both' if key is not none else 'neither',
+            'Exactly one of the arguments `key` and `error_key` of `trueup.explain`', 'given',
+            'both' if key is not none else 'neither',
             'Give a value for each key column: ' ~ (collection.unique_key | join(', ')) ~ '.'
         ) -%}
     {%- elif error_key is not none -%}

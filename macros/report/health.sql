@@ -105,7 +105,8 @@ case
         when status = 'created' then 'No run has written a batch yet. Run the collection.'
         when status = 'stalled' then concat(
             'The input is ahead, but no batch was committed for ', seconds_since_commit,
-            ' seconds. Check that the job that runs dbt is alive. If the log was quiet until now, the next run settles it.'
+            ' seconds. Check that the job that runs dbt is alive. If the log was quiet until now, the next run'
+            ' settles it.'
         )
         when batches_to_apply > 0 then 'The next run applies the batch to the state.'
     end

@@ -88,7 +88,7 @@ def test_an_unknown_option_is_refused_with_the_list_of_options() -> None:
     assert refused(trueup._options) == (
         f"Each option in `meta.trueup` of files_batch must be one of {', '.join(sorted(RULES))}.",
         "Got: lat",
-        trueup._correct_config(),
+        trueup._config_next_step(),
     )
 
 

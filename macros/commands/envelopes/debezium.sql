@@ -124,6 +124,7 @@ changes as (
             -- A logical message has no row. A tombstone repeats the delete before it.
             when envelope.op = 'm'{{ ' or is_tombstone' if not has_tombstones }} then null
             when envelope.op = 't' then 'truncate'
+            -- Rule: without keys, a delete without the whole key is an error. Nobody knows which row is gone.
             when is_delete
                 {%- if not key %} and {{ trueup._has_key_expr('key_fields', key_columns) }}{% endif %} then 'delete'
             else 'upsert'
@@ -131,7 +132,7 @@ changes as (
         case
             {%- if not key %}
             when is_delete and key_bytes is not null
-                then {{ trueup._part_of_key_expr(key_columns, 'body') }}
+                then {{ trueup._part_of_key_error_expr(key_columns, 'body') }}
             {%- endif %}
             when row_fields is null
                 then concat('The text must be a Debezium envelope. Got: ', left(body, 100))

@@ -152,7 +152,7 @@ decoded as (
 
 
 {#- The error of a delete that has only a part of the key, as an expression. -#}
-{% macro _part_of_key_expr(key, body) -%}
+{% macro _part_of_key_error_expr(key, body) -%}
     {{ return(
         'concat(' ~ trueup._literal('A delete must have all columns of the key: ' ~ (key | join(', ')) ~ '. Got: ')
         ~ ', left(' ~ body ~ ', 100))'

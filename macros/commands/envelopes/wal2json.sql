@@ -101,7 +101,7 @@ changes as (
         end as op,
         case
             when envelope.action = 'D' and key_bytes is not null
-                then {{ trueup._part_of_key_expr(key_columns, 'body') }}
+                then {{ trueup._part_of_key_error_expr(key_columns, 'body') }}
             when coalesce(envelope.action, '') not in ('I', 'U') or row_fields is null
                 then concat('The text must be a message of wal2json. Got: ', left(body, 100))
         end as error,
