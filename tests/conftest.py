@@ -41,12 +41,17 @@ SMALL = {
         " -XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=2400"
         " -XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=160000"
     ),
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.ui.showConsoleProgress": "false",
 }
 """Settings that differ from those of profiles.yml.example."""
+
+if "TRUEUP_SPARK_DEFAULTS" not in os.environ:
+    # Without adaptive plans and generated code the small statements of the tests are faster.
+    SMALL |= {
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
 
 SMALL_DELTA = {
     # The tables are forgotten when the process ends. Other processes do not see them.

@@ -44,6 +44,8 @@ EXTRA_COLUMNS = {
 
 TABLE_FORMAT = "delta" if "TRUEUP_DELTA" in os.environ else "iceberg"
 """The table format of this process. A JVM keeps the JARs and the catalog that it starts with."""
+FEED = " tblproperties ('delta.enableChangeDataFeed' = 'true')" if TABLE_FORMAT == "delta" else ""
+"""With its change feed, a log on Delta is read like one on Iceberg: only what is new."""
 FILE_FORMAT = {} if TABLE_FORMAT == "iceberg" else {"+file_format": TABLE_FORMAT}
 """The config of a project that asks for this format. Iceberg is the default."""
 
@@ -134,7 +136,9 @@ class Project:
             f"{quote(column.name)} {column.type}"
             for column in (*LOG_COLUMNS, *extra_columns, *key, *value)
         )
-        self.spark.sql(f"create table {self.name}.{name}_log ({columns}) using {self.table_format}")
+        self.spark.sql(
+            f"create table {self.name}.{name}_log ({columns}) using {self.table_format}{FEED}"
+        )
         self.write(f"models/{name}/{name}.sql", f"{{{{ trueup.collection('{name}') }}}}")
         for role in ROLES[1:]:
             self.write(f"models/{name}/{name}_{role}.sql", f"{{{{ trueup.{role}('{name}') }}}}")
