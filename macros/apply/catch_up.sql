@@ -11,6 +11,7 @@
         ) -%}
         {%- set net_updates = trueup._ensure_net_updates(collection, position) -%}
         {%- do trueup._get_isolated_properties(collection.state) -%}
+        {%- do trueup._require_exact_merge() -%}
         {%- do trueup._ensure_scan_follows(collection.state, position) -%}
         {%- do run_query(
             trueup._fill_state_sql(collection, net_updates) if position.applied_seq == 0

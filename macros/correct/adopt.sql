@@ -97,7 +97,8 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
         ~ ' begin with its log, under another name, and compare the two tables.' -%}
     {%- if trueup._has_carried_values(extras) -%}
         {%- do trueup._raise_error(
-            'A log whose table is adopted', 'one without changes of key (`old_key`)', 'a log with `old_key`', next_step
+            'A log whose table is adopted', 'one without changes of key (`old_key`)',
+            'a log with `old_key`; each log by `trueup.debezium` or `trueup.wal2json` has it', next_step
         ) -%}
     {%- endif -%}
     {%- if '_offset' in extras -%}
@@ -152,7 +153,7 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
     replace=true,
     own_properties=dict(
         trueup._comparison_properties(plan, 'all'),
-        **{'trueup.adopts': table ~ ' ' ~ invocation_id}
+        **{'trueup.adopts': local_md5(table | string) ~ ' ' ~ invocation_id}
     )
 ) }}
     {%- endcall -%}
@@ -163,17 +164,17 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
     Raises if this run cannot take the corrections of a first batch. If the run adopts `table`, they must be
     the rows of this table. If `table` is none, they must not be the rows of any table. `comparison` has the
     properties of the corrections. Another run may have made them, with another value of the var. A table that
-    is replaced keeps its properties, so the property also names the run that set it.
+    is replaced keeps its properties, so the property also names the run that set it. It has the hash of the
+    table's name, because Spark hides names such as `shop.urls`.
 -#}
 {% macro _require_adopted_corrections(collection, comparison, table) -%}
     {%- set given, _, made_by = comparison.get('trueup.adopts', '').rpartition(' ') -%}
     {%- set taken = given if made_by == comparison.get('trueup.compared_by', '') else '' -%}
-    {%- set expected = table | string if table else '' -%}
-    {%- if taken != expected -%}
+    {%- if taken != (local_md5(table | string) if table else '') -%}
         {%- do trueup._raise_error(
             'The first corrections, ' ~ collection.corrections ~ ',',
-            'made with the var `trueup_adopt` of this run: ' ~ (expected or 'none'),
-            taken or 'none', 'Run the whole collection: dbt run -s ' ~ collection.name ~ '_commands+'
+            'made with the var `trueup_adopt` of this run: ' ~ (table or 'none'),
+            'another table' if taken else 'none', 'Run the whole collection: dbt run -s ' ~ collection.name ~ '_commands+'
         ) -%}
     {%- endif -%}
 {%- endmacro %}

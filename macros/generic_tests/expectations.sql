@@ -14,6 +14,9 @@
         {%- set model = trueup._enabled_models(collection)[0] -%}
         {%- set commands = trueup._enabled_models(collection ~ '_commands') -%}
         {%- set key = trueup._key_of_collection(collection) -%}
+        {%- do trueup._require_key_of_changelog(
+            collection, tables.changelog, key, trueup._get_properties(tables.changelog)
+        ) -%}
         {%- set null_keys = trueup._given_option(commands[0] if commands else model, 'null_keys') -%}
         {#- A collection by a select has no commands. It takes a null key like any other key. -#}
         {%- set may_be_null = key | length > 1 or null_keys == 'value' or not commands -%}

@@ -43,6 +43,12 @@
 {%- endmacro %}
 
 
+{#- The role of the model that defines the rows of a collection, for a macro that belongs to none of its models. -#}
+{% macro _source_role_of(collection) -%}
+    {{ return('commands' if trueup._enabled_models(collection ~ '_commands') else 'desired') }}
+{%- endmacro %}
+
+
 {#- The key columns of a collection, as a list: from its folder, or from one of its models. -#}
 {% macro _key_of_collection(collection) -%}
     {%- set keys = [] -%}

@@ -43,6 +43,7 @@
             {%- if not trueup._finding(collection, 'state_verified_by') -%}
                 {%- do trueup._get_isolated_properties(target_relation) -%}
             {%- endif -%}
+            {%- do trueup._require_exact_merge() -%}
             {%- do trueup._ensure_scan_follows(target_relation, position) -%}
             {%- if position.applied_seq == 0 -%}
                 {%- set apply = trueup._fill_state_sql(collection, net_updates) -%}

@@ -31,9 +31,7 @@
         ) -%}
     {%- endif -%}
     {%- set unique_key = trueup._key_of_collection(collection) -%}
-    {%- do trueup._require_same_key(
-        {'name': collection, 'changelog': changelog, 'unique_key': unique_key}, properties
-    ) -%}
+    {%- do trueup._require_key_of_changelog(collection, changelog, unique_key, properties) -%}
     {%- do trueup._require_sound_changelog(changelog, unique_key, trueup._ensure_widened(changelog)) -%}
     {%- set columns = trueup._get_columns('select * from ' ~ changelog) -%}
     {%- do run_query(trueup._compact_sql(

@@ -42,7 +42,7 @@
 {% macro _get_examined_tables(collection) -%}
     {%- set tables = {
         'name': collection, 'unique_key': trueup._key_of_collection(collection), 'source': none,
-        'source_role': 'desired', 'options': {}
+        'source_role': trueup._source_role_of(collection), 'options': {}
     } -%}
     {%- for role in ['changelog', 'state', 'batch'] -%}
         {%- do tables.update({role: load_relation(
@@ -50,9 +50,7 @@
         )}) -%}
     {%- endfor -%}
     {%- for model in trueup._enabled_models(collection ~ '_commands') -%}
-        {%- do tables.update({
-            'source': trueup._relation_of_node(model), 'source_role': 'commands'
-        }) -%}
+        {%- do tables.update({'source': trueup._relation_of_node(model)}) -%}
     {%- endfor -%}
     {%- for model in trueup._enabled_models(collection ~ '_batch') -%}
         {%- do tables.update({'options': (model.config.meta or {}).get('trueup') or {}}) -%}

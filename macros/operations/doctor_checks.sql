@@ -41,13 +41,23 @@
     another one, all of them would look damaged.
 -#}
 {% macro _get_key_checks(tables) -%}
+    {%- set properties, name = trueup._get_properties(tables.changelog), 'trueup.unique_key' -%}
     {%- set given = trueup._column_list(tables.unique_key) -%}
-    {%- set made_with = trueup._get_properties(tables.changelog).get('trueup.unique_key', given) -%}
-    {{ return([trueup._check(
-        'the config `unique_key` is ' ~ given ~ ', but ' ~ tables.changelog ~ ' was made with ' ~ made_with,
-        'put the config back. Or start again from the log: '
-        ~ trueup._rebase_command(tables.name, tables.source_role)
-    )] if given != made_with else []) }}
+    {%- if name not in properties -%}
+        {{ return([trueup._check(
+            'the table ' ~ tables.changelog ~ ' lacks the property `' ~ name ~ '`: somebody has replaced it',
+            'if it is an exact copy of the changelog, and the config is as before, '
+            ~ trueup._set_made_with_command(tables.changelog, name, given)
+        )]) }}
+    {%- elif not trueup._is_made_with(properties, name, given) -%}
+        {{ return([trueup._check(
+            'the config `unique_key` is ' ~ given ~ ', but ' ~ tables.changelog ~ ' was made with '
+            ~ properties[name],
+            'put the config back. Or start again from the log: '
+            ~ trueup._rebase_command(tables.name, tables.source_role)
+        )]) }}
+    {%- endif -%}
+    {{ return([]) }}
 {%- endmacro %}
 
 
@@ -66,6 +76,13 @@
         {%- do checks.append(trueup._check(
             'the Spark setting spark.sql.legacy.inlineCTEInCommands is true, so a batch would be read twice',
             'leave the setting out of the profile, the hooks and the configuration of Spark.'
+        )) -%}
+    {%- endif -%}
+    {%- if trueup._get_adds_columns() -%}
+        {%- do checks.append(trueup._check(
+            'the Spark setting spark.databricks.delta.schema.autoMerge.enabled is true, so an apply would add'
+            ~ ' columns to the state',
+            'set it to false in the profile (`server_side_parameters`), or leave it out.'
         )) -%}
     {%- endif -%}
     {{ return(checks or [trueup._check('the tables and the session isolate two runs from each other')]) }}

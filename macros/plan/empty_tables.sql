@@ -4,10 +4,11 @@
     have deleted.
 -#}
 {% macro _changelog_properties(collection) -%}
-    {%- set properties = {
-        'trueup.unique_key': trueup._column_list(collection.unique_key),
-        'trueup.order': collection.order_type
-    } -%}
+    {%- set properties = {} -%}
+    {%- do properties.update(trueup._made_with_properties(
+        'trueup.unique_key', trueup._column_list(collection.unique_key)
+    )) -%}
+    {%- do properties.update(trueup._made_with_properties('trueup.order', collection.order_type)) -%}
     {%- if trueup._file_format() == 'iceberg' -%}
         {%- do properties.update({'write.merge.distribution-mode': 'none'}) -%}
     {%- endif -%}

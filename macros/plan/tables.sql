@@ -98,6 +98,7 @@
     input could not make them again.
 -#}
 {% macro _ensure_forgotten(collection) -%}
+    {%- do trueup._require_known_types(collection.command_columns) -%}
     {%- do trueup._require_single_read() -%}
     {%- do trueup._require_free_view(collection.name) -%}
     {%- if collection.is_by_select -%}

@@ -59,6 +59,9 @@ from (
     {%- if load_relation(tables.changelog) is none or load_relation(tables.state) is none -%}
         {{ return(none) }}
     {%- endif -%}
+    {%- do trueup._require_key_of_changelog(
+        collection, tables.changelog, tables.key, trueup._get_properties(tables.changelog)
+    ) -%}
     {%- for model in trueup._enabled_models(collection ~ '_corrections') -%}
         {%- do tables.update({'corrections': load_relation(trueup._relation_of_node(model))}) -%}
     {%- endfor -%}

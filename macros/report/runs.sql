@@ -29,11 +29,14 @@
 -#}
 {% macro _outcomes(results) -%}
     {%- set collections = trueup._monitored_collections() -%}
+    {%- set done = ['success', 'partial success', 'pass', 'warn', 'no-op', 'skipped'] -%}
+    {%- set broken = results | rejectattr('status', 'in', done) | map(attribute='node.unique_id') | list -%}
     {%- set outcomes, failed = [], [] -%}
     {%- for skipped in [false, true] -%}
         {%- for result in results if (result.status == 'skipped') == skipped
                 and result.node.resource_type == 'model'
-                and not (skipped and 'fail_fast' in (result.message or '')) -%}
+                and not (skipped and 'fail_fast' in (result.message or '')
+                    and not trueup._is_below(result.node.unique_id, broken)) -%}
             {%- set collection = trueup._monitored_collection_of(result.node, collections) -%}
             {%- set is_success = result.status == 'success' -%}
             {%- if collection is not none and not (skipped and collection in failed) -%}
@@ -52,6 +55,19 @@
         {%- endfor -%}
     {%- endfor -%}
     {{ return(outcomes) }}
+{%- endmacro %}
+
+
+{#- Whether dbt's graph leads from one of the `parents` to a node. `seen` are the nodes that were looked at. -#}
+{% macro _is_below(node_id, parents, seen=none) -%}
+    {%- set seen = [] if seen is none else seen -%}
+    {%- for parent in graph.nodes.get(node_id, {}).get('depends_on', {}).get('nodes', []) if parent not in seen -%}
+        {%- do seen.append(parent) -%}
+        {%- if parent in parents or trueup._is_below(parent, parents, seen) -%}
+            {{ return(true) }}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(false) }}
 {%- endmacro %}
 
 

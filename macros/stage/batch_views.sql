@@ -4,6 +4,7 @@
 -#}
 {% macro _ensure_batch_views(collection, plan, takes_corrections) -%}
     {%- do trueup._require_single_read() -%}
+    {%- do trueup._require_exact_merge() -%}
     {%- set columns = trueup._ensure_followed_columns(collection) -%}
     {%- set steps = trueup._ensure_batch_steps(collection, plan, columns, takes_corrections) -%}
     {%- set steps = trueup._digested_steps_select(steps, collection.unique_key, columns) -%}

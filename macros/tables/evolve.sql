@@ -150,6 +150,9 @@
         ) -%}
     {%- endfor -%}
     {%- for column in changes.widened -%}
+        {%- if column.old_type == 'date' -%}
+            {%- do trueup._require_renamable(table, column) -%}
+        {%- endif -%}
         {%- for statement in trueup._begin_widening_sqls(table, column) -%}
             {%- do run_query(statement) -%}
         {%- endfor -%}

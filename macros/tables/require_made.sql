@@ -11,18 +11,30 @@
 {%- endmacro %}
 
 
-{#- Raises unless the changelog was made with the key of the collection. `properties` are those of its table. -#}
-{% macro _require_same_key(collection, properties) -%}
-    {%- set came = trueup._column_list(collection.unique_key) -%}
-    {%- set expected = trueup._made_with(collection.changelog, properties, 'trueup.unique_key', came) -%}
-    {%- if came != expected -%}
+{#-
+    Raises unless the changelog was made with the key of the collection. `properties` are those of its table.
+    `source_role` is the end of the name of the model that defines the rows, if the caller is no model.
+-#}
+{% macro _require_same_key(collection, properties, source_role=none) -%}
+    {%- set name, came = 'trueup.unique_key', trueup._column_list(collection.unique_key) -%}
+    {%- do trueup._require_made_with(collection.changelog, properties, name, came) -%}
+    {%- if not trueup._is_made_with(properties, name, came) -%}
         {%- do trueup._raise_error(
             'Config `unique_key` of ' ~ collection.name, 'the key that ' ~ collection.changelog ~ ' was made with: '
-            ~ expected, came,
+            ~ properties[name], came,
             'Another key makes another collection: put it back, or start again from the log: '
-            ~ trueup._rebase_command(collection.name)
+            ~ trueup._rebase_command(collection.name, source_role)
         ) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- The same for a macro that belongs to no model of the collection. -#}
+{% macro _require_key_of_changelog(collection, changelog, unique_key, properties) -%}
+    {%- do trueup._require_same_key(
+        {'name': collection, 'changelog': changelog, 'unique_key': unique_key}, properties,
+        source_role=trueup._source_role_of(collection)
+    ) -%}
 {%- endmacro %}
 
 
@@ -33,37 +45,55 @@
 -#}
 {% macro _require_same_order(collection, properties) -%}
     {%- set changelog, came = collection.changelog, collection.order_type -%}
-    {%- set expected = trueup._made_with(changelog, properties, 'trueup.order', came) -%}
-    {%- if came != expected -%}
+    {%- do trueup._require_made_with(changelog, properties, 'trueup.order', came) -%}
+    {%- if not trueup._is_made_with(properties, 'trueup.order', came) -%}
         {%- set compares_all = collection.options.late == 'newest' and '_offset' in collection.extras -%}
         {%- do trueup._raise_error(
             'The order (`sequence_by`) of ' ~ model.name,
-            'of the types that ' ~ changelog ~ ' was made with: ' ~ expected, came,
+            'of the types that ' ~ changelog ~ ' was made with: ' ~ properties['trueup.order'], came,
             'Put it back; or' ~ (
                 ' start again from the log: ' ~ trueup._rebase_command(collection.name) if compares_all
                 else ', if commands of an open tick may be compared again: '
-                    ~ trueup._set_property_command(changelog, 'trueup.order', came)
+                    ~ trueup._set_made_with_command(changelog, 'trueup.order', came)
             )
         ) -%}
     {%- endif -%}
 {%- endmacro %}
 
 
-{#- The value of a property with which a changelog was made. Raises if it is missing. -#}
-{% macro _made_with(changelog, properties, name, came) -%}
+{#-
+    The properties that say with what a changelog was made: the text itself, and its hash. Spark hides a property
+    that looks like a URL or a secret, such as the key `url` or `token_id`. So runs compare the hash.
+-#}
+{% macro _made_with_properties(name, value) -%}
+    {{ return({name: value, name ~ '_md5': local_md5(value)}) }}
+{%- endmacro %}
+
+
+{#- Whether a changelog was made with this value. A table of an earlier version has only the text. -#}
+{% macro _is_made_with(properties, name, came) -%}
+    {%- set hash = properties.get(name ~ '_md5') -%}
+    {{ return(properties[name] == came if hash is none else hash == local_md5(came)) }}
+{%- endmacro %}
+
+
+{#- Raises if a changelog does not say with what it was made. -#}
+{% macro _require_made_with(changelog, properties, name, came) -%}
     {%- if name not in properties -%}
         {%- do trueup._raise_error(
             'The table ' ~ changelog, 'one with the property `' ~ name ~ '`', 'a table without it',
             'Somebody has replaced this table. If it is an exact copy of the changelog, and the configuration is'
-            ~ ' as before, set the property: ' ~ trueup._set_property_command(changelog, name, came)
+            ~ ' as before, set the property: ' ~ trueup._set_made_with_command(changelog, name, came)
         ) -%}
     {%- endif -%}
-    {{ return(properties[name]) }}
 {%- endmacro %}
 
 
-{#- The command that sets a property of a table, for use in messages. -#}
-{% macro _set_property_command(table, name, value) -%}
-    {{ return('alter table ' ~ table ~ ' set tblproperties (' ~ trueup._literal(name) ~ ' = '
-        ~ trueup._literal(value) ~ ').') }}
+{#- The command that says with what a changelog was made, for use in messages. -#}
+{% macro _set_made_with_command(changelog, name, value) -%}
+    {%- set properties = [] -%}
+    {%- for each, text in trueup._made_with_properties(name, value).items() -%}
+        {%- do properties.append(trueup._literal(each) ~ ' = ' ~ trueup._literal(text)) -%}
+    {%- endfor -%}
+    {{ return('alter table ' ~ changelog ~ ' set tblproperties (' ~ (properties | join(', ')) ~ ').') }}
 {%- endmacro %}

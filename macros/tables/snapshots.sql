@@ -44,13 +44,14 @@
     `vacuum`             Delta only: files were removed that were in use less than a week ago
     `feed`               Delta only: the change feed was switched on or off
     `other`              Delta only: properties, constraints, comments, new columns
+    `expired`            Delta only, and no commit: `first` is so old that Delta refuses to read it
 -#}
 {% macro _get_operations(relation, properties, first, last, since, through=none) -%}
     {%- set through = through or first -%}
     {%- if first == last -%}
         {{ return([] if through == first else none) }}
     {%- elif trueup._is_delta(properties) -%}
-        {{ return(trueup._get_delta_operations(relation, first, last, through)) }}
+        {{ return(trueup._get_delta_operations(relation, properties, first, last, through)) }}
     {%- endif -%}
     {{ return(trueup._get_iceberg_operations(relation, first, last, since, through)) }}
 {%- endmacro %}
@@ -58,7 +59,7 @@
 
 {#- Those of `operations` that may change rows. -#}
 {% macro _row_changes(operations) -%}
-    {{ return(operations | reject('in', ['replace', 'vacuum', 'feed', 'other']) | list) }}
+    {{ return(operations | reject('in', ['replace', 'vacuum', 'feed', 'other', 'expired']) | list) }}
 {%- endmacro %}
 
 

@@ -28,7 +28,7 @@
     The answer of `_get_operations` for a Delta table. The history begins with the newest commit. Up to ten
     commits may come between the statement that found `last` and this one.
 -#}
-{% macro _get_delta_operations(relation, first, last, through) -%}
+{% macro _get_delta_operations(relation, properties, first, last, through) -%}
     {%- set begin, end = trueup._version_number(first), trueup._version_number(last) -%}
     {%- set id = last.partition('@')[2] -%}
     {%- if first.partition('@')[2] != id or through.partition('@')[2] != id
@@ -39,17 +39,50 @@
     {%- for row in run_query('describe history ' ~ relation ~ ' limit ' ~ (end - begin + 11)).rows -%}
         {%- do commits.update({row['version'] | int: row}) -%}
     {%- endfor -%}
-    {%- set operations = [] -%}
+    {%- set operations = ['expired'] if begin in commits
+        and trueup._is_expired(commits[begin]['timestamp'], properties) else [] -%}
     {%- for version in range(end, begin, -1) if version in commits -%}
         {%- do operations.append(trueup._delta_operation(commits[version])) -%}
     {%- endfor -%}
-    {{ return(operations if begin in commits and operations | length == end - begin else none) }}
+    {%- set is_whole = operations | reject('eq', 'expired') | list | length == end - begin -%}
+    {{ return(operations if begin in commits and is_whole else none) }}
+{%- endmacro %}
+
+
+{#-
+    Whether Delta refuses to read a version because its commit is too old, or will do so within an hour. Since
+    version 4.1 it refuses this also if no vacuum has removed a file. `committed_at` is the time of the commit.
+    Over Thrift it is a text, and nothing is known of it.
+-#}
+{% macro _is_expired(committed_at, properties) -%}
+    {%- if committed_at is string or not committed_at -%}
+        {{ return(false) }}
+    {%- endif -%}
+    {%- set kept = trueup._interval_seconds(
+        properties.get('delta.deletedFileRetentionDuration', 'interval 1 week')
+    ) -%}
+    {%- set age = modules.datetime.datetime.now().timestamp() - committed_at.timestamp() -%}
+    {{ return(age > kept - 3600) }}
+{%- endmacro %}
+
+
+{#- The seconds of an interval such as `interval 1 week 12 hours`, as Delta's properties write it. -#}
+{% macro _interval_seconds(interval) -%}
+    {%- set units = {
+        'week': 604800, 'day': 86400, 'hour': 3600, 'minute': 60, 'second': 1
+    } -%}
+    {%- set seconds = [] -%}
+    {%- for count, unit in modules.re.findall('(\\d+)\\s*(week|day|hour|minute|second)', interval | lower) -%}
+        {%- do seconds.append((count | int) * units[unit]) -%}
+    {%- endfor -%}
+    {{ return(seconds | sum) }}
 {%- endmacro %}
 
 
 {#-
     What a commit of a Delta table did, in the words of `_get_operations`. A commit is an append only if that
-    is sure: an operation that is not known here is an `overwrite`.
+    is sure: an operation that is not known here is an `overwrite`. If a MERGE wrote files of changes, the feed
+    reads them instead of the data, and a vacuum may remove them.
 -#}
 {% macro _delta_operation(commit) -%}
     {%- set name = commit['operation'] -%}
@@ -59,15 +92,16 @@
         'WRITE': parameters.get('mode') == 'Append',
         'STREAMING UPDATE': parameters.get('outputMode') == 'Append',
         'MERGE': counts.get('numTargetRowsUpdated') == '0' and counts.get('numTargetRowsDeleted') == '0'
-            and counts.get('numTargetFilesRemoved') == '0',
+            and counts.get('numTargetFilesRemoved') == '0'
+            and counts.get('numTargetChangeFilesAdded', '0') == '0',
     } -%}
     {%- set others = {
         'DELETE': 'delete',
         'OPTIMIZE': 'replace', 'REORG': 'replace',
         'VACUUM START': 'vacuum' if trueup._is_early_vacuum(parameters) else 'other',
         'VACUUM END': 'other',
-        'SET TBLPROPERTIES': 'feed' if trueup._has_feed(parameters) else 'other',
-        'UNSET TBLPROPERTIES': 'feed' if trueup._has_feed(parameters) else 'other',
+        'SET TBLPROPERTIES': 'feed' if trueup._has_feed(commit) else 'other',
+        'UNSET TBLPROPERTIES': 'feed' if trueup._has_feed(commit) else 'other',
         'ADD COLUMNS': 'other', 'CHANGE COLUMN': 'other', 'CLUSTER BY': 'other',
         'ADD CONSTRAINT': 'other', 'DROP CONSTRAINT': 'other',
     } -%}
@@ -90,9 +124,9 @@
 {%- endmacro %}
 
 
-{#- Whether a change of properties switches the change feed. -#}
-{% macro _has_feed(parameters) -%}
-    {{ return('delta.enablechangedatafeed' in parameters.get('properties', '') | lower) }}
+{#- Whether a change of properties switches the change feed. A Thrift server gives a map that is no valid JSON. -#}
+{% macro _has_feed(commit) -%}
+    {{ return('delta.enablechangedatafeed' in commit['operationParameters'] | string | lower) }}
 {%- endmacro %}
 
 
@@ -115,6 +149,8 @@
     {%- set is_a_week_ago = run_started_at.timestamp() - since > 7 * 24 * 3600 -%}
     {%- if 'feed' in operations -%}
         {{ return('the change feed of the log was switched on or off') }}
+    {%- elif 'expired' in operations -%}
+        {{ return('the log keeps its old versions for too short a time (`delta.deletedFileRetentionDuration`)') }}
     {%- elif are_files_replaced and ('vacuum' in operations or is_a_week_ago) -%}
         {{ return('a vacuum may have removed files of the log') }}
     {%- endif -%}

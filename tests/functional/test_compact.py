@@ -279,3 +279,34 @@ def test_another_key_is_no_damage(project: Project) -> None:
     (wrong,) = [line for line in printed if "WRONG" in line]
     assert "the config `unique_key` is `v`, but " in wrong
     assert wrong.endswith("was made with `k`")
+
+
+def test_a_key_may_have_a_name_that_spark_hides(project: Project) -> None:
+    """Spark shows no property of a table that looks like a URL or a secret."""
+    key = [Column("page_url", "string"), Column("token", "string")]
+    project.add_collection("pages", key, VALUE)
+    for ts in (1, 2):
+        project.append("pages", [Command(ts, (1,), (f"page {ts}", "t"), ("x",))])
+        project.run("models/pages")
+    assert len(project.rows("pages")) == 2
+    said = "\n".join(project.operate("doctor", collection="pages"))
+    assert "pages is well." in said
+    project.operate("compact", collection="pages", since=2)
+    assert len(project.rows("pages")) == 2
+
+
+def test_a_changelog_without_its_properties_is_not_well(project: Project) -> None:
+    """Somebody has restored it as a copy. Each run stops, so the doctor must see it, too."""
+    project.add_collection("copied", KEY, VALUE)
+    project.append("copied", [put(1, "a", "x")])
+    project.run("models/copied")
+    project.sql(
+        "alter table {}.copied_changelog unset tblproperties"
+        " ('trueup.unique_key', 'trueup.unique_key_md5')"
+    )
+    printed = project.operate("doctor", collection="copied")
+    (place,) = [place for place, line in enumerate(printed) if "WRONG" in line]
+    command = printed[place + 1].partition("as before, ")[2].rstrip(".")
+    assert command.startswith("alter table ")
+    project.sql(command)
+    assert "copied is well." in "\n".join(project.operate("doctor", collection="copied"))

@@ -33,6 +33,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
     """The collection `orders` with its first batch. The change feed of its log is off."""
     project = new_project("delta_tables")
     project.add_collection("orders", KEY, VALUE, {"verify": "always"})
+    set_feed(project, "false")
     project.append("orders", [put(1, 1, "a"), put(1, 2, "b")])
     project.run()
     return project
@@ -58,6 +59,13 @@ def stage(project: Project) -> Any:
 def set_feed(project: Project, value: str) -> None:
     project.sql(
         f"alter table {{}}.orders_log set tblproperties ('delta.enableChangeDataFeed' = '{value}')"
+    )
+
+
+def set_retention(project: Project, interval: str) -> None:
+    project.sql(
+        "alter table {}.orders_log set tblproperties"
+        f" ('delta.deletedFileRetentionDuration' = '{interval}')"
     )
 
 
@@ -111,6 +119,30 @@ def test_a_run_reads_only_the_commands_of_the_versions_after_the_last_batch(
     last = settle(project, put(6, 7, "g"))
     assert (last.whole_log_reason, last.commands_read) == (None, 1)
     assert (6, "f") in project.rows("orders")
+
+    # Delta refuses to read a version that is older than this, also if all its files are there.
+    set_retention(project, "interval 1 second")
+    old = settle(project, put(7, 8, "h"))
+    assert "keeps its old versions for too short a time" in old.whole_log_reason
+    assert (8, "h") in project.rows("orders")
+    set_retention(project, "interval 1 week")
+
+
+def test_a_session_in_which_a_merge_adds_columns_stops_a_run(project: Project) -> None:
+    setting = "spark.databricks.delta.schema.autoMerge.enabled"
+    columns = project.spark.table("delta_tables.orders_state").columns
+    project.append("orders", [put(8, 9, "i")])
+    project.spark.conf.set(setting, "true")
+    try:
+        project.run(*RUN, fails=True)
+        said = "\n".join([*project.messages, *project.operate("doctor", collection="orders")])
+    finally:
+        project.spark.conf.unset(setting)
+    assert f"The Spark setting `{setting}` must be false" in said
+    assert f"WRONG  the Spark setting {setting} is true" in said
+    project.run(*RUN)
+    assert (9, "i") in project.rows("orders")
+    assert project.spark.table("delta_tables.orders_state").columns == columns
 
 
 def state(project: Project) -> Any:

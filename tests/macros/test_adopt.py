@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import pytest
@@ -142,17 +143,30 @@ def test_a_log_without_commands_is_refused() -> None:
     assert got == "Got: no command below 0"
 
 
+def md5(table: object) -> str:
+    """The hash of a table's name, as `local_md5` of dbt gives it."""
+    return hashlib.md5(str(table).encode(), usedforsecurity=False).hexdigest()
+
+
 @pytest.mark.parametrize(
     ("comparison", "table", "taken"),
     [
-        ({"trueup.adopts": f"{TABLE} 1b5f", "trueup.compared_by": "1b5f"}, TABLE, None),
+        ({"trueup.adopts": f"{md5(TABLE)} 1b5f", "trueup.compared_by": "1b5f"}, TABLE, None),
         ({"trueup.compared_by": "1b5f"}, None, None),
         ({}, None, None),
         # A run without the var has replaced the rows, and the property is still there.
-        ({"trueup.adopts": f"{TABLE} 1b5f", "trueup.compared_by": "2c60"}, None, None),
-        ({"trueup.adopts": f"{TABLE} 1b5f", "trueup.compared_by": "2c60"}, TABLE, "none"),
-        ({"trueup.adopts": f"{TABLE} 1b5f", "trueup.compared_by": "1b5f"}, None, str(TABLE)),
-        ({"trueup.adopts": "a.b 1b5f", "trueup.compared_by": "1b5f"}, TABLE, "a.b"),
+        ({"trueup.adopts": f"{md5(TABLE)} 1b5f", "trueup.compared_by": "2c60"}, None, None),
+        ({"trueup.adopts": f"{md5(TABLE)} 1b5f", "trueup.compared_by": "2c60"}, TABLE, "none"),
+        (
+            {"trueup.adopts": f"{md5(TABLE)} 1b5f", "trueup.compared_by": "1b5f"},
+            None,
+            "another table",
+        ),
+        (
+            {"trueup.adopts": f"{md5('a.b')} 1b5f", "trueup.compared_by": "1b5f"},
+            TABLE,
+            "another table",
+        ),
         ({}, TABLE, "none"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -275,6 +276,28 @@ def test_a_date_is_widened_through_helper_columns_that_name_the_run() -> None:
     assert rename == f"{ALTER} rename column `d``` to `_widening_from_1b5f_d```"
 
 
+def test_a_rebase_drops_nothing_if_a_column_has_no_type() -> None:
+    statements: list[str] = []
+    trueup = in_model("files_batch", queries=statements.append)
+    columns = [column("path", "string"), column("note", "void")]
+    refused(trueup._ensure_forgotten, a_collection(trueup, command_columns=columns))
+    assert statements == []
+
+
+@pytest.mark.parametrize("mode", [None, "none", "name", "id"])
+def test_on_delta_a_date_is_widened_only_in_a_table_with_column_mapping(mode: str | None) -> None:
+    properties = [("delta.minReaderVersion", "1")]
+    properties += [("delta.columnMapping.mode", mode)] if mode else []
+    trueup = in_model("files_batch", queries=lambda _: SimpleNamespace(rows=properties))
+    column = {"name": "d", "type": "timestamp", "old_type": "date"}
+    if mode in ("name", "id"):
+        trueup._require_renamable("lake.t", column)
+    else:
+        must, _, next_step = refused(trueup._require_renamable, "lake.t", column)
+        assert "'delta.columnMapping.mode' = 'name'" in must
+        assert "cast the column back to a date" in next_step
+
+
 @pytest.mark.parametrize(("old", "new"), [("int", "bigint"), ("decimal(5,2)", "decimal(9,2)")])
 def test_any_other_type_is_widened_in_place(old: str, new: str) -> None:
     made = {"name": "d`", "type": new, "old_type": old}
@@ -399,13 +422,32 @@ def test_the_order_must_have_the_types_that_the_changelog_was_made_with() -> Non
 
     assert must.endswith("of the types that lake.files_changelog was made with: struct<_1:bigint>.")
     assert got == "Got: struct<_1:string>"
-    assert "set tblproperties ('trueup.order' = 'struct<_1:string>')." in next_step
+    assert (
+        "set tblproperties ('trueup.order' = 'struct<_1:string>', 'trueup.order_md5' =" in next_step
+    )
     # Without ticks, all orders of a key are compared, so none may be of another type.
     newest = {**given, "extras": ("_offset",), "options": {**made["options"], "late": "newest"}}
     assert "trueup_rebase" in refused(require, newest, properties)[2]
     must, _, next_step = refused(require, given, {})
     assert must.endswith("lake.files_changelog must be one with the property `trueup.order`.")
-    assert "set tblproperties ('trueup.order' = 'struct<_1:string>')." in next_step
+    assert (
+        "set tblproperties ('trueup.order' = 'struct<_1:string>', 'trueup.order_md5' =" in next_step
+    )
+
+
+def test_a_key_that_spark_hides_is_compared_by_its_hash() -> None:
+    """Spark shows no property that looks like a URL or a secret, such as the key `url`."""
+    trueup = in_model("files_batch")
+    made = {**a_collection(trueup, changelog=RELATIONS[1]), "unique_key": ["url"]}
+    hidden = trueup._made_with_properties("trueup.unique_key", "`url`") | {
+        "trueup.unique_key": "*********(redacted)"
+    }
+    trueup._require_same_key(made, hidden)
+    _, got, _ = refused(trueup._require_same_key, {**made, "unique_key": ["token"]}, hidden)
+    assert got == "Got: `token`"
+    # A table of an earlier version has only the text.
+    trueup._require_same_key(made, {"trueup.unique_key": "`url`"})
+    refused(trueup._require_same_key, made, {"trueup.unique_key": "`id`"})
 
 
 @pytest.mark.parametrize("name", ["path", "SIZE"])

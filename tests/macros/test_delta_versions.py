@@ -19,18 +19,22 @@ COLUMNS = [("k", "int"), ("v", "string")]
 
 
 def commit(version: int, operation: str, metrics: Any = None, **parameters: str) -> dict[str, Any]:
-    """A row of `describe history`. The session gives a map as JSON."""
+    """A row of `describe history`. The session gives a map as JSON, and a time without its zone."""
     return {
         "version": version,
+        "timestamp": dt.datetime.now(),  # noqa: DTZ005
         "operation": operation,
         "operationParameters": json.dumps(parameters),
         "operationMetrics": json.dumps(metrics),
     }
 
 
-def merge(updated: int = 0, deleted: int = 0, files: int = 0) -> dict[str, Any]:
-    names = ("numTargetRowsUpdated", "numTargetRowsDeleted", "numTargetFilesRemoved")
-    counts = dict(zip(names, map(str, (updated, deleted, files)), strict=True))
+def merge(updated: int = 0, deleted: int = 0, files: int = 0, changes: int = 0) -> dict[str, Any]:
+    names = (
+        *("numTargetRowsUpdated", "numTargetRowsDeleted", "numTargetFilesRemoved"),
+        "numTargetChangeFilesAdded",
+    )
+    counts = dict(zip(names, map(str, (updated, deleted, files, changes)), strict=True))
     return commit(1, "MERGE", counts | {"numTargetRowsInserted": "1"})
 
 
@@ -46,6 +50,7 @@ def merge(updated: int = 0, deleted: int = 0, files: int = 0) -> dict[str, Any]:
         (merge(deleted=1), "overwrite"),
         (merge(files=1), "overwrite"),
         (commit(1, "MERGE"), "overwrite"),
+        (merge(changes=1), "overwrite"),
         (commit(1, "DELETE"), "delete"),
         (commit(1, "UPDATE"), "overwrite"),
         (commit(1, "TRUNCATE"), "overwrite"),
@@ -125,11 +130,35 @@ def test_the_operations_may_have_to_come_through_a_version(through: str, *, is_k
 
 
 @pytest.mark.parametrize(
+    ("age", "properties", "is_expired"),
+    [
+        (60, {}, False),
+        (WEEK - 7200, {}, False),
+        (WEEK - 1800, {}, True),
+        (WEEK, {"delta.deletedFileRetentionDuration": "interval 30 days"}, False),
+        (7200, {"delta.deletedFileRetentionDuration": "interval 1 hour"}, True),
+        (WEEK, {"delta.deletedFileRetentionDuration": "interval 1 week 12 hours"}, False),
+    ],
+)
+def test_a_version_that_delta_refuses_to_read_is_recognised(
+    age: int, properties: dict[str, str], *, is_expired: bool
+) -> None:
+    rows = [commit(version, "WRITE", mode="Append") for version in (6, 5, 4)]
+    rows[2]["timestamp"] -= dt.timedelta(seconds=age)
+    trueup = in_model("files_batch", queries=lambda _: SimpleNamespace(rows=rows))
+
+    found = trueup._get_operations("lake.log", FEED | properties, "4@t", "6@t", 0)
+    assert found == [*(["expired"] if is_expired else []), "append", "append"]
+    assert trueup._row_changes(found) == ["append", "append"]
+
+
+@pytest.mark.parametrize(
     ("operations", "age", "before", "reason"),
     [
         (["append"], 60, COLUMNS, None),
         (["append", "replace", "other"], 60, COLUMNS, None),
         (["append", "feed"], 60, COLUMNS, "switched on or off"),
+        (["expired", "append"], 60, COLUMNS, "keeps its old versions for too short a time"),
         (["vacuum", "replace", "append"], 60, COLUMNS, "a vacuum may have removed files"),
         (["vacuum", "delete", "append"], 60, COLUMNS, "a vacuum may have removed files"),
         (["append", "replace"], WEEK + 60, COLUMNS, "a vacuum may have removed files"),

@@ -189,6 +189,20 @@ def test_models_that_fail_fast_has_skipped_do_not_count() -> None:
     assert statements == []
 
 
+def test_a_model_that_fail_fast_has_skipped_counts_if_a_model_that_it_reads_failed() -> None:
+    known = {name: Node(one) for name, one in graph().items()}
+    reads = {"commands": "staging", "corrections": "files_commands", "batch": "files_corrections"}
+    for role, parent in reads.items():
+        known[f"model.shop.files_{role}"]["depends_on"] = {"nodes": [f"model.shop.{parent}"]}
+    trueup, statements = in_hook(graph=known)
+    skipped = [
+        result(name, "skipped", "Skipping due to fail_fast")
+        for name in ("files_batch", "two words_batch")
+    ]
+    trueup.record_runs([result("staging", "error", "x"), *skipped])
+    assert [model for model, _, _ in written(statements)] == ["files_batch"]
+
+
 def test_the_failure_of_a_model_that_is_gone_does_not_count() -> None:
     trueup, statements = in_hook([("files_desired", "lost")])
     trueup.record_runs([result("two words_commands", "error", "lost")])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from threading import Semaphore, Thread
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -103,6 +104,8 @@ class Lake:
         """Answer a query of a macro."""
         if sql.startswith("describe query "):
             return list(self.tables[sql.rpartition(" ")[2]].columns.items())
+        if "show tblproperties" in sql:
+            return SimpleNamespace(rows=[("format", "iceberg/parquet")])
         self.tables[next(word for word in sql.split() if word in self.tables)].execute(sql)
         return None
 

@@ -82,7 +82,10 @@ def test_a_table_that_another_run_replaced_is_a_lost_race(error: str) -> None:
 
 @pytest.mark.parametrize(
     "error",
-    ["CONCURRENT_APPEND", "CONCURRENT_WRITE", "METADATA_CHANGED", "PROTOCOL_CHANGED"],
+    [
+        *("CONCURRENT_APPEND", "CONCURRENT_WRITE", "METADATA_CHANGED", "PROTOCOL_CHANGED"),
+        "SCHEMA_CHANGE_SINCE_ANALYSIS",
+    ],
 )
 def test_a_conflict_of_delta_is_a_lost_race(error: str) -> None:
     append = str(in_model("files_changelog")._append_batch_sql("s.files_changelog", "select 1", 7))
@@ -90,6 +93,27 @@ def test_a_conflict_of_delta_is_a_lost_race(error: str) -> None:
     assert str(describe_lost_race(append, f"[DELTA_{error}] SQLSTATE: 2D521")).startswith(
         "upper mismatch: another run appended to s.files_changelog"
     )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "org.apache.iceberg.exceptions.AlreadyExistsException: Table already exists: s.files_state",
+        "[DELTA_TABLE_ALREADY_EXISTS] Table `s`.`files_state` already exists. SQLSTATE: 42P07",
+    ],
+)
+def test_a_table_that_another_run_has_made_meanwhile_is_a_lost_race(error: str) -> None:
+    create = str(in_model("files_state")._create_table_sql("s.files_state", "select 1"))
+    assert describe_lost_race(create, error) == (
+        "another run made s.files_state at the same moment; run again"
+    )
+
+
+def test_a_folder_that_a_killed_run_has_left_is_explained() -> None:
+    create = str(in_model("files_state")._create_table_sql("s.files_state", "select 1"))
+    said = describe_lost_race(create, "[DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION] ...")
+    assert said is not None
+    assert "create table s.files_state using delta location" in said
 
 
 def test_a_table_that_a_rebase_has_dropped_is_named() -> None:

@@ -15,7 +15,7 @@ import pytest
 from dbt_trueup import plugins
 from dbt_trueup.errors import CatalogMissingError, JavaMissingError
 from dbt_trueup.plugin.java import require_java
-from dbt_trueup.plugin.session import prepare, warn_of_caches, warn_of_local_delta
+from dbt_trueup.plugin.session import prepare, warn_of_caches, warn_of_unsafe_delta
 from tests.macros.package import ROOT
 
 if TYPE_CHECKING:
@@ -161,14 +161,26 @@ DELTA_CATALOG = {
 
 def test_delta_on_a_local_file_system_gives_a_warning() -> None:
     with pytest.warns(RuntimeWarning, match=r"file:/data are safe for one process only"):
-        warn_of_local_delta({**DELTA_CATALOG, "spark.sql.warehouse.dir": "file:/data"})
+        warn_of_unsafe_delta({**DELTA_CATALOG, "spark.sql.warehouse.dir": "file:/data"})
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
+def test_delta_on_s3_gives_a_warning_unless_its_log_store_is_set(
+    scheme: str, recwarn: pytest.WarningsRecorder
+) -> None:
+    settings = {**DELTA_CATALOG, "spark.sql.warehouse.dir": f"{scheme}://shop/data"}
+    for store in (f"spark.delta.logStore.{scheme}.impl", "spark.delta.logStore.class"):
+        warn_of_unsafe_delta({**settings, store: "io.delta.storage.S3DynamoDBLogStore"})
+    assert not recwarn.list
+    with pytest.warns(RuntimeWarning, match=rf"set spark.delta.logStore.{scheme}.impl"):
+        warn_of_unsafe_delta(settings)
 
 
 def test_delta_elsewhere_and_other_local_tables_give_no_warning(
     recwarn: pytest.WarningsRecorder,
 ) -> None:
-    warn_of_local_delta({**DELTA_CATALOG, "spark.sql.warehouse.dir": "abfss://data@shop/"})
-    warn_of_local_delta({**LAKE, "spark.sql.warehouse.dir": "file:/data"})
+    warn_of_unsafe_delta({**DELTA_CATALOG, "spark.sql.warehouse.dir": "abfss://data@shop/"})
+    warn_of_unsafe_delta({**LAKE, "spark.sql.warehouse.dir": "file:/data"})
     assert not recwarn.list
 
 

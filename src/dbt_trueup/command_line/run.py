@@ -74,7 +74,7 @@ Exit codes
 def run(*, until_caught_up: bool, as_json: bool, dbt: list[str], others: tuple[str, ...]) -> int:
     """Run collections once, or again and again until everything is settled."""
     if until_caught_up:
-        require_no_full_refresh(others, "`trueup run --until-caught-up`")
+        require_no_full_refresh([*dbt, *others], "`trueup run --until-caught-up`")
     loop = (
         run_until_caught_up if until_caught_up else lambda runs, _, screen: run_once(runs, screen)
     )
@@ -117,7 +117,7 @@ def watch(  # noqa: PLR0913 - each is an option of the command
 ) -> int:
     """Run collections again as their logs grow, in one warm process."""
     if not once:
-        require_no_full_refresh(others, "`trueup watch`")
+        require_no_full_refresh([*dbt, *others], "`trueup watch`")
 
     def loop(runs: Project, stop: Event, screen: Screen) -> int:
         return run_once(runs, screen) if once else repeat(runs, every, look, stop, screen)
@@ -125,13 +125,13 @@ def watch(  # noqa: PLR0913 - each is an option of the command
     return in_a_warm_process(loop, Project(dbt, others, WATCH_VARS), as_json=as_json)
 
 
-def require_no_full_refresh(others: Sequence[str], command: str) -> None:
+def require_no_full_refresh(options: Sequence[str], command: str) -> None:
     """Raise if dbt would rebuild models with these options of `dbt run`: each round would do so.
 
     dbt itself reads the options and the environment: it knows `-xf`, too.
     """
     try:
-        context = dbt_commands.commands["run"].make_context("run", list(others))
+        context = dbt_commands.commands["run"].make_context("run", list(options))
     except click.ClickException:
         return  # dbt says what is wrong
     if not context.params["full_refresh"]:

@@ -14,6 +14,9 @@ import re
 REWRITTEN = "ValidationException: Cannot commit, missing data files"
 """Iceberg's error if a statement deletes rows of files that were rewritten since it read them."""
 
+LEFT = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
+"""Delta's error for a new table whose folder has files. The catalog gets to know it only later."""
+
 CONFLICTS = (
     "ValidationException: Found conflicting files",
     "ValidationException: Found new conflicting delete files",
@@ -25,10 +28,15 @@ CONFLICTS = (
     "Cannot determine history between starting snapshot",
     "Table UUID does not match",
     "AlreadyExistsException: Table was created concurrently",
+    # `create table if not exists`: another run made the table after the statement had looked.
+    "AlreadyExistsException: Table already exists",
     "AlreadyExistsException: View was updated concurrently",
     "DELTA_CONCURRENT",
     "DELTA_METADATA_CHANGED",
     "DELTA_PROTOCOL_CHANGED",
+    "DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS",
+    "DELTA_TABLE_ALREADY_EXISTS",
+    LEFT,
 )
 """The errors of Iceberg and Delta for a commit that came second."""
 
@@ -72,6 +80,12 @@ _MESSAGES = {
 }
 """The message of each step that lost a race."""
 
+_LEFT_MESSAGE = (
+    "another run is making {0} at the same moment, or a killed run has left its folder; run again."
+    " If the error stays, let the catalog know the table: create table {0} using delta location"
+    " '<its folder>'"
+)
+
 _ANY_MESSAGE = "another run wrote to {} at the same moment; run again"
 """The message of all other steps."""
 
@@ -99,7 +113,8 @@ run again'
     if not any(conflict in error for conflict in conflicts):
         return None
     target = TARGET.search(statement)
-    return _MESSAGES.get(mark["step"], _ANY_MESSAGE).format(target[1] if target else "the table")
+    message = _LEFT_MESSAGE if LEFT in error else _MESSAGES.get(mark["step"], _ANY_MESSAGE)
+    return message.format(target[1] if target else "the table")
 
 
 def may_be_skipped(statement: str, error: str) -> bool:

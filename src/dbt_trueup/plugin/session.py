@@ -67,7 +67,7 @@ def equip(session: SparkSession) -> None:
     aggregates.register(session)
     settings = session.conf.getAll
     warn_of_caches(settings)
-    warn_of_local_delta(settings)
+    warn_of_unsafe_delta(settings)
 
 
 def prepare(settings: Mapping[str, str]) -> None:
@@ -148,27 +148,40 @@ def warn_of_caches(settings: Mapping[str, str]) -> None:
             warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
-def warn_of_local_delta(settings: Mapping[str, str]) -> None:
-    """Warn if Delta writes to a local file system: two processes may overwrite each other's commit.
+def warn_of_unsafe_delta(settings: Mapping[str, str]) -> None:
+    """Warn if two processes that write to Delta tables may overwrite each other's commit.
 
-    There Delta looks for the file of a commit and then renames its own to it. Only a lock inside
-    the process makes these two steps one.
+    Delta looks for the file of a commit and then puts its own in that place. On a local file system
+    and, with the settings that Delta begins with, on S3 only a lock inside the process makes these
+    two steps one.
 
     Args:
         settings: The settings of a Spark session.
 
     Example:
-        >>> warn_of_local_delta({"spark.sql.warehouse.dir": "file:/tmp/warehouse"})
+        >>> warn_of_unsafe_delta({"spark.sql.warehouse.dir": "file:/tmp/warehouse"})
     """
     has_delta = any(
         re.fullmatch(r"spark\.sql\.catalog\.[^.]+", name) and value.startswith(DELTA)
         for name, value in settings.items()
     )
     warehouse = settings.get("spark.sql.warehouse.dir", "")
-    if has_delta and warehouse.startswith("file:"):
-        message = (
-            f"trueup: Delta tables in {warehouse} are safe for one process only. A local file"
-            " system cannot stop two processes that commit at the same moment: run one at a time,"
-            " or use a storage for which Delta supports several writers."
-        )
-        warnings.warn(message, RuntimeWarning, stacklevel=2)
+    scheme = warehouse.partition(":")[0]
+    is_s3 = scheme in ("s3", "s3a", "s3n")
+    has_log_store = (
+        "spark.delta.logStore.class" in settings
+        or f"spark.delta.logStore.{scheme}.impl" in settings
+    )
+    if not has_delta or not (scheme == "file" or (is_s3 and not has_log_store)):
+        return
+    storage = "S3 without a log store for several writers" if is_s3 else "A local file system"
+    remedy = (
+        f"set spark.delta.logStore.{scheme}.impl, as Delta's documentation says"
+        if is_s3
+        else ("use a storage for which Delta supports several writers")
+    )
+    message = (
+        f"trueup: Delta tables in {warehouse} are safe for one process only. {storage} cannot stop"
+        f" two processes that commit at the same moment: run one at a time, or {remedy}."
+    )
+    warnings.warn(message, RuntimeWarning, stacklevel=2)
