@@ -13,7 +13,9 @@
         may_truncate=plan.has_truncates
     ) -%}
     {%- if plan.get('takes_last_commands') -%}
-        {{ return(trueup._last_commands_select(collection, input)) }}
+        {{ return(trueup._last_commands_select(
+            collection, input, trueup._get_has_few_keys(collection, input, plan)
+        )) }}
     {%- endif -%}
     {%- set persisted = trueup._persisted_select(collection, columns, planned ~ '.lower') -%}
     {#- The table may be older than a rebase and have other columns. Then it has no corrections for this batch. -#}

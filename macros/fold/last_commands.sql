@@ -16,10 +16,37 @@
 {%- endmacro %}
 
 
-{#- The last command of each key as a step, as a select, with the number of its commands. -#}
-{% macro _last_commands_select(collection, input) -%}
+{#-
+    Whether a large batch has at least ten commands for each key, by an estimate. Then the last tick of each key is
+    found first: this needs no sort, and only few commands are left to compare. The log is read twice for it, so
+    the run must read a snapshot of the log. A log without ticks has only one tick in a batch.
+-#}
+{% macro _get_has_few_keys(collection, input, plan) -%}
+    {%- set count = trueup._change_count(plan) -%}
+    {%- set is_snapshot = plan.position is not none and plan.position.read.get('snapshot') -%}
+    {%- if trueup._can_broadcast_keys(count // 10) or not is_snapshot or '_offset' in collection.extras -%}
+        {{ return(false) }}
+    {%- endif -%}
+    {%- set key_count = run_query(
+        'select approx_count_distinct(struct(' ~ trueup._column_list(collection.identity) ~ ')) from '
+        ~ trueup._subquery(input)
+    ).rows[0][0] -%}
+    {{ return(trueup._can_broadcast_keys(key_count)) }}
+{%- endmacro %}
+
+
+{#-
+    The last command of each key as a step, as a select, with the number of its commands. `has_few_keys` is what
+    `_get_has_few_keys` returns.
+-#}
+{% macro _last_commands_select(collection, input, has_few_keys=false) -%}
     {%- set identity = trueup._column_list(collection.identity) -%}
     {%- set sequence = trueup._sequence_terms(collection.options) -%}
+    {%- set count = 'count(*)' -%}
+    {%- if has_few_keys -%}
+        {%- set input = trueup._commands_of_last_ticks_select(collection.identity, input) -%}
+        {%- set count = 'max(_commands_of_key)' -%}
+    {%- endif -%}
 select
     {{ identity }},
     2 as _step,
@@ -34,10 +61,29 @@ from (
     select
         {{ identity }},
         max(struct(_ts, {{ sequence | join(', ') }})) as _last,
-        count(*) as _command_count
+        {{ count }} as _command_count
     from {{ trueup._subquery(input) }}
     group by {{ identity }}
 )
+{%- endmacro %}
+
+
+{#-
+    The commands of the last tick of each key, as a select, each with the number of all commands of its key. Spark
+    sends the last ticks to each task, so that no command is sorted or sent.
+-#}
+{% macro _commands_of_last_ticks_select(identity, input) -%}
+    {%- set columns = trueup._column_list(identity) -%}
+select /*+ broadcast(last_ticks) */
+    commands.*,
+    last_ticks._commands_of_key
+from {{ trueup._subquery(input) }} as commands
+inner join (
+    select {{ columns }}, max(_ts) as _ts, count(*) as _commands_of_key
+    from {{ trueup._subquery(input) }}
+    group by {{ columns }}
+) as last_ticks
+    on {{ trueup._same_key_expr(identity + ['_ts'], 'commands', 'last_ticks') }}
 {%- endmacro %}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from tests import strategies
 from tests.acceptance import Column, multiset
 from tests.between import before
+from tests.macros.package import a_collection, in_model
 from tests.oracle import Collection, Command, Update, check_laws, consolidate
 
 if TYPE_CHECKING:
@@ -61,6 +63,32 @@ def test_the_first_batch_writes_one_addition_for_each_row_and_error(project: Pro
     assert (found.messages_received, found.updates_staged, found.inserts) == (7, 3, 2)
     assert (found.updates, found.deletes, found.retractions, found.error_inserts) == (0, 0, 0, 1)
     assert (found.records_indexed, found.since) == (3, 5)
+
+
+@pytest.mark.parametrize("ties", ["hash", "prefer_delete"])
+def test_the_last_commands_of_few_keys_are_the_same(project: Project, ties: str) -> None:
+    """A batch of millions of commands on few keys takes another way; see `_get_has_few_keys`."""
+    trueup = in_model("files_batch", options={"first_batch": "snapshot", "ties": ties})
+    random = Random(11)  # noqa: S311 - the commands must be the same each time
+    preferred = ", true as _is_preferred" if ties == "prefer_delete" else ""
+    commands = " union all ".join(
+        f"select {random.choice(['null', *map(repr, 'abcd')])} as path,"
+        f" {random.choice(['null', repr('e')])} as _error_key,"
+        f" cast({random.randrange(9)} as bigint) as _ts, struct({random.randrange(3)}) as _order"
+        f"{preferred}, cast({random.randrange(3)} as bigint) as _hash,"
+        f" {random.choice(['null', 'named_struct(' + repr('size') + ', 1)'])} as _value"
+        for _ in range(200)
+    )
+    slow, fast = (
+        multiset(
+            project.sql(
+                str(trueup._last_commands_select(a_collection(trueup), commands, has_few_keys))
+            )
+        )
+        for has_few_keys in (False, True)
+    )
+    assert slow == fast
+    assert len(slow) == 10
 
 
 def test_ticks_before_the_snapshot_cannot_be_read(project: Project) -> None:
