@@ -23,7 +23,7 @@
 -#}
 {% macro _get_has_few_keys(collection, input, plan) -%}
     {%- set count = trueup._change_count(plan) -%}
-    {%- set is_snapshot = plan.position is not none and plan.position.read.get('snapshot') -%}
+    {%- set is_snapshot = collection.commands != collection.source and not collection.arrived_type -%}
     {%- if trueup._can_broadcast_keys(count // 10) or not is_snapshot or '_offset' in collection.extras -%}
         {{ return(false) }}
     {%- endif -%}

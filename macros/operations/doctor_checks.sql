@@ -49,6 +49,11 @@
             'if it is an exact copy of the changelog, and the config is as before, '
             ~ trueup._set_made_with_command(tables.changelog, name, given)
         )]) }}
+    {%- elif 'trueup.order' not in properties -%}
+        {{ return([trueup._check(
+            'the table ' ~ tables.changelog ~ ' lacks the property `trueup.order`: somebody has replaced it',
+            trueup._run_command(tables) ~ ' stops, and prints the statement that sets the property.'
+        )]) }}
     {%- elif not trueup._is_made_with(properties, name, given) -%}
         {{ return([trueup._check(
             'the config `unique_key` is ' ~ given ~ ', but ' ~ tables.changelog ~ ' was made with '
@@ -63,9 +68,11 @@
 
 {#- Settings that isolate two runs from each other. -#}
 {% macro _get_setting_checks(tables) -%}
-    {%- set checks = [] -%}
+    {%- set checks, deltas = [], [] -%}
     {%- for role in ['changelog', 'state'] if tables[role] -%}
-        {%- for weak in trueup._weak_isolations(trueup._get_properties(tables[role])) -%}
+        {%- set properties = trueup._get_properties(tables[role]) -%}
+        {%- do deltas.append(trueup._is_delta(properties)) -%}
+        {%- for weak in trueup._weak_isolations(properties) -%}
             {%- do checks.append(trueup._check(
                 'the property ' ~ weak ~ ' of ' ~ tables[role] ~ ' lets two runs write at once',
                 'alter table ' ~ tables[role] ~ " set tblproperties ('" ~ weak ~ "' = 'serializable')."
@@ -78,7 +85,7 @@
             'leave the setting out of the profile, the hooks and the configuration of Spark.'
         )) -%}
     {%- endif -%}
-    {%- if trueup._get_adds_columns() -%}
+    {%- if true in deltas and trueup._get_adds_columns() -%}
         {%- do checks.append(trueup._check(
             'the Spark setting spark.databricks.delta.schema.autoMerge.enabled is true, so an apply would add'
             ~ ' columns to the state',

@@ -29,7 +29,7 @@
 -#}
 {% macro _outcomes(results) -%}
     {%- set collections = trueup._monitored_collections() -%}
-    {%- set done = ['success', 'partial success', 'pass', 'warn', 'no-op', 'skipped'] -%}
+    {%- set done = ['success', 'pass', 'warn', 'no-op', 'skipped'] -%}
     {%- set broken = results | rejectattr('status', 'in', done) | map(attribute='node.unique_id') | list -%}
     {%- set outcomes, failed = [], [] -%}
     {%- for skipped in [false, true] -%}
@@ -58,14 +58,17 @@
 {%- endmacro %}
 
 
-{#- Whether dbt's graph leads from one of the `parents` to a node. `seen` are the nodes that were looked at. -#}
-{% macro _is_below(node_id, parents, seen=none) -%}
-    {%- set seen = [] if seen is none else seen -%}
-    {%- for parent in graph.nodes.get(node_id, {}).get('depends_on', {}).get('nodes', []) if parent not in seen -%}
-        {%- do seen.append(parent) -%}
-        {%- if parent in parents or trueup._is_below(parent, parents, seen) -%}
-            {{ return(true) }}
-        {%- endif -%}
+{#- Whether dbt's graph leads from one of the nodes `above` to a node. -#}
+{% macro _is_below(node_id, above) -%}
+    {#- No recursion: a graph may be deeper than Python's stack. The list grows while the loop reads it. -#}
+    {%- set seen = [node_id] -%}
+    {%- for each in seen -%}
+        {%- for parent in graph.nodes.get(each, {}).get('depends_on', {}).get('nodes', []) if parent not in seen -%}
+            {%- if parent in above -%}
+                {{ return(true) }}
+            {%- endif -%}
+            {%- do seen.append(parent) -%}
+        {%- endfor -%}
     {%- endfor -%}
     {{ return(false) }}
 {%- endmacro %}

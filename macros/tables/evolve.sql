@@ -35,6 +35,11 @@
     {%- set stored_columns = trueup._ensure_widened(changelog) -%}
     {%- set changes = trueup._schema_changes(columns, stored_columns) -%}
     {%- do trueup._require_evolvable(changelog, changes, unique_key, options) -%}
+    {%- for column in changes.widened if column.old_type == 'date' -%}
+        {%- for table in [changelog, state] -%}
+            {%- do trueup._require_renamable(table, column) -%}
+        {%- endfor -%}
+    {%- endfor -%}
     {%- if options.on_schema_change == 'ignore' -%}
         {%- do changes.update({'added': []}) -%}
     {%- endif -%}
@@ -150,9 +155,6 @@
         ) -%}
     {%- endfor -%}
     {%- for column in changes.widened -%}
-        {%- if column.old_type == 'date' -%}
-            {%- do trueup._require_renamable(table, column) -%}
-        {%- endif -%}
         {%- for statement in trueup._begin_widening_sqls(table, column) -%}
             {%- do run_query(statement) -%}
         {%- endfor -%}

@@ -3,7 +3,7 @@
     the state must not get: with them, no later run could write.
 -#}
 {% macro _require_exact_merge() -%}
-    {%- if trueup._get_adds_columns() -%}
+    {%- if trueup._file_format() == 'delta' and trueup._get_adds_columns() -%}
         {%- do trueup._raise_error(
             'The Spark setting `spark.databricks.delta.schema.autoMerge.enabled`',
             'false, because the columns of the tables are those of the collection',
@@ -17,8 +17,6 @@
 {#- Whether the session is set so that a MERGE into a Delta table adds the columns of its source. -#}
 {% macro _get_adds_columns() -%}
     {{ return(
-        trueup._file_format() == 'delta' and run_query(
-            'set spark.databricks.delta.schema.autoMerge.enabled'
-        ).rows[0][1] | string | lower == 'true'
+        run_query('set spark.databricks.delta.schema.autoMerge.enabled').rows[0][1] | string | lower == 'true'
     ) }}
 {%- endmacro %}

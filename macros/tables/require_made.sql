@@ -77,8 +77,16 @@
 {%- endmacro %}
 
 
-{#- Raises if a changelog does not say with what it was made. -#}
+{#- Raises if a changelog does not say with what it was made, or if Spark hides it. -#}
 {% macro _require_made_with(changelog, properties, name, came) -%}
+    {%- if '(redacted)' in properties.get(name ~ '_md5', properties.get(name, '')) -%}
+        {%- do trueup._raise_error(
+            'The table ' ~ changelog, 'one whose property `' ~ name ~ '` can be read',
+            'a property that Spark hides (`spark.redaction.regex`)',
+            'Nothing is written. If the configuration is as before, set the property with its hash: '
+            ~ trueup._set_made_with_command(changelog, name, came) ~ ' If that does not help, let Spark show it.'
+        ) -%}
+    {%- endif -%}
     {%- if name not in properties -%}
         {%- do trueup._raise_error(
             'The table ' ~ changelog, 'one with the property `' ~ name ~ '`', 'a table without it',

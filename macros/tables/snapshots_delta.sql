@@ -51,8 +51,8 @@
 
 {#-
     Whether Delta refuses to read a version because its commit is too old, or will do so within an hour. Since
-    version 4.1 it refuses this also if no vacuum has removed a file. `committed_at` is the time of the commit.
-    Over Thrift it is a text, and nothing is known of it.
+    version 4.1 it refuses this also if no vacuum has removed a file. `committed_at` is the time of the commit. If it
+    is a text, nothing is known of it.
 -#}
 {% macro _is_expired(committed_at, properties) -%}
     {%- if committed_at is string or not committed_at -%}
@@ -62,17 +62,17 @@
         properties.get('delta.deletedFileRetentionDuration', 'interval 1 week')
     ) -%}
     {%- set age = modules.datetime.datetime.now().timestamp() - committed_at.timestamp() -%}
-    {{ return(age > kept - 3600) }}
+    {{ return(kept > 0 and age > kept - [3600, kept / 10] | min) }}
 {%- endmacro %}
 
 
 {#- The seconds of an interval such as `interval 1 week 12 hours`, as Delta's properties write it. -#}
 {% macro _interval_seconds(interval) -%}
     {%- set units = {
-        'week': 604800, 'day': 86400, 'hour': 3600, 'minute': 60, 'second': 1
+        'week': 604800, 'day': 86400, 'hour': 3600, 'minute': 60, 'second': 1, 'millisecond': 0.001
     } -%}
     {%- set seconds = [] -%}
-    {%- for count, unit in modules.re.findall('(\\d+)\\s*(week|day|hour|minute|second)', interval | lower) -%}
+    {%- for count, unit in modules.re.findall('(-?\\d+)\\s*(week|day|hour|minute|second|millisecond)', interval | lower) -%}
         {%- do seconds.append((count | int) * units[unit]) -%}
     {%- endfor -%}
     {{ return(seconds | sum) }}

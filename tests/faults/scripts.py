@@ -262,26 +262,38 @@ class Subject:
         own = {self.name, *(f"{self.name}_{role}" for role in (*ROLES, *INPUTS))}
         assert tables <= own, tables
 
+    def tables(self) -> list[str]:
+        """The tables of the collection that there are."""
+        names = {row["tableName"] for row in self.project.sql("show tables in {}")}
+        own = names & {f"{self.name}_{role}" for role in TABLES}
+        return [f"{self.project.name}.{name}" for name in sorted(own)]
+
+    def files(self) -> set[Path]:
+        """The data files in the folders of the tables."""
+        locations = [
+            row[1]
+            for table in self.tables()
+            for row in self.project.sql(f"describe table extended {table}")
+            if row[0] == "Location"
+        ]
+        return {
+            file
+            for location in locations
+            for file in (Path(location) / "data").rglob("[!.]*")
+            if file.is_file()
+        }
+
     def orphans(self) -> set[Path]:
         """The data files in the folders of the Iceberg tables that no snapshot knows."""
-        orphans, snapshots_know = set(), 0
-        names = {row["tableName"] for row in self.project.sql("show tables in {}")}
-        for name in names & {f"{self.name}_{role}" for role in TABLES}:
-            table = f"{self.project.name}.{name}"
-            known = {
-                Path(row[0]) for row in self.project.sql(f"select file_path from {table}.all_files")
-            }
-            (location,) = [
-                row[1]
-                for row in self.project.sql(f"describe table extended {table}")
-                if row[0] == "Location"
-            ]
-            files = {file for file in (Path(location) / "data").rglob("[!.]*") if file.is_file()}
-            assert known <= files, f"{name} has lost files: {known - files}"
-            orphans |= files - known
-            snapshots_know += len(known)
-        assert snapshots_know, f"no table of {self.name} has a file"
-        return orphans
+        known = {
+            Path(row[0])
+            for table in self.tables()
+            for row in self.project.sql(f"select file_path from {table}.all_files")
+        }
+        assert known, f"no table of {self.name} has a file"
+        files = self.files()
+        assert known <= files, f"files of {self.name} are lost: {known - files}"
+        return files - known
 
 
 class Selected(Subject):
@@ -525,9 +537,9 @@ class Stage:
             if subject.tick == 0 or TABLE_FORMAT != "iceberg":
                 continue
             orphans = subject.orphans()
-            for orphan in orphans:
+            for file in subject.files():
                 # Maintenance leaves young files alone: another run may be writing them.
-                os.utime(orphan, (time.time() - 4 * DAY_SECONDS,) * 2)
+                os.utime(file, (time.time() - 4 * DAY_SECONDS,) * 2)
             arguments = json.dumps({"collection": subject.name, "idle": True})
             self.run_alone(subject, "run-operation", "trueup.maintain", "--args", arguments)
             assert not subject.orphans(), f"{subject.name}: {subject.orphans()}"

@@ -135,10 +135,12 @@ def test_the_next_run_completes_what_a_killed_process_has_left(stage: Stage) -> 
                 counts.add("kills", SEED, played, before)
             raise
         played[script.split()[0]] += happened
-    stage.remove_orphans()
     print(f"seed {SEED}: {played} {dict(stage.counts)}")  # noqa: T201
-    if SECONDS:
-        counts.add("kills", SEED, played, stage.counts)
+    try:
+        stage.remove_orphans()
+    finally:
+        if SECONDS:
+            counts.add("kills", SEED, played, stage.counts)
     expected = () if SECONDS else {script.split()[0] for script in SHORT}
     assert all(played[fault] for fault in expected), f"a fault did not happen: {played}"
     assert sum(played.values()), "no fault happened"

@@ -302,11 +302,18 @@ def test_a_changelog_without_its_properties_is_not_well(project: Project) -> Non
     project.run("models/copied")
     project.sql(
         "alter table {}.copied_changelog unset tblproperties"
-        " ('trueup.unique_key', 'trueup.unique_key_md5')"
+        " ('trueup.unique_key', 'trueup.unique_key_md5', 'trueup.order', 'trueup.order_md5')"
     )
     printed = project.operate("doctor", collection="copied")
     (place,) = [place for place, line in enumerate(printed) if "WRONG" in line]
     command = printed[place + 1].partition("as before, ")[2].rstrip(".")
     assert command.startswith("alter table ")
     project.sql(command)
+    assert "lacks the property `trueup.order`" in "\n".join(
+        project.operate("doctor", collection="copied")
+    )
+    project.run("copied_batch", fails=True)
+    command = "\n".join(project.messages).partition("set the property: ")[2].split(".\n")[0]
+    project.sql(command.strip().rstrip("."))
+    project.run("copied_batch")
     assert "copied is well." in "\n".join(project.operate("doctor", collection="copied"))

@@ -1,6 +1,6 @@
 """On Delta, a run reads a log by its versions, and verifies a state by its versions.
 
-`make delta` runs these tests, and all others that are not about Iceberg, on Delta. The two tests
+`make delta` runs these tests, and all others that are not about Iceberg, on Delta. The tests
 build on one collection, so that it is made only once. tests/macros/test_delta_versions.py tests
 what each commit of a Delta table means, without Spark.
 """

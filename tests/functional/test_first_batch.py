@@ -70,15 +70,20 @@ def test_the_last_commands_of_few_keys_are_the_same(project: Project, ties: str)
     """A batch of millions of commands on few keys takes another way; see `_get_has_few_keys`."""
     trueup = in_model("files_batch", options={"first_batch": "snapshot", "ties": ties})
     random = Random(11)  # noqa: S311 - the commands must be the same each time
-    preferred = ", true as _is_preferred" if ties == "prefer_delete" else ""
-    commands = " union all ".join(
-        f"select {random.choice(['null', *map(repr, 'abcd')])} as path,"
-        f" {random.choice(['null', repr('e')])} as _error_key,"
-        f" cast({random.randrange(9)} as bigint) as _ts, struct({random.randrange(3)}) as _order"
-        f"{preferred}, cast({random.randrange(3)} as bigint) as _hash,"
-        f" {random.choice(['null', 'named_struct(' + repr('size') + ', 1)'])} as _value"
-        for _ in range(200)
-    )
+    choose = random.choice
+
+    def command() -> str:
+        preferred = f"{choose(['true', 'false'])} as _is_preferred," if ties != "hash" else ""
+        return (
+            f"select {choose(['null', *map(repr, 'abcd')])} as path,"
+            f" {choose(['null', repr('e')])} as _error_key,"
+            f" cast({random.randrange(9)} as bigint) as _ts,"
+            f" struct({random.randrange(3)}) as _order, {preferred}"
+            f" cast({random.randrange(3)} as bigint) as _hash,"
+            f" {choose(['null', 'named_struct(' + repr('size') + ', 1)'])} as _value"
+        )
+
+    commands = " union all ".join(command() for _ in range(200))
     slow, fast = (
         multiset(
             project.sql(

@@ -138,6 +138,9 @@ def test_the_operations_may_have_to_come_through_a_version(through: str, *, is_k
         (WEEK, {"delta.deletedFileRetentionDuration": "interval 30 days"}, False),
         (7200, {"delta.deletedFileRetentionDuration": "interval 1 hour"}, True),
         (WEEK, {"delta.deletedFileRetentionDuration": "interval 1 week 12 hours"}, False),
+        (WEEK, {"delta.deletedFileRetentionDuration": "interval 1 week -1 days"}, True),
+        (600, {"delta.deletedFileRetentionDuration": "interval 1 hour"}, False),
+        (600, {"delta.deletedFileRetentionDuration": "interval 600000 milliseconds"}, True),
     ],
 )
 def test_a_version_that_delta_refuses_to_read_is_recognised(

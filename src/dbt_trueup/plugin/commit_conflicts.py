@@ -83,7 +83,7 @@ _MESSAGES = {
 _LEFT_MESSAGE = (
     "another run is making {0} at the same moment, or a killed run has left its folder; run again."
     " If the error stays, let the catalog know the table: create table {0} using delta location"
-    " '<its folder>'"
+    " '<its folder>'. Such a table keeps its folder when it is dropped"
 )
 
 _ANY_MESSAGE = "another run wrote to {} at the same moment; run again"

@@ -178,7 +178,7 @@ def warn_of_unsafe_delta(settings: Mapping[str, str]) -> None:
     remedy = (
         f"set spark.delta.logStore.{scheme}.impl, as Delta's documentation says"
         if is_s3
-        else ("use a storage for which Delta supports several writers")
+        else "use a storage for which Delta supports several writers"
     )
     message = (
         f"trueup: Delta tables in {warehouse} are safe for one process only. {storage} cannot stop"

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from dbt_trueup import dbt
+from dbt_trueup.errors import DbtError
 from dbt_trueup.plural import count
 
 from .mask import mask_row
@@ -108,7 +109,7 @@ def read_data(options: Sequence[str], names: Sequence[str] = (), *, show_values:
 
     Raises:
         UsageError: The project has no such collection.
-        DbtError: dbt or a query failed.
+        DbtError: dbt failed, or no collection could be read. One that cannot be read is left out.
     """
     manifest = dbt.parse(options)
     known = dbt.collections(manifest)
@@ -117,7 +118,7 @@ def read_data(options: Sequence[str], names: Sequence[str] = (), *, show_values:
     chosen = list(dict.fromkeys(names)) or known
     shown = chosen[:MOST_COLLECTIONS]
     limits = limits_of(len(shown))
-    found = [read_collection(options, name, limits, show_values=show_values) for name in shown]
+    found, unreadable = read_collections(options, shown, limits, show_values=show_values)
     return Data(
         project=manifest.metadata.project_name,
         generated_at=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S"),
@@ -125,9 +126,30 @@ def read_data(options: Sequence[str], names: Sequence[str] = (), *, show_values:
         collections=found,
         left_out=[
             *leave_out_collections(chosen),
+            *unreadable,
             *(one for each in found for one in leave_out(each)),
         ],
     )
+
+
+def read_collections(
+    options: Sequence[str], names: Sequence[str], limits: dict[str, int], *, show_values: bool
+) -> tuple[list[Collection], list[str]]:
+    """Read collections. Return them, and a text about each that cannot be read.
+
+    Raises:
+        DbtError: None of them can be read.
+    """
+    found: list[Collection] = []
+    unreadable: list[str] = []
+    for name in names:
+        try:
+            found.append(read_collection(options, name, limits, show_values=show_values))
+        except DbtError as error:  # noqa: PERF203 - a query takes much longer
+            unreadable.append(f"{name}: {error}")
+            if len(unreadable) == len(names):
+                raise
+    return found, unreadable
 
 
 def limits_of(collection_count: int) -> dict[str, int]:
