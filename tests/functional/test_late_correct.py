@@ -58,7 +58,7 @@ LATE: dict[str, list[Command]] = {
 
 
 @pytest.fixture(scope="module")
-def project(new_project: Callable[[str], Project]) -> Project:
+def late(new_project: Callable[[str], Project]) -> Project:
     """The collections of LATE. They have settled FIRST, and their logs have the late commands."""
     project = new_project("late_correct")
     for name in LATE:
@@ -73,6 +73,11 @@ def project(new_project: Callable[[str], Project]) -> Project:
     for name, commands in LATE.items():
         project.append(name, commands)
     return project
+
+
+@pytest.fixture
+def project(own_project: Callable[[str], Project]) -> Project:
+    return own_project("late_correct")
 
 
 def edit(project: Project, name: str, old: str, new: str) -> None:
@@ -96,25 +101,25 @@ def updates(project: Project, name: str, after: int = 1) -> list[tuple[Any, ...]
     return [tuple(row) for row in rows]
 
 
-def test_late_commands_are_corrected_at_the_frontier_which_stays_open(project: Project) -> None:
-    run(project, "alone")
-    assert "alone_corrections: corrections: 3 late_command" in project.messages
-    assert "alone_batch: batch 2 [6, 6)" in project.messages
-    assert updates(project, "alone") == [
+def test_late_commands_are_corrected_at_the_frontier_which_stays_open(late: Project) -> None:
+    run(late, "alone")
+    assert "alone_corrections: corrections: 3 late_command" in late.messages
+    assert "alone_batch: batch 2 [6, 6)" in late.messages
+    assert updates(late, "alone") == [
         (6, "a", "a1", -1, "late_command"),
         (6, "a", "a3", 1, "late_command"),
         (6, "b", "b2", -1, "late_command"),
         (6, "d", "d4", 1, "late_command"),
     ]
-    run(project, "alone")
-    assert f"alone_corrections: {NOTHING_LATE}" in project.messages
-    assert "alone_batch: up to date at 6" in project.messages
+    run(late, "alone")
+    assert f"alone_corrections: {NOTHING_LATE}" in late.messages
+    assert "alone_batch: up to date at 6" in late.messages
     # The tick of the corrections is still open, so its commands are not late.
-    project.append("alone", [put(6, 1, "a", "a6")])
-    run(project, "alone")
-    assert updates(project, "alone", after=2) == [(6, "a", "a3", -1, None), (6, "a", "a6", 1, None)]
-    check_laws(project.updates("alone"))
-    statistics = [row["_statistics"] for row in project.progress("alone")]
+    late.append("alone", [put(6, 1, "a", "a6")])
+    run(late, "alone")
+    assert updates(late, "alone", after=2) == [(6, "a", "a3", -1, None), (6, "a", "a6", 1, None)]
+    check_laws(late.updates("alone"))
+    statistics = [row["_statistics"] for row in late.progress("alone")]
     assert [(row["corrections"], row["late_dropped"]) for row in statistics] == [
         (0, 0),
         (3, 4),
@@ -123,30 +128,30 @@ def test_late_commands_are_corrected_at_the_frontier_which_stays_open(project: P
 
 
 def test_a_late_command_that_misses_one_comparison_is_corrected_by_the_next(
-    project: Project,
+    late: Project,
 ) -> None:
-    project.run("between_corrections")
-    project.append("between", [put(3, 1, "a", "a3"), put(6, 1, "b", "b6")])
-    project.run("between_batch", "between_changelog", "between_state")
+    late.run("between_corrections")
+    late.append("between", [put(3, 1, "a", "a3"), put(6, 1, "b", "b6")])
+    late.run("between_batch", "between_changelog", "between_state")
     for _ in range(2):
         # A comparison that no batch has used does not change the next one.
-        project.run("between_corrections")
-        assert project.messages == ["between_corrections: corrections: 1 late_command"]
-    run(project, "between")
-    assert updates(project, "between", after=2) == [
+        late.run("between_corrections")
+        assert late.messages == ["between_corrections: corrections: 1 late_command"]
+    run(late, "between")
+    assert updates(late, "between", after=2) == [
         (7, "a", "a1", -1, "late_command"),
         (7, "a", "a3", 1, "late_command"),
     ]
     # The late command is counted once, by the batch whose comparison found it.
-    statistics = [row["_statistics"] for row in project.progress("between")]
+    statistics = [row["_statistics"] for row in late.progress("between")]
     assert [row["late_dropped"] for row in statistics] == [0, 0, 1]
     assert statistics[-1]["commands_settled"] == len(FIRST) + 2
 
 
-def test_a_correction_comes_before_the_commands_of_the_same_key(project: Project) -> None:
-    run(project, "at_once")
-    assert "at_once_batch: batch 2 [6, 8)" in project.messages
-    assert updates(project, "at_once") == [
+def test_a_correction_comes_before_the_commands_of_the_same_key(late: Project) -> None:
+    run(late, "at_once")
+    assert "at_once_batch: batch 2 [6, 8)" in late.messages
+    assert updates(late, "at_once") == [
         (6, "a", "a1", -1, "late_command"),
         (6, "a", "a3", 1, "late_command"),
         (6, "a", "a3", -1, None),
@@ -155,88 +160,86 @@ def test_a_correction_comes_before_the_commands_of_the_same_key(project: Project
         (6, "b", "b3", 1, "late_command"),
         (7, "b", "b3", -1, None),
     ]
-    check_laws(project.updates("at_once"))
-    assert multiset(project.rows("at_once")) == multiset([("a", "a6"), ("c", "c5")])
+    check_laws(late.updates("at_once"))
+    assert multiset(late.rows("at_once")) == multiset([("a", "a6"), ("c", "c5")])
 
 
-def test_until_limits_ticks_but_not_corrections(project: Project) -> None:
-    run(project, "capped", until=4)
-    assert "capped_batch: batch 2 [6, 6)" in project.messages
-    assert [one[:4] for one in updates(project, "capped")] == [
+def test_until_limits_ticks_but_not_corrections(late: Project) -> None:
+    run(late, "capped", until=4)
+    assert "capped_batch: batch 2 [6, 6)" in late.messages
+    assert [one[:4] for one in updates(late, "capped")] == [
         (6, "a", "a1", -1),
         (6, "a", "a3", 1),
     ]
-    run(project, "capped")
-    assert "capped_batch: batch 3 [6, 8)" in project.messages
-    assert updates(project, "capped", after=2) == [
+    run(late, "capped")
+    assert "capped_batch: batch 3 [6, 8)" in late.messages
+    assert updates(late, "capped", after=2) == [
         (7, "a", "a3", -1, None),
         (7, "a", "a7", 1, None),
     ]
 
 
-def test_a_dry_run_stages_corrections_and_a_batch_ignores_old_corrections(project: Project) -> None:
-    run(project, "dry", until=6, read_only=True)
-    assert len(project.progress("dry")) == 1
-    staged = project.sql("select _cause from {}.dry_batch where _kind = 'update'")
+def test_a_dry_run_stages_corrections_and_a_batch_ignores_old_corrections(late: Project) -> None:
+    run(late, "dry", until=6, read_only=True)
+    assert len(late.progress("dry")) == 1
+    staged = late.sql("select _cause from {}.dry_batch where _kind = 'update'")
     assert [row[0] for row in staged] == ["late_command"] * 2
-    run(project, "dry", until=6)
-    assert [one[:4] for one in updates(project, "dry")] == [(6, "a", "a1", -1), (6, "a", "a3", 1)]
+    run(late, "dry", until=6)
+    assert [one[:4] for one in updates(late, "dry")] == [(6, "a", "a1", -1), (6, "a", "a3", 1)]
     # The table still has the correction that batch 2 wrote.
-    assert [tuple(row) for row in project.sql("select k, _seq from {}.dry_corrections")] == [
-        ("a", 2)
-    ]
-    project.run("dry_batch", "dry_changelog", "dry_state")
-    assert updates(project, "dry", after=2) == [(6, "b", "b2", -1, None), (6, "b", "b6", 1, None)]
+    assert [tuple(row) for row in late.sql("select k, _seq from {}.dry_corrections")] == [("a", 2)]
+    late.run("dry_batch", "dry_changelog", "dry_state")
+    assert updates(late, "dry", after=2) == [(6, "b", "b2", -1, None), (6, "b", "b6", 1, None)]
 
 
-def test_a_batch_without_its_table_of_corrections_says_what_to_run(project: Project) -> None:
-    project.sql("drop table {}.unmade_corrections")
-    project.run("unmade_batch", fails=True)
+def test_a_batch_without_its_table_of_corrections_says_what_to_run(late: Project) -> None:
+    late.sql("drop table {}.unmade_corrections")
+    late.run("unmade_batch", fails=True)
     assert "run after unmade_corrections has made late_correct.unmade_corrections" in str(
-        project.messages
+        late.messages
     )
     # A rebase has nothing to correct, so it needs no table of corrections.
     flags = ("--full-refresh", "unmade_commands")
-    run(project, "unmade", *flags, rebase=True)
-    assert [row["_upper"] for row in project.progress("unmade")] == [6]
-    assert ("a", "a3") in project.rows("unmade")
+    run(late, "unmade", *flags, rebase=True)
+    assert [row["_upper"] for row in late.progress("unmade")] == [6]
+    assert ("a", "a3") in late.rows("unmade")
 
 
-def test_changed_code_of_the_commands_writes_exactly_the_difference(project: Project) -> None:
-    edit(project, "coded", '"log_delete"', "\"log_delete or v = 'b2'\"")
-    project.run("coded_commands", *(f"coded_{role}" for role in TABLES))
-    assert "coded_corrections: corrections: 1 code_change" in project.messages
-    assert updates(project, "coded") == [(6, "b", "b2", -1, "code_change")]
-    run(project, "coded")
-    assert f"coded_corrections: {NOTHING_LATE}" in project.messages
-    assert len(project.progress("coded")) == 2
+def test_changed_code_of_the_commands_writes_exactly_the_difference(late: Project) -> None:
+    edit(late, "coded", '"log_delete"', "\"log_delete or v = 'b2'\"")
+    late.run("coded_commands", *(f"coded_{role}" for role in TABLES))
+    assert "coded_corrections: corrections: 1 code_change" in late.messages
+    assert updates(late, "coded") == [(6, "b", "b2", -1, "code_change")]
+    run(late, "coded")
+    assert f"coded_corrections: {NOTHING_LATE}" in late.messages
+    assert len(late.progress("coded")) == 2
 
 
-def test_a_fixed_error_becomes_the_row_of_its_command(project: Project) -> None:
-    assert [error.key for error in project.errors("mended")] == [("e",)]
-    edit(project, "mended", "case when v = 'bad' then v end", "log_error")
-    project.run("mended_commands", *(f"mended_{role}" for role in TABLES))
-    assert "mended_corrections: corrections: 1 error_fixed" in project.messages
-    assert updates(project, "mended") == [
+def test_a_fixed_error_becomes_the_row_of_its_command(late: Project) -> None:
+    assert [error.key for error in late.errors("mended")] == [("e",)]
+    edit(late, "mended", "case when v = 'bad' then v end", "log_error")
+    late.run("mended_commands", *(f"mended_{role}" for role in TABLES))
+    assert "mended_corrections: corrections: 1 error_fixed" in late.messages
+    assert updates(late, "mended") == [
         (6, "e", None, -1, "error_fixed"),
         (6, "e", "bad", 1, "error_fixed"),
     ]
-    assert project.errors("mended") == []
-    assert ("e", "bad") in project.rows("mended")
+    assert late.errors("mended") == []
+    assert ("e", "bad") in late.rows("mended")
 
 
-def test_a_partial_log_never_corrects_a_row_with_an_older_command(project: Project) -> None:
-    run(project, "lossy")
-    assert "lossy_corrections: corrections: 2 late_command" in project.messages
-    assert [one[:4] for one in updates(project, "lossy")] == [
+def test_a_partial_log_never_corrects_a_row_with_an_older_command(late: Project) -> None:
+    run(late, "lossy")
+    assert "lossy_corrections: corrections: 2 late_command" in late.messages
+    assert [one[:4] for one in updates(late, "lossy")] == [
         (6, "a", "a1", -1),
         (6, "a", "a3", 1),
         (6, "d", "d4", 1),
     ]
     rows = [("a", "a3"), ("b", "b2"), ("c", "c5"), ("d", "d4")]
-    assert multiset(project.rows("lossy")) == multiset(rows)
-    run(project, "lossy")
-    assert "lossy_batch: up to date at 6" in project.messages
+    assert multiset(late.rows("lossy")) == multiset(rows)
+    run(late, "lossy")
+    assert "lossy_batch: up to date at 6" in late.messages
 
 
 def part(ts: int, order: int, key: str, *value: object, old_key: str | None = None) -> Command:
