@@ -74,14 +74,16 @@ def check(project: Project, name: str, oracle: Collection) -> None:
     assert [row["_seq"] for row in progress] == list(range(1, len(progress) + 1))
 
 
-@pytest.fixture(scope="module")
-def project(new_project: Callable[[str], Project]) -> Project:
-    return new_project("kills")
+@pytest.fixture
+def project(own_project: Callable[[str], Project]) -> Project:
+    return own_project("kills")
 
 
-def test_a_first_run_killed_after_any_write_loses_nothing(project: Project) -> None:
+def test_a_first_run_killed_after_any_write_loses_nothing(
+    own_project: Callable[[str], Project],
+) -> None:
     for statement_no in count(1, STRIDE):
-        name = f"first_{statement_no}"
+        project, name = own_project("kills"), "first"
         project.add_collection(name, KEY, VALUE)
         project.append(name, commands(1))
         with killed_after(statement_no) as written:
@@ -119,7 +121,7 @@ def test_a_later_run_killed_after_any_write_loses_nothing(project: Project) -> N
 
 
 def test_a_run_of_a_select_killed_after_any_write_loses_nothing(project: Project) -> None:
-    table = "kills.counts_input"
+    table = f"{project.name}.counts_input"
     project.sql(f"create table {table} using {{format}} as select 'always' as k, 0 as n")
     counted = f"select k, count(*) as c, max(n) as last from {table} group by k"
     project.add_select("counts", counted, ["k"])

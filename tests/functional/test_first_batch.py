@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -23,18 +22,16 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 KEY, VALUE = [Column("k", "int")], [Column("v", "string")]
-numbers = count(1)
 
 
-@pytest.fixture(scope="module")
-def project(new_project: Callable[[str], Project]) -> Project:
-    return new_project("first_batch")
+@pytest.fixture
+def project(own_project: Callable[[str], Project]) -> Project:
+    return own_project("first_batch")
 
 
 def add(project: Project, **options: Any) -> str:
-    name = f"c{next(numbers)}"
-    project.add_collection(name, KEY, VALUE, {"first_batch": "snapshot", **options})
-    return name
+    project.add_collection("c", KEY, VALUE, {"first_batch": "snapshot", **options})
+    return "c"
 
 
 LOG = [
@@ -123,9 +120,9 @@ def test_an_eager_collection_must_begin_with_its_history(project: Project) -> No
 @strategies.few
 @given(data=st.data())
 def test_only_the_updates_of_the_first_batch_differ_from_those_of_history(
-    project: Project, data: st.DataObject
+    own_project: Callable[[str], Project], data: st.DataObject
 ) -> None:
-    name, oracle = f"c{next(numbers)}", Collection()
+    project, name, oracle = own_project("first_batch"), "c", Collection()
     key = [Column(*column) for column in strategies.KEY_COLUMNS[1]]
     value = [Column(*column) for column in strategies.VALUE_COLUMNS]
     project.add_collection(name, key, value, {"first_batch": "snapshot", "verify": "content"})

@@ -21,9 +21,9 @@ def put(ts: int, key: str = "a") -> Command:
     return Command(ts, (1,), (key,), (f"value {ts}",))
 
 
-@pytest.fixture(scope="module")
-def project(new_project: Callable[[str], Project]) -> Project:
-    return new_project("protocol")
+@pytest.fixture
+def project(own_project: Callable[[str], Project]) -> Project:
+    return own_project("protocol")
 
 
 def add(project: Project, name: str, log: list[Command], **options: Any) -> None:
@@ -94,8 +94,9 @@ def test_the_next_run_removes_the_staged_batch_of_a_dry_run(project: Project) ->
 
 
 @pytest.fixture(scope="module")
-def made(project: Project) -> Project:
+def made(new_project: Callable[[str], Project]) -> Project:
     """A collection with three batches. They hold rows, a delete and two errors."""
+    project = new_project("protocol")
     add(project, "made", [put(1), put(1, "b"), put(1, "c")])
     run(project, "made")
     project.append("made", [put(2), Command(2, (1,), ("b",), None)])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,30 +17,23 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 VALUE = [Column(*column) for column in strategies.VALUE_COLUMNS]
-numbers = count(1)
 
 
-@pytest.fixture(scope="module")
-def project(new_project: Callable[[str], Project]) -> Project:
-    return new_project("random_logs")
-
-
-def add(project: Project, width: int) -> str:
-    name = f"c{next(numbers)}"
-    project.add_collection(
-        name, [Column(*column) for column in strategies.KEY_COLUMNS[width]], VALUE
-    )
+def add(project: Project, name: str, width: int) -> str:
+    key = [Column(*column) for column in strategies.KEY_COLUMNS[width]]
+    project.add_collection(name, key, VALUE)
     return name
 
 
 @strategies.few
 @given(data=st.data())
 def test_every_run_over_a_random_log_equals_the_oracle(
-    project: Project, data: st.DataObject
+    own_project: Callable[[str], Project], data: st.DataObject
 ) -> None:
     width = data.draw(st.sampled_from([1, 2]))
     log = data.draw(strategies.logs(width, max_size=60))
-    name, oracle = add(project, width), Collection()
+    project, oracle = own_project("random_logs"), Collection()
+    name = add(project, "c", width)
     arrived: list[Command] = []
     key = [column for column, _ in strategies.KEY_COLUMNS[width]]
     before = None
@@ -66,11 +57,12 @@ def test_every_run_over_a_random_log_equals_the_oracle(
 @strategies.few
 @given(data=st.data())
 def test_splitting_shuffling_or_repeating_a_log_changes_nothing(
-    project: Project, data: st.DataObject
+    own_project: Callable[[str], Project], data: st.DataObject
 ) -> None:
     width = data.draw(st.sampled_from([1, 2]))
     log = data.draw(strategies.logs(width, max_size=60))
-    whole, shuffled, split = (add(project, width) for _ in range(3))
+    project = own_project("random_logs")
+    whole, shuffled, split = (add(project, name, width) for name in ("whole", "shuffled", "split"))
     project.append(whole, log)
     project.append(shuffled, data.draw(strategies.duplicates(data.draw(strategies.shuffles(log)))))
     project.run(f"models/{whole}", f"models/{shuffled}")
