@@ -258,19 +258,26 @@ def test_a_column_with_a_hostile_name_is_healed_and_can_be_read_live(project: Pr
     assert len(project.rows("names_live")) == 1
 
 
-@pytest.mark.parametrize(
-    "argument",
-    [
-        *("relation", "ts", "sequence_by", "delete_when", "truncate_when", "error", "error_key"),
-        *("unchanged", "old_key"),
-    ],
+EXPRESSIONS = (
+    *("relation", "ts", "sequence_by", "delete_when", "truncate_when", "error", "error_key"),
+    *("unchanged", "old_key"),
 )
-def test_an_expression_cannot_end_its_statement(project: Project, argument: str) -> None:
-    plain = {"relation": "hostile.victim", "ts": "one", "sequence_by": "one"}
-    given = plain | {argument: plain.get(argument, "null") + "; drop table hostile.victim; --"}
-    call = ", ".join(f"{name}={json.dumps(item)}" for name, item in given.items())
-    project.write("models/attack/attack_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
-    project.configure(attack={"+unique_key": ["one"]})
-    project.run("attack_commands", fails=True)
-    assert "PARSE_SYNTAX_ERROR" in "\n".join(project.messages)
+"""The arguments of `trueup.commands` that are SQL."""
+
+
+def test_an_expression_cannot_end_its_statement(own_project: Callable[[str], Project]) -> None:
+    project = own_project("hostile")
+    project.sql("create table {}.victim as select 1 as one")
+    victim = f"{project.name}.victim"
+    for argument in EXPRESSIONS:
+        plain = {"relation": victim, "ts": "one", "sequence_by": "one"}
+        given = plain | {argument: plain.get(argument, "null") + f"; drop table {victim}; --"}
+        call = ", ".join(f"{name}={json.dumps(item)}" for name, item in given.items())
+        path = f"models/{argument}/{argument}_commands.sql"
+        project.write(path, f"{{{{ trueup.commands({call}) }}}}")
+        project.configure(**{argument: {"+unique_key": ["one"]}})
+    project.run(fails=True)
+    assert len(project.messages) == len(EXPRESSIONS)
+    for said in project.messages:
+        assert "PARSE_SYNTAX_ERROR" in said
     assert project.sql("select * from {}.victim")
