@@ -108,9 +108,10 @@ def test_a_change_of_the_inputs_writes_only_the_difference(
 
 
 def test_the_comparison_after_many_differences_joins_all_rows(
-    project: Project, views: dict[str, str]
+    own_project: Callable[[str], Project], views: dict[str, str]
 ) -> None:
-    table = "desired.numbers"
+    project = own_project("desired")
+    table = f"{project.name}.numbers"
     project.sql(f"create table {table} using {{format}} as select id as v, 0 as n from range(300)")
     project.add_select("moving", f"select * from {table}", ["v"])
     joined = []
@@ -220,17 +221,21 @@ TWICE = {
 """New rows of an input, the key that they duplicate, and whether the code changes."""
 
 
-def test_a_duplicate_key_is_found_with_any_persisted_rows(project: Project) -> None:
+def test_a_duplicate_key_is_found_with_any_persisted_rows(
+    own_project: Callable[[str], Project],
+) -> None:
+    project = own_project("desired")
+    select = f"select v, n from {project.name}.%s_input"
     for name in TWICE:
         project.sql(f"create table {{}}.{name}_input as select 'a' as v, 1 as n")
-        project.add_select(name, f"select v, n from desired.{name}_input", ["v"])
+        project.add_select(name, select % name, ["v"])
     models = [f"models/{name}" for name in TWICE]
     project.run(*models)
     for name, (rows, _, has_new_code) in TWICE.items():
         assert multiset(project.rows(name)) == multiset([("a", 1)])
         project.sql(f"insert into {{}}.{name}_input values {rows}")
         if has_new_code:
-            query_of(project, name, f"select v, n from desired.{name}_input -- once more")
+            query_of(project, name, select % name + " -- once more")
     before = {name: len(project.progress(name)) for name in TWICE}
     project.run(*models, fails=True)
     said = "\n".join(project.messages)
@@ -382,7 +387,10 @@ def test_until_limits_the_inputs_of_a_select_but_not_the_select(project: Project
     assert (700, "ahead", 1, 1, None) in updates(project, "counts")
 
 
-def test_a_key_may_be_null_and_columns_follow_the_select(project: Project) -> None:
+def test_a_key_may_be_null_and_columns_follow_the_select(
+    own_project: Callable[[str], Project],
+) -> None:
+    project = own_project("desired")
     rows = "select cast(null as string) as V, 1 as W, 'a' as x union all select 'b', null, 'b'"
     # A select ignores the options of logs, which may be set for the whole folder.
     ignored = {"eager": True, "errors": "fail", "inline_errors": "problem", "null_keys": "error"}
@@ -434,11 +442,15 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-def test_a_select_that_cannot_be_a_collection_is_refused(project: Project) -> None:
+def test_a_select_that_cannot_be_a_collection_is_refused(
+    own_project: Callable[[str], Project],
+) -> None:
+    project = own_project("desired")
+    project.add_collection("items", [Column("k", "string")], [Column("v", "string")])
     for number, (select, options, _) in enumerate(REFUSED.values()):
         project.add_select(f"bad{number}", select, ["v"], **options)
     twice = [*REFUSED].index("twice")
-    call = "trueup.commands('desired.items_log', ts='log_ts', sequence_by=['log_order'])"
+    call = f"trueup.commands('{project.name}.items_log', ts='log_ts', sequence_by=['log_order'])"
     project.write(f"models/bad{twice}/bad{twice}_commands.sql", f"{{{{ {call} }}}}")
     project.run(*(f"models/bad{number}" for number in range(len(REFUSED))), fails=True)
     said = "\n".join(project.messages)

@@ -78,9 +78,9 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(scope="module")
-def project(new_project: Callable[[str], Project]) -> Project:
-    project = new_project("eager")
+@pytest.fixture
+def project(own_project: Callable[[str], Project]) -> Project:
+    project = own_project("eager")
     project.sql("create table {}.uppers as select cast(0 as bigint) as upper")
     return project
 
