@@ -1,4 +1,7 @@
-"""Bad input stops the run with a clear error, and the tables stay unchanged."""
+"""Bad input stops the run with a clear error, and the tables stay unchanged.
+
+Each kind of error is here once. tests/macros has the other bad values.
+"""
 
 from __future__ import annotations
 
@@ -69,11 +72,6 @@ def test_a_missing_unique_key_is_refused(project: Project) -> None:
     refused(project, "`unique_key` must be a non-empty list of key columns", "Got: nothing")
 
 
-def test_an_empty_unique_key_is_refused(project: Project) -> None:
-    project.configure(c={"+unique_key": []})
-    refused(project, "`unique_key` must be a non-empty list of key columns")
-
-
 def test_each_key_column_must_be_a_column_of_the_log(project: Project) -> None:
     project.configure(c={"+unique_key": ["kk"]})
     refused(
@@ -104,19 +102,19 @@ def test_arguments_that_spark_cannot_read_are_refused_in_three_lines(
     assert len(said.splitlines()) == 4
 
 
-@pytest.mark.parametrize("key", [["k"], ["v", "k"], ["k", "v", "w"]])
 def test_the_key_must_equal_the_key_of_the_changelog(
-    new_project: Callable[[str], Project], key: list[str]
+    new_project: Callable[[str], Project],
 ) -> None:
-    project = new_project("rekeyed_" + "_".join(key))
+    project = new_project("rekeyed")
     project.add_collection("c", [*KEY, Column("v", "string")], [Column("w", "string")])
     project.append("c", [Command(1, (1,), ("a", "b"), ("first",))])
     project.run()
     model = project.folder / "models/c/c_commands.sql"
     model.write_text(model.read_text().replace('columns=["w"], ', ""))
-    project.configure(c={"+unique_key": key})
     project.append("c", [Command(2, (1,), ("a", "c"), ("second",))])
-    refused(project, "the key that", "was made with: `k`, `v`", "trueup_rebase")
+    for key in (["k"], ["v", "k"], ["k", "v", "w"]):
+        project.configure(c={"+unique_key": key})
+        refused(project, "the key that", "was made with: `k`, `v`", "trueup_rebase")
 
 
 def test_an_input_upper_of_type_double_is_refused(project: Project) -> None:
@@ -163,25 +161,17 @@ def test_an_unknown_value_of_an_option_is_refused(project: Project) -> None:
     refused(project, "Option `late`", "must be one of drop", "Got: never")
 
 
-@pytest.mark.parametrize("value", [0, -1, "many", True, 1.5])
-def test_the_batch_size_must_be_a_positive_integer(project: Project, value: Any) -> None:
+def test_the_batch_size_must_be_a_positive_integer(project: Project) -> None:
     project.configure(
-        c={"+unique_key": ["k"], "+meta": {"trueup": {"max_commands_per_batch": value}}}
+        c={"+unique_key": ["k"], "+meta": {"trueup": {"max_commands_per_batch": True}}}
     )
-    refused(project, "Option `max_commands_per_batch`", "positive integer", f"Got: {value}")
+    refused(project, "Option `max_commands_per_batch`", "positive integer", "Got: True")
 
 
 def test_a_column_whose_name_begins_with_a_reserved_prefix_is_refused(project: Project) -> None:
     project.sql("create or replace table {}.own as select 'a' k, 1 n, 2L ts, 'x' _diff_reason")
     commands(project, "bad_input.own")
     refused(project, "begin with _diff", "Got: _diff_reason", "Rename it")
-
-
-@pytest.mark.parametrize("name", ["_diff", "_seq", "_kind", "_Lower", "_value"])
-def test_a_column_with_a_reserved_name_is_refused(project: Project, name: str) -> None:
-    project.sql(f"create or replace table {{}}.own as select 'a' k, 1 n, 2L ts, 'x' {name}")
-    commands(project, "bad_input.own")
-    refused(project, f"Got: {name}", "Rename it")
 
 
 def test_a_column_cannot_change_its_type_from_string_to_int(project: Project) -> None:
@@ -203,9 +193,8 @@ def test_the_order_of_the_columns_may_change(new_project: Callable[[str], Projec
     assert multiset(project.rows("c")) == multiset([("a", "v1", "w1"), ("b", "v2", "w2")])
 
 
-@pytest.mark.parametrize("until", ["soon", True, 1.5])
-def test_the_var_trueup_until_must_be_an_integer(project: Project, until: Any) -> None:
-    refused(project, "Var `trueup_until` must be an integer", f"Got: {until}", until=until)
+def test_the_var_trueup_until_must_be_an_integer(project: Project) -> None:
+    refused(project, "Var `trueup_until` must be an integer", "Got: 1.5", until=1.5)
 
 
 def test_the_var_trueup_read_only_must_be_true_or_false(project: Project) -> None:
@@ -232,17 +221,6 @@ def test_a_column_of_type_map_is_refused(project: Project) -> None:
     project.sql("create or replace table {}.maps as select 'a' k, 1 n, 2L ts, map('x', 1) m")
     commands(project, "bad_input.maps")
     refused(project, "of a type that can be compared", "Got: m map<string,int>", "to_json")
-
-
-def test_a_column_whose_type_contains_a_map_is_refused(project: Project) -> None:
-    project.sql("create or replace table {}.maps as select 'a' k, 1 n, 2L ts, array(map('x', 1)) m")
-    commands(project, "bad_input.maps")
-    refused(project, "Got: m array<map<string,int>>")
-
-
-def test_an_empty_sequence_by_is_refused(project: Project) -> None:
-    commands(project, "bad_input.c_log", sequence_by="[]")
-    refused(project, "`trueup.commands` argument `sequence_by` must be a non-empty list")
 
 
 def test_a_collection_without_its_state_model_is_refused(project: Project) -> None:
