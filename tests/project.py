@@ -250,6 +250,18 @@ class Project:
         self.messages = messages(result)
         assert fails in (None, not result.success), "\n".join(self.messages)
 
+    def run_collection(self, name: str, *flags: str, **given: Any) -> None:
+        """Run one collection. Its views run only with flags, or after a change of the project.
+
+        Args:
+            name: The collection.
+            flags: Flags of dbt.
+            given: Further arguments of `run`.
+        """
+        is_same = self._manifest is not None and not flags
+        tables = [f"{name}_{role}" for role in TABLES]
+        self.run(*(tables if is_same else [f"models/{name}"]), *flags, **given)
+
     def operate(self, operation: str, *, fails: bool = False, **arguments: object) -> list[str]:
         """Run an operation of trueup in this process. Return the lines that dbt prints.
 

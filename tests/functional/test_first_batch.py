@@ -132,7 +132,7 @@ def test_only_the_updates_of_the_first_batch_differ_from_those_of_history(
     for step in data.draw(strategies.tick_splits(data.draw(strategies.logs(1, max_size=60)))):
         arrived += step.commands
         project.append(name, step.commands)
-        project.run(f"models/{name}", until=step.until)
+        project.run_collection(name, until=step.until)
         is_first = oracle.upper == 0
         updates = oracle.run(arrived, step.until)
         expected += last_additions(updates) if is_first else updates

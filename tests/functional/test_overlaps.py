@@ -39,7 +39,7 @@ def add(project: Project, name: str, log: list[Command], **options: object) -> N
     """Add a collection and settle its log."""
     project.add_collection(name, KEY, VALUE, options)
     project.append(name, log)
-    project.run(f"models/{name}")
+    project.run_collection(name)
 
 
 def last_snapshot(project: Project, table: str) -> int:
@@ -65,7 +65,7 @@ def test_a_run_with_nothing_to_do_keeps_the_staged_batch_of_another_run(
     project.append("idle", [put(2)])
     project.run("idle_corrections", "idle_batch")
 
-    project.run("models/idle", until=2)
+    project.run_collection("idle", until=2)
 
     assert len(project.progress("idle")) == 1
     project.run("idle_changelog", "idle_state")
@@ -75,13 +75,13 @@ def test_a_run_with_nothing_to_do_keeps_the_staged_batch_of_another_run(
 def test_a_run_removes_only_the_staged_batch_that_it_saw(project: Project) -> None:
     add(project, "plan", [put(1)])
     project.append("plan", [put(2)])
-    project.run("models/plan", read_only=True)
+    project.run_collection("plan", read_only=True)
 
     def stage() -> None:
         project.sql("update {}.plan_batch set _batch_id = 'of another run' where true")
 
     with before(r"delete from \S*_batch", stage):
-        project.run("models/plan", until=2)
+        project.run_collection("plan", until=2)
 
     assert staged(project, "plan") == {"of another run"}
     assert len(project.progress("plan")) == 1
@@ -95,14 +95,14 @@ def test_a_run_fails_if_another_run_replaced_its_staged_batch(project: Project) 
         project.sql("update {}.replaced_batch set _batch_id = 'of another run' where true")
 
     with before("trueup: append", stage):
-        project.run("models/replaced", fails=True)
+        project.run_collection("replaced", fails=True)
 
     assert any(
         "batch moved: another run staged batch 2 after this run began; nothing is appended" in said
         for said in project.messages
     )
     assert len(project.progress("replaced")) == 1
-    project.run("models/replaced")
+    project.run_collection("replaced")
     assert project.rows("replaced") == [("a", "value 2")]
 
 
@@ -119,7 +119,7 @@ def test_a_batch_that_was_planned_before_this_run_began_is_a_conflict_too(
         )
 
     with before("trueup: append", stage):
-        project.run("models/slow", fails=True)
+        project.run_collection("slow", fails=True)
 
     assert "batch moved: another run staged batch 2" in "\n".join(project.messages)
     assert len(project.progress("slow")) == 1
@@ -138,7 +138,7 @@ def test_max_retractions_does_not_count_the_rows_of_another_batch(project: Proje
         )
 
     with before("array_distinct.*as samples", stage):
-        project.run("models/counted", fails=True)
+        project.run_collection("counted", fails=True)
 
     said = "\n".join(project.messages)
     assert "batch moved: another run staged batch 2" in said
@@ -157,7 +157,7 @@ def test_a_run_says_that_its_batch_continues_another_one_if_the_last_batch_has_c
         )
 
     with before("trueup: append", replace_the_last_batch):
-        project.run("models/continued", fails=True)
+        project.run_collection("continued", fails=True)
 
     said = "\n".join(project.messages)
     assert "batch moved: batch 1 of the changelog is not the one that batch 2 continues" in said
@@ -172,7 +172,7 @@ def test_a_rebase_drops_the_state_that_another_run_has_rebuilt_meanwhile(project
         project.sql("create table {}.again_state using {format} as select * from {}.again_kept")
 
     with before(r"drop table.*again_changelog", rebuild):
-        project.run("models/again", "--full-refresh", rebase=True)
+        project.run_collection("again", "--full-refresh", rebase=True)
 
     assert project.rows("again") == [("a", "value 1")]
     assert [row["_seq"] for row in project.progress("again")] == [1]
@@ -198,12 +198,12 @@ def test_a_batch_that_another_run_has_replaced_and_appended_is_a_conflict(
         go_to(project, of_other_run)
 
     with before("trueup: append", append_other):
-        project.run(f"models/{name}", fails=on_conflict == "fail")
+        project.run_collection(name, fails=on_conflict == "fail")
 
     said = "\n".join(project.messages)
     assert (REMOVED in said) == (on_conflict != "retry")
     assert len(project.progress(name)) == rows
-    project.run(f"models/{name}")
+    project.run_collection(name)
     assert project.rows(name) == [("a", "value 3")]
 
 
@@ -225,12 +225,12 @@ def test_a_batch_that_is_edited_after_this_run_staged_it_is_not_appended(
     updates = project.updates(name)
 
     with before("trueup: append", lambda: project.sql(edit.replace("edited", name))):
-        project.run(f"models/{name}", fails=True)
+        project.run_collection(name, fails=True)
 
     assert left in "\n".join(project.messages)
     assert len(project.progress(name)) == 1
     assert project.updates(name) == updates
-    project.run(f"models/{name}")
+    project.run_collection(name)
     assert project.rows(name) == [("a", "value 2")]
 
 
@@ -241,7 +241,7 @@ def test_a_state_that_another_run_has_caught_up_is_left_alone(project: Project) 
     state = f"{project.name}.caught_state"
 
     with before(r"as applied_seq,\s+\(select", lambda: go_to(project, {state: second[state]})):
-        project.run("models/caught")
+        project.run_collection("caught")
 
     assert "caught_state: up to date at batch 2" in project.messages
     assert project.rows("caught") == [("a", "value 2")]
@@ -253,13 +253,13 @@ def test_a_run_plans_anew_if_another_run_appended_since_its_corrections(project:
     tables = [f"{project.name}.planned_{role}" for role in ("changelog", "state")]
     first = {table: last_snapshot(project, table) for table in tables}
     project.append("planned", [put(2)])
-    project.run("models/planned")
+    project.run_collection("planned")
     second = {table: last_snapshot(project, table) for table in tables}
     go_to(project, first)
 
     # Between corrections and batch the tables become those that the other run has left.
     with before("as last_seq_now", lambda: go_to(project, second)):
-        project.run("models/planned")
+        project.run_collection("planned")
 
     assert "planned_batch: up to date at 3" in project.messages
     assert len(project.progress("planned")) == 2
@@ -276,7 +276,7 @@ def overtaken(project: Project, name: str, times: int, **options: object) -> lis
     found = [{table: last_snapshot(project, table) for table in tables}]
     for ts in range(2, times + 2):
         project.append(name, [put(ts)])
-        project.run(f"models/{name}")
+        project.run_collection(name)
         found.append({table: last_snapshot(project, table) for table in tables})
     go_to(project, found[0])
     return found
@@ -288,14 +288,14 @@ def test_a_run_that_loses_its_append_stages_again(project: Project) -> None:
     project.append("retried", [put(9, "b", "new"), put(3)])
 
     with before("trueup: append", lambda: go_to(project, second)):
-        project.run("models/retried")
+        project.run_collection("retried")
 
     again = "; staged again, because another run was first"
     assert f"retried_changelog: batch 3: 3 updates, upper 10{again}" in project.messages
     assert "retried_state: applied batch 3" in project.messages
     assert [row["_seq"] for row in project.progress("retried")] == [1, 2, 3]
     assert multiset(project.rows("retried")) == multiset([("a", "value 3"), ("b", "new")])
-    project.run("models/retried")
+    project.run_collection("retried")
     assert "retried_batch: up to date at 10" in project.messages
 
 
@@ -307,7 +307,7 @@ def test_a_batch_is_staged_again_with_the_options_of_its_own_model(project: Proj
     project.append("own", [put(9, "b", "new"), put(3)])
 
     with before("trueup: append", lambda: go_to(project, second)):
-        project.run("models/own")
+        project.run_collection("own")
 
     assert [row["_upper"] for row in project.progress("own")] == [2, 3, 4]
     assert project.rows("own") == [("a", "value 3")]
@@ -336,7 +336,7 @@ def test_a_run_that_loses_its_append_to_all_that_it_has_is_done(project: Project
     _, second = overtaken(project, "beaten", 1, on_conflict="retry")
 
     with before("trueup: append", lambda: go_to(project, second)):
-        project.run("models/beaten")
+        project.run_collection("beaten")
 
     lost = "nothing to append: another run was first, and up to date at 3"
     assert f"beaten_changelog: {lost}" in project.messages
@@ -358,13 +358,13 @@ def test_a_run_that_loses_four_times_ends_with_the_error(
         execute(cursor, sql, *parameters)
 
     monkeypatch.setattr(Cursor, "execute", overtake)
-    project.run("models/unlucky", fails=True)
+    project.run_collection("unlucky", fails=True)
     monkeypatch.undo()
 
     lost = "upper mismatch: batch 5 expected lower 5, the changelog's upper is 6"
     assert f"{lost}; run again" in "\n".join(project.messages)
     assert staged(project, "unlucky") == set()
-    project.run("models/unlucky")
+    project.run_collection("unlucky")
     assert project.rows("unlucky") == [("a", "value 9")]
 
 
@@ -372,7 +372,7 @@ def test_a_rebase_removes_the_staged_batch(project: Project) -> None:
     add(project, "rebased", [put(1)])
     project.sql("delete from {}.rebased_log where true")
 
-    project.run("models/rebased", "--full-refresh", rebase=True)
+    project.run_collection("rebased", "--full-refresh", rebase=True)
 
     assert staged(project, "rebased") == set()
     assert project.progress("rebased") == []
@@ -392,7 +392,7 @@ def test_a_compaction_keeps_updates_that_the_state_has_not_applied(project: Proj
         printed = project.operate("compact", fails=True, collection="compacted", since=4)
     assert "The state of `compacted` must be at batch 2" in "\n".join(printed)
 
-    project.run("models/compacted")
+    project.run_collection("compacted")
     assert project.rows("compacted") == [("a", "value 1")]
 
 
@@ -433,11 +433,11 @@ def test_a_run_publishes_the_result_of_a_select_at_one_moment(project: Project) 
     table = f"{project.name}.numbers"
     project.sql(f"create table {table} using {{format}} as select id as k, 0 as n from range(9)")
     project.add_select("numbered", f"select * from {table}", ["k"])
-    project.run("models/numbered")
+    project.run_collection("numbered")
     project.sql(f"update {table} set n = 1 where k = 1")
 
     with before(COMPARE, lambda: project.sql(f"update {table} set n = 2 where k < 5")):
-        project.run("models/numbered")
+        project.run_collection("numbered")
 
     assert multiset(project.rows("numbered")) == multiset([(k, 2 * (k < 5)) for k in range(9)])
 
@@ -459,7 +459,7 @@ def test_the_newer_of_two_corrections_of_a_key_wins(project: Project) -> None:
         )
 
     with before(COMPARE, compare):
-        project.run("models/newer")
+        project.run_collection("newer")
 
     assert multiset(project.rows("newer")) == multiset([("a", "value 2"), ("b", "late")])
     check_laws(project.updates("newer"))

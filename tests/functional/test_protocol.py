@@ -32,7 +32,7 @@ def add(project: Project, name: str, log: list[Command], **options: Any) -> None
 
 
 def run(project: Project, name: str, *flags: str, **variables: Any) -> None:
-    project.run(f"models/{name}", *flags, **variables)
+    project.run_collection(name, *flags, **variables)
 
 
 def batches(project: Project, name: str) -> list[tuple[int, int]]:

@@ -44,7 +44,7 @@ def test_every_run_over_a_random_log_equals_the_oracle(
         if options != before:
             project.configure(**{name: {"+unique_key": key, "+meta": {"trueup": options}}})
             before = options
-        project.run(f"models/{name}", until=step.until)
+        project.run_collection(name, until=step.until)
         oracle.run(arrived, step.until, step.max_commands)
         assert multiset(project.rows(name)) == multiset(oracle.rows)
         assert multiset(project.errors(name)) == multiset(oracle.errors)

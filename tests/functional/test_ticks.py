@@ -8,6 +8,7 @@ import pytest
 
 from tests.acceptance import Column, multiset
 from tests.oracle import Command
+from tests.project import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +36,7 @@ def add(project: Project, name: str, log: list[Command], **options: Any) -> None
 
 def run(project: Project, name: str, *flags: str, fails: bool = False, **variables: Any) -> str:
     """Run a collection. Give the messages about its batch, or all messages if the run fails."""
-    project.run(f"models/{name}", *flags, fails=fails, **variables)
+    project.run_collection(name, *flags, fails=fails, **variables)
     said = project.messages
     return "\n".join(line for line in said if fails or line.startswith(f"{name}_batch: "))
 
@@ -103,7 +104,7 @@ def test_a_log_that_may_end_below_the_frontier_gives_no_message(project: Project
     for name, (_, later) in QUIET.items():
         recreate(project, name, later)
     for _ in range(2):
-        project.run(*(f"models/{name}" for name in QUIET))
+        project.run(*(f"{name}_{role}" for name in QUIET for role in TABLES))
         said = [line for line in project.messages if "_batch: " in line]
         assert not [line for line in said if ENDS_BELOW in line]
     assert sorted(said) == sorted(
