@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.iceberg_only
 
-ROUNDS = int(os.environ.get("TRUEUP_RACES", "10"))
-SELECT_ROUNDS = max(5, ROUNDS // 4)
+ROUNDS = int(os.environ.get("TRUEUP_RACES", "5"))
+"""The rounds of the collection over commands. A long run sets more."""
+SELECT_ROUNDS = max(3, ROUNDS // 4)
 KEYS = 5
 TABLE = "races.counted_input"
-COUNTED = f"select n % 3 as k, count(*) as c, max(n) as last from {TABLE} group by n % 3"
+COUNTED = f"select n % 2 as k, count(*) as c, max(n) as last from {TABLE} group by n % 2"
 
 LOST = ("upper mismatch: ", "batch moved: ", "state moved: ", "another run made ")
 """Each error of a run that loses a race has one of these texts."""
