@@ -21,14 +21,17 @@ KEY_COLUMNS = {
 }
 """Names and Spark SQL types by the number of key columns."""
 few = settings(
-    max_examples=int(os.environ.get("TRUEUP_EXAMPLES", "3")),
+    max_examples=int(os.environ.get("TRUEUP_EXAMPLES", "2")),
     derandomize="TRUEUP_EXAMPLES" not in os.environ,
     database=None,
     deadline=None,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-"""For tests whose examples each run about a dozen dbt models. A long run sets a greater number."""
+"""For tests whose examples each run about a dozen dbt models. A long run sets a greater number.
+
+The first example is always the smallest one.
+"""
 VALUE_COLUMNS = (("v1", "string"), ("v2", "double"))
 MAX_TS = 6
 
