@@ -44,9 +44,9 @@ SEQUENCES: dict[str, list[str]] = {
 """Values of `sequence_by` that are no bigint but give the commands the same order."""
 
 
-@pytest.fixture(scope="module")
-def project(new_project: Callable[[str], Project]) -> Project:
-    project = new_project("fold")
+@pytest.fixture
+def project(own_project: Callable[[str], Project]) -> Project:
+    project = own_project("fold")
     project.sql("create table {}.uppers as select cast(0 as bigint) as upper")
     return project
 
@@ -74,17 +74,16 @@ class Pair:
         self.arrived += commands
 
     def check(self, upper: int) -> None:
-        """Check that both equal the oracle, and that their tables are equal to the byte."""
+        """Check that one equals the oracle, and that the tables of both are equal to the byte."""
+        self.check_bytes()
         self.oracle.run(self.arrived, upper)
         ahead = ahead_of(self.oracle, self.arrived)
-        for fold in FOLDS:
-            name = f"{self.name}_{fold}"
-            updates = self.project.updates(name)
-            check_laws(updates)
-            assert multiset(self.project.rows(name)) == multiset(ahead.rows), name
-            assert multiset(self.project.errors(name)) == multiset(ahead.errors), name
-            assert consolidate(updates) == consolidate(ahead.changelog), name
-        self.check_bytes()
+        name = f"{self.name}_{FOLDS[0]}"
+        updates = self.project.updates(name)
+        check_laws(updates)
+        assert multiset(self.project.rows(name)) == multiset(ahead.rows), name
+        assert multiset(self.project.errors(name)) == multiset(ahead.errors), name
+        assert consolidate(updates) == consolidate(ahead.changelog), name
 
     def check_bytes(self) -> None:
         """Check that both changelogs, and both states, are equal to the byte."""
