@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -290,3 +291,33 @@ def test_every_name_that_begins_with_an_underscore_is_reserved_by_trueup() -> No
     assert {"_hash", "_prior", "_last", "_is_row", "_command_rank"} <= written
     found = [name for name in sorted(written - ALONE) if not name.startswith(tuple(OWN))]
     assert found == []
+
+
+@pytest.mark.parametrize(
+    ("commands", "keys", "changes", "is_asked", "has_few"),
+    [
+        (20_000_000, 100_000, {}, True, True),
+        (20_000_000, 5_000_000, {}, True, False),
+        (1_000_000, 10, {}, False, False),
+        # Without a snapshot of the log, two reads may differ. Without ticks there is one tick.
+        (20_000_000, 10, {"commands": "lake.files_commands"}, False, False),
+        (20_000_000, 10, {"arrived_type": "bigint"}, False, False),
+        (20_000_000, 10, {"extras": ["_offset"]}, False, False),
+    ],
+)
+def test_only_a_large_log_with_ticks_and_a_snapshot_is_asked_for_its_keys(
+    commands: int, keys: int, changes: dict[str, Any], *, is_asked: bool, has_few: bool
+) -> None:
+    asked: list[str] = []
+
+    def answer(query: str) -> object:
+        asked.append(query)
+        return SimpleNamespace(rows=[(keys,)])
+
+    trueup = in_model("files_batch", queries=answer)
+    collection = a_collection(
+        trueup, **{"source": "lake.files_commands", "commands": "log_part", **changes}
+    )
+    plan = {"takes_late": False, "commands_ahead": commands, "correction_count": 0}
+    assert trueup._get_has_few_keys(collection, "select 1", plan) is has_few
+    assert bool(asked) is is_asked
