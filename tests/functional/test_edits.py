@@ -30,9 +30,9 @@ def put(ts: int, key: str = "a") -> Command:
 
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[str], Project]) -> Project:
-    """The collection `orders` after two batches."""
+    """The collection `orders` after two batches. Each run scans its state, after any test."""
     project = new_project("edits")
-    project.add_collection("orders", KEY, VALUE, {"verify": "always"})
+    project.add_collection("orders", KEY, VALUE, {"verify": "content"})
     for ts in (1, 2):
         project.append("orders", [put(ts), put(ts, f"new {ts}")])
         project.run()
