@@ -91,6 +91,15 @@ def widened(new_project: Callable[[str], Project]) -> Widened:
     return Widened(new_project("widened"))
 
 
+class Answer(list[Any]):
+    """The rows of a query. As in dbt's answer, they are also its `rows`."""
+
+    @property
+    def rows(self) -> list[Any]:
+        """The rows."""
+        return self
+
+
 def other_run(widened: Widened, stops_after: int, meanwhile: Callable[[], None]) -> bool:
     """Let a run widen a column, and let another run do all its work in the middle.
 
@@ -110,7 +119,7 @@ def other_run(widened: Widened, stops_after: int, meanwhile: Callable[[], None])
             if written == stops_after:
                 meanwhile()
             written += 1
-        return widened.project.spark.sql(sql).collect()
+        return Answer(widened.project.spark.sql(sql).collect())
 
     schema = widened.project.name
     package = in_model("c_batch", queries=query, invocation_id="a0a0a0a0")
