@@ -52,7 +52,8 @@
     {%- elif 'trueup.order' not in properties -%}
         {{ return([trueup._check(
             'the table ' ~ tables.changelog ~ ' lacks the property `trueup.order`: somebody has replaced it',
-            trueup._run_command(tables) ~ ' stops, and prints the statement that sets the property.'
+            'the next run that finds commands stops, and prints the statement that sets the property: '
+            ~ trueup._run_command(tables)
         )]) }}
     {%- elif not trueup._is_made_with(properties, name, given) -%}
         {{ return([trueup._check(

@@ -312,8 +312,9 @@ def test_a_changelog_without_its_properties_is_not_well(project: Project) -> Non
     assert "lacks the property `trueup.order`" in "\n".join(
         project.operate("doctor", collection="copied")
     )
+    project.append("copied", [put(2, "a", "y")])
     project.run("copied_batch", fails=True)
     command = "\n".join(project.messages).partition("set the property: ")[2].split(".\n")[0]
     project.sql(command.strip().rstrip("."))
-    project.run("copied_batch")
+    project.run(*(f"copied_{role}" for role in TABLES))
     assert "copied is well." in "\n".join(project.operate("doctor", collection="copied"))
