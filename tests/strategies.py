@@ -32,6 +32,8 @@ few = settings(
 
 The first example is always the smallest one.
 """
+LEAST = 0 if "TRUEUP_EXAMPLES" in os.environ else 20
+"""How many commands the log of such a test has at least. A long run draws tiny logs, too."""
 VALUE_COLUMNS = (("v1", "string"), ("v2", "double"))
 MAX_TS = 6
 

@@ -35,10 +35,9 @@
     {%- set stored_columns = trueup._ensure_widened(changelog) -%}
     {%- set changes = trueup._schema_changes(columns, stored_columns) -%}
     {%- do trueup._require_evolvable(changelog, changes, unique_key, options) -%}
-    {%- for column in changes.widened if column.old_type == 'date' -%}
-        {%- for table in [changelog, state] -%}
-            {%- do trueup._require_renamable(table, column) -%}
-        {%- endfor -%}
+    {%- set dates = changes.widened | selectattr('old_type', 'eq', 'date') | map(attribute='name') | list -%}
+    {%- for table in [changelog, state] if dates -%}
+        {%- do trueup._require_renamable(table, dates) -%}
     {%- endfor -%}
     {%- if options.on_schema_change == 'ignore' -%}
         {%- do changes.update({'added': []}) -%}

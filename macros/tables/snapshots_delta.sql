@@ -58,7 +58,7 @@
     {%- if committed_at is string or not committed_at -%}
         {{ return(false) }}
     {%- endif -%}
-    {%- set kept = trueup._interval_seconds(
+    {%- set kept = trueup._retention_seconds(
         properties.get('delta.deletedFileRetentionDuration', 'interval 1 week')
     ) -%}
     {%- set age = modules.datetime.datetime.now().timestamp() - committed_at.timestamp() -%}
@@ -66,16 +66,14 @@
 {%- endmacro %}
 
 
-{#- The seconds of an interval such as `interval 1 week 12 hours`, as Delta's properties write it. -#}
-{% macro _interval_seconds(interval) -%}
-    {%- set units = {
-        'week': 604800, 'day': 86400, 'hour': 3600, 'minute': 60, 'second': 1, 'millisecond': 0.001
-    } -%}
-    {%- set seconds = [] -%}
-    {%- for count, unit in modules.re.findall('(-?\\d+)\\s*(week|day|hour|minute|second|millisecond)', interval | lower) -%}
-        {%- do seconds.append((count | int) * units[unit]) -%}
+{#- The seconds of an interval with several units, such as `interval 1 week 12 hours`: Delta writes them so. -#}
+{% macro _retention_seconds(interval) -%}
+    {%- set units = trueup._interval_units() -%}
+    {%- set milliseconds = [] -%}
+    {%- for count, unit in modules.re.findall('(-?\\d+)\\s*(' ~ (units | join('|')) ~ ')', interval | lower) -%}
+        {%- do milliseconds.append((count | int) * units[unit]) -%}
     {%- endfor -%}
-    {{ return(seconds | sum) }}
+    {{ return((milliseconds | sum) / 1000) }}
 {%- endmacro %}
 
 

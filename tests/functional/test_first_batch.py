@@ -130,7 +130,9 @@ def test_only_the_updates_of_the_first_batch_differ_from_those_of_history(
     expected: list[Update] = []
     since = 0
     for step in data.draw(
-        strategies.tick_splits(data.draw(strategies.logs(1, min_size=20, max_size=60)))
+        strategies.tick_splits(
+            data.draw(strategies.logs(1, min_size=strategies.LEAST, max_size=60))
+        )
     ):
         arrived += step.commands
         project.append(name, step.commands)

@@ -607,7 +607,9 @@ def test_no_command_is_lost_or_counted_twice_between_two_positions(
     arrived: list[Command] = []
     changes: list[Callable[[Project, str, int], None]] = []
     for step in data.draw(
-        strategies.late_splits(data.draw(strategies.logs(1, min_size=20, max_size=60)))
+        strategies.late_splits(
+            data.draw(strategies.logs(1, min_size=strategies.LEAST, max_size=60))
+        )
     ):
         options = {"max_commands_per_batch": step.max_commands} if step.max_commands else {}
         meta = {"trueup": {"log": "partial", **options}}

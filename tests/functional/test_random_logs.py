@@ -31,7 +31,7 @@ def test_every_run_over_a_random_log_equals_the_oracle(
     own_project: Callable[[str], Project], data: st.DataObject
 ) -> None:
     width = data.draw(st.sampled_from([1, 2]))
-    log = data.draw(strategies.logs(width, min_size=20, max_size=60))
+    log = data.draw(strategies.logs(width, min_size=strategies.LEAST, max_size=60))
     project, oracle = own_project("random_logs"), Collection()
     name = add(project, "c", width)
     arrived: list[Command] = []
@@ -60,7 +60,7 @@ def test_splitting_shuffling_or_repeating_a_log_changes_nothing(
     own_project: Callable[[str], Project], data: st.DataObject
 ) -> None:
     width = data.draw(st.sampled_from([1, 2]))
-    log = data.draw(strategies.logs(width, min_size=20, max_size=60))
+    log = data.draw(strategies.logs(width, min_size=strategies.LEAST, max_size=60))
     project = own_project("random_logs")
     whole, shuffled, split = (add(project, name, width) for name in ("whole", "shuffled", "split"))
     project.append(whole, log)

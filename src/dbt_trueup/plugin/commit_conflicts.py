@@ -15,7 +15,10 @@ REWRITTEN = "ValidationException: Cannot commit, missing data files"
 """Iceberg's error if a statement deletes rows of files that were rewritten since it read them."""
 
 LEFT = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
-"""Delta's error for a new table whose folder has files. The catalog gets to know it only later."""
+"""Delta's error for a new table whose folder has files already.
+
+Delta writes the files of a table first, and lets the catalog know it later.
+"""
 
 CONFLICTS = (
     "ValidationException: Found conflicting files",
