@@ -1,20 +1,45 @@
 {#-
     The versions of a Delta table, counted from 0. A snapshot of the table is written `<version>@<id of the
-    table>`: a table that was dropped and made again starts with version 0 and another id.
+    table>@<time of the commit>`. A table that was dropped and made again starts with version 0 and another id. If
+    somebody puts an older copy of its folder back, the id stays, and the next commits repeat the numbers, but not
+    the times.
 
     The rows of an append are read from the change feed, a property that the owner of the table switches on:
     `delta.enableChangeDataFeed`. It has the right rows also after a compaction, and it costs an append nothing.
 -#}
 
 {#-
-    The current version of a Delta table, with its id. The id is read first: if the table is made again in
-    between, an old id with a new version is recognised later.
+    The current version of a Delta table, with its id and the time of its commit. The id is read first: if the
+    table is made again in between, an old id with a new version is recognised later.
 -#}
 {% macro _get_delta_version(relation) -%}
-    {%- set id = run_query('describe detail ' ~ relation).rows[0]['id'] -%}
-    {{ return(
-        run_query('describe history ' ~ relation ~ ' limit 1').rows[0]['version'] | int ~ '@' ~ id
-    ) }}
+    {%- set id = run_query('describe detail ' ~ trueup._in_backquotes(relation)).rows[0]['id'] -%}
+    {%- set commit = run_query('describe history ' ~ trueup._in_backquotes(relation) ~ ' limit 1').rows[0] -%}
+    {{ return([commit['version'] | int, id, trueup._commit_time(commit)] | join('@')) }}
+{%- endmacro %}
+
+
+{#- The time of a commit: milliseconds since 1970. It is a text if the connection gives times as texts. -#}
+{% macro _commit_time(commit) -%}
+    {%- set time = commit['timestamp'] -%}
+    {{ return(time if time is string else (time.timestamp() * 1000) | round | int) }}
+{%- endmacro %}
+
+
+{#- Whether `commits`, rows by their version, have the commit of a snapshot. -#}
+{% macro _has_commit(commits, snapshot) -%}
+    {%- set version = trueup._version_number(snapshot) -%}
+    {{ return(version in commits and snapshot.split('@')[2:] == [trueup._commit_time(commits[version]) | string]) }}
+{%- endmacro %}
+
+
+{#-
+    A table in a command of Delta. Delta's parser takes some words, such as `history`, for its own, and leaves the
+    command to Spark, which then looks for another table.
+-#}
+{% macro _in_backquotes(relation) -%}
+    {%- set name = relation | string -%}
+    {{ return(name if '`' in name else '`' ~ name.replace('.', '`.`') ~ '`') }}
 {%- endmacro %}
 
 
@@ -30,39 +55,41 @@
 -#}
 {% macro _get_delta_operations(relation, properties, first, last, through) -%}
     {%- set begin, end = trueup._version_number(first), trueup._version_number(last) -%}
-    {%- set id = last.partition('@')[2] -%}
-    {%- if first.partition('@')[2] != id or through.partition('@')[2] != id
+    {%- set id = last.split('@')[1:2] -%}
+    {%- if first.split('@')[1:2] != id or through.split('@')[1:2] != id
             or not begin <= trueup._version_number(through) <= end -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set commits = {} -%}
-    {%- for row in run_query('describe history ' ~ relation ~ ' limit ' ~ (end - begin + 11)).rows -%}
+    {%- for row in run_query('describe history ' ~ trueup._in_backquotes(relation) ~ ' limit ' ~ (end - begin + 11)).rows -%}
         {%- do commits.update({row['version'] | int: row}) -%}
     {%- endfor -%}
-    {%- set operations = ['expired'] if begin in commits
-        and trueup._is_expired(commits[begin]['timestamp'], properties) else [] -%}
+    {%- if not (trueup._has_commit(commits, first) and trueup._has_commit(commits, through)) -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set operations = ['expired'] if trueup._get_is_expired(commits[begin]['timestamp'], properties) else [] -%}
     {%- for version in range(end, begin, -1) if version in commits -%}
         {%- do operations.append(trueup._delta_operation(commits[version])) -%}
     {%- endfor -%}
     {%- set is_whole = operations | reject('eq', 'expired') | list | length == end - begin -%}
-    {{ return(operations if begin in commits and is_whole else none) }}
+    {{ return(operations if is_whole else none) }}
 {%- endmacro %}
 
 
 {#-
     Whether Delta refuses to read a version because its commit is too old, or will do so within an hour. Since
-    version 4.1 it refuses this also if no vacuum has removed a file. `committed_at` is the time of the commit. If it
-    is a text, nothing is known of it.
+    version 4.1 it refuses this also if no vacuum has removed a file. `committed_at` is the time of the commit. It has
+    no time zone, so it is compared with the time that the same connection gives for now.
 -#}
-{% macro _is_expired(committed_at, properties) -%}
-    {%- if committed_at is string or not committed_at -%}
-        {{ return(false) }}
-    {%- endif -%}
+{% macro _get_is_expired(committed_at, properties) -%}
     {%- set kept = trueup._retention_seconds(
         properties.get('delta.deletedFileRetentionDuration', 'interval 1 week')
     ) -%}
-    {%- set age = modules.datetime.datetime.now().timestamp() - committed_at.timestamp() -%}
-    {{ return(kept > 0 and age > kept - [3600, kept / 10] | min) }}
+    {%- set times = [] -%}
+    {%- for time in [committed_at, run_query('select current_timestamp()').rows[0][0]] -%}
+        {%- do times.append(modules.datetime.datetime.fromisoformat(time) if time is string else time) -%}
+    {%- endfor -%}
+    {{ return(kept > 0 and (times[1] - times[0]).total_seconds() > kept - [3600, kept / 10] | min) }}
 {%- endmacro %}
 
 
@@ -107,9 +134,20 @@
 {%- endmacro %}
 
 
-{#- A map of a query's result as a dict. The session gives it as a text of JSON. -#}
+{#-
+    A map of a query's result as a dict. The session gives it as a text of JSON. A Thrift server does not escape the
+    quotes within a value, such as a list of partition columns. Then only the mode of the commit can be read, and
+    only if no value may be a text of the user.
+-#}
 {% macro _dict_of(map) -%}
-    {{ return((fromjson(map) if map is string else map) or {}) }}
+    {%- if map is not string -%}
+        {{ return(map or {}) }}
+    {%- endif -%}
+    {%- set may_have_text = 'predicate' in map or 'replace' in map | lower -%}
+    {{ return(
+        fromjson(map) or
+        ({} if may_have_text else dict(modules.re.findall('[{,]"(mode|outputMode)":"(\\w+)"[,}]', map)))
+    ) }}
 {%- endmacro %}
 
 

@@ -236,7 +236,7 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
             "adapter": _Warehouse(),
             "api": SimpleNamespace(Relation=Relation),
             "tojson": json.dumps,
-            "fromjson": json.loads,
+            "fromjson": _from_json,
             "builtins": {"ref": SimpleNamespace(manifest=SimpleNamespace(files=files))},
             "apply_grants": told.of("grants"),
             "compiled_code": "select 1",
@@ -416,6 +416,14 @@ class _Tables:
 
 def _query(*arguments: object, **_: object) -> NoReturn:
     raise QueriedError(*arguments)
+
+
+def _from_json(text: str) -> Any:
+    """What a text of JSON says. As in dbt, None if it is no JSON."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 def _refuse(message: str) -> NoReturn:

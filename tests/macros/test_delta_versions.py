@@ -18,11 +18,20 @@ FEED = {"delta.minReaderVersion": "1", "delta.enableChangeDataFeed": "true"}
 COLUMNS = [("k", "int"), ("v", "string")]
 
 
+TODAY = dt.datetime(2026, 1, 31, 12)  # noqa: DTZ001
+"""The time of the connection now. The connection gives a time without its zone."""
+
+
+def snapshot(version: int, table: str = "t", time: dt.datetime = TODAY) -> str:
+    """A snapshot of a table, as a progress row keeps it."""
+    return f"{version}@{table}@{round(time.timestamp() * 1000)}"
+
+
 def commit(version: int, operation: str, metrics: Any = None, **parameters: str) -> dict[str, Any]:
     """A row of `describe history`. The session gives a map as JSON, and a time without its zone."""
     return {
         "version": version,
-        "timestamp": dt.datetime.now(),  # noqa: DTZ005
+        "timestamp": TODAY,
         "operation": operation,
         "operationParameters": json.dumps(parameters),
         "operationMetrics": json.dumps(metrics),
@@ -91,17 +100,53 @@ def test_a_commit_of_a_delta_table_is_an_append_only_if_that_is_sure(
     assert trueup._delta_operation(row) == expected
 
 
+THRIFT = '{{"mode":"{}","partitionBy":"["day"]"{}}}'
+"""A map as a Thrift server gives it: quotes within a value are not escaped."""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        (THRIFT.format("Append", ""), "append"),
+        (THRIFT.format("Overwrite", ""), "overwrite"),
+        (THRIFT.format("Overwrite", ',"predicate":"["(v = \'","mode":"Append"\')"]"'), "overwrite"),
+        (THRIFT.format("Overwrite", ',"replaceOnCond":"x","mode":"Append"'), "overwrite"),
+        ("no map", "overwrite"),
+    ],
+)
+def test_a_map_that_is_no_json_is_an_append_only_if_that_is_sure(
+    parameters: str, expected: str
+) -> None:
+    row = commit(1, "WRITE") | {"operationParameters": parameters}
+    assert in_model("files_batch")._delta_operation(row) == expected
+
+
+def history(*rows: dict[str, Any]) -> Any:
+    """The package over a table with this history. The newest commit is the first."""
+
+    def answer(query: str) -> SimpleNamespace:
+        return SimpleNamespace(rows=[[TODAY]] if "current_timestamp" in query else list(rows))
+
+    return in_model("files_batch", queries=answer)
+
+
 @pytest.mark.parametrize(
     ("first", "last", "expected"),
     [
-        ("4@t", "6@t", ["delete", "append"]),
-        ("6@t", "6@t", []),
-        ("4@t", "7@t", ["append", "delete", "append"]),
-        ("4@other", "6@t", None),
-        ("6@t", "4@t", None),
-        ("3@t", "6@t", None),
-        ("4@t", "8@t", None),
-        ("8273645182736451827", "6@t", None),
+        (snapshot(4), snapshot(6), ["delete", "append"]),
+        (snapshot(6), snapshot(6), []),
+        (snapshot(4), snapshot(7), ["append", "delete", "append"]),
+        (snapshot(4, "other"), snapshot(6), None),
+        (snapshot(6), snapshot(4), None),
+        (snapshot(3), snapshot(6), None),
+        (snapshot(4), snapshot(8), None),
+        ("8273645182736451827", snapshot(6), None),
+        # Somebody has put an older copy of the folder back, and other commits came since.
+        (snapshot(4, time=TODAY - dt.timedelta(seconds=1)), snapshot(6), None),
+        (snapshot(6, time=TODAY - dt.timedelta(seconds=1)), snapshot(6), None),
+        # A version of trueup before these times.
+        ("4@t", snapshot(6), None),
+        ("6@t", snapshot(6), None),
     ],
 )
 def test_the_operations_between_two_versions_of_one_table(
@@ -109,24 +154,30 @@ def test_the_operations_between_two_versions_of_one_table(
 ) -> None:
     """The history begins with a commit that came after `last`, and it has forgotten version 3."""
     names = {7: "WRITE", 6: "DELETE", 5: "WRITE", 4: "CREATE TABLE"}
-    rows = [commit(version, name, mode="Append") for version, name in names.items()]
-    trueup = in_model("files_batch", queries=lambda _: SimpleNamespace(rows=rows))
+    trueup = history(*(commit(version, name, mode="Append") for version, name in names.items()))
 
     found = trueup._get_operations("lake.log", FEED, first, last, 0)
     assert found == expected
 
 
 @pytest.mark.parametrize(
-    ("through", "is_known"), [("4@t", True), ("6@t", True), ("7@t", False), ("5@other", False)]
+    ("through", "is_known"),
+    [
+        (snapshot(4), True),
+        (snapshot(6), True),
+        (snapshot(7), False),
+        (snapshot(5, "other"), False),
+        (snapshot(5, time=TODAY - dt.timedelta(days=1)), False),
+    ],
 )
 def test_the_operations_may_have_to_come_through_a_version(through: str, *, is_known: bool) -> None:
-    rows = [commit(version, "WRITE", mode="Append") for version in (7, 6, 5, 4)]
-    trueup = in_model("files_batch", queries=lambda _: SimpleNamespace(rows=rows))
+    trueup = history(*(commit(version, "WRITE", mode="Append") for version in (7, 6, 5, 4)))
+    first, last = snapshot(4), snapshot(6)
 
-    found = trueup._get_operations("lake.log", FEED, "4@t", "6@t", 0, through)
+    found = trueup._get_operations("lake.log", FEED, first, last, 0, through)
     assert (found == ["append", "append"]) is is_known
     assert (found is None) is not is_known
-    assert trueup._get_operations("lake.log", FEED, "4@t", "4@t", 0, "6@t") is None
+    assert trueup._get_operations("lake.log", FEED, first, first, 0, last) is None
 
 
 @pytest.mark.parametrize(
@@ -143,16 +194,18 @@ def test_the_operations_may_have_to_come_through_a_version(through: str, *, is_k
         (600, {"delta.deletedFileRetentionDuration": "interval 600000 milliseconds"}, True),
     ],
 )
+@pytest.mark.parametrize("is_text", [False, True])
 def test_a_version_that_delta_refuses_to_read_is_recognised(
-    age: int, properties: dict[str, str], *, is_expired: bool
+    age: int, properties: dict[str, str], *, is_expired: bool, is_text: bool
 ) -> None:
     rows = [commit(version, "WRITE", mode="Append") for version in (6, 5, 4)]
-    rows[2]["timestamp"] -= dt.timedelta(seconds=age)
-    trueup = in_model("files_batch", queries=lambda _: SimpleNamespace(rows=rows))
+    time = TODAY - dt.timedelta(seconds=age)
+    rows[2]["timestamp"] = str(time) if is_text else time
+    first = f"4@t@{time}" if is_text else snapshot(4, time=time)
 
-    found = trueup._get_operations("lake.log", FEED | properties, "4@t", "6@t", 0)
+    found = history(*rows)._get_operations("lake.log", FEED | properties, first, snapshot(6), 0)
     assert found == [*(["expired"] if is_expired else []), "append", "append"]
-    assert trueup._row_changes(found) == ["append", "append"]
+    assert in_model("files_batch")._row_changes(found) == ["append", "append"]
 
 
 @pytest.mark.parametrize(
@@ -200,11 +253,11 @@ def test_the_id_of_a_delta_table_is_read_before_its_version() -> None:
 
     def answer(query: str) -> SimpleNamespace:
         asked.append(query)
-        return SimpleNamespace(rows=[{"id": "0a-1b", "version": 12}])
+        return SimpleNamespace(rows=[{"id": "0a-1b", "version": 12, "timestamp": TODAY}])
 
     trueup = in_model("files_batch", queries=answer)
-    assert trueup._get_snapshot("lake.log", FEED) == "12@0a-1b"
-    assert asked == ["describe detail lake.log", "describe history lake.log limit 1"]
+    assert trueup._get_snapshot("lake.log", FEED) == snapshot(12, "0a-1b")
+    assert asked == ["describe detail `lake`.`log`", "describe history `lake`.`log` limit 1"]
 
 
 def test_the_rows_of_appends_come_from_the_change_feed() -> None:
