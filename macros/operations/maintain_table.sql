@@ -3,8 +3,9 @@
     {%- set detail = trueup._get_table_detail(relation) -%}
     {%- set figures = trueup._table_figures_select(relation, detail.provider) -%}
     {%- set before = run_query(figures).rows[0].dict() -%}
+    {%- do run_query(trueup._rewrite_sql(relation, detail)) -%}
     {%- set answers = [] -%}
-    {%- for step in trueup._maintenance_sqls(relation, detail, keep) -%}
+    {%- for step in trueup._removal_sqls(relation, detail, keep) -%}
         {%- do answers.append(run_query(step).rows | length) -%}
     {%- endfor -%}
     {%- set after = run_query(figures).rows[0].dict() -%}
@@ -17,25 +18,43 @@
 
 
 {#-
-    The statements that maintain a table, as a list. None of them fails if another run commits first. With
-    partial progress a rewrite that loses is dropped, and an expiry repeats its commit. `rewrite_manifests`
-    is not in the list: it does fail, and Iceberg merges manifests itself.
+    The statement that rewrites the files of a table. It does not fail if another run commits first: with partial
+    progress, a part of the rewrite that loses is dropped. `rewrite_manifests` is left out. It does fail, and Iceberg
+    merges manifests itself.
 -#}
-{% macro _maintenance_sqls(relation, detail, keep) -%}
+{% macro _rewrite_sql(relation, detail) -%}
+    {{ return(
+        'optimize ' ~ trueup._in_backquotes(relation) if detail.provider == 'delta'
+        else trueup._procedure_sql('rewrite_data_files', relation, detail)
+        ~ ", options => map('partial-progress.enabled', 'true'))"
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    The statements that remove what nobody needs, as a list. Call this after the rewrite, because it counts from now.
+    The rewrite commits each partition on its own, and the snapshots in between list the old files of the others.
+    An expiry repeats its commit if another run commits first.
+-#}
+{% macro _removal_sqls(relation, detail, keep) -%}
     {%- if detail.provider == 'delta' -%}
-        {{ return(['optimize ' ~ relation, 'vacuum ' ~ relation]) }}
+        {{ return(['vacuum ' ~ trueup._in_backquotes(relation)]) }}
     {%- endif -%}
-    {%- set table = 'table => ' ~ trueup._literal(relation | string) -%}
-    {%- set expired = trueup._hours_ago(keep.retain_hours) -%}
-    {%- set lost = trueup._hours_ago(keep.orphan_hours) -%}
-    {%- set system = 'call ' ~ trueup._quoted(detail.catalog) ~ '.system.' -%}
     {{ return([
-        system ~ 'rewrite_data_files(' ~ table
-        ~ ", options => map('partial-progress.enabled', 'true'))",
-        system ~ 'expire_snapshots(' ~ table ~ ', older_than => ' ~ expired
-        ~ ', retain_last => ' ~ keep.retain_last ~ ')',
-        system ~ 'remove_orphan_files(' ~ table ~ ', older_than => ' ~ lost ~ ')',
+        trueup._procedure_sql('expire_snapshots', relation, detail) ~ ', older_than => '
+        ~ trueup._hours_ago(keep.retain_hours) ~ ', retain_last => ' ~ keep.retain_last ~ ')',
+        trueup._procedure_sql('remove_orphan_files', relation, detail) ~ ', older_than => '
+        ~ trueup._hours_ago(keep.orphan_hours) ~ ')',
     ]) }}
+{%- endmacro %}
+
+
+{#- The begin of a call of a procedure of Iceberg for a table. -#}
+{% macro _procedure_sql(name, relation, detail) -%}
+    {{ return(
+        'call ' ~ trueup._quoted(detail.catalog) ~ '.system.' ~ name ~ '(table => '
+        ~ trueup._literal(relation | string)
+    ) }}
 {%- endmacro %}
 
 
@@ -45,7 +64,7 @@
 {% macro _hours_ago(hours) -%}
     {%- set now = modules.datetime.datetime.now(modules.pytz.utc) -%}
     {%- set then = now - modules.datetime.timedelta(hours=hours) -%}
-    {{ return("timestamp '" ~ then.strftime('%Y-%m-%d %H:%M:%S') ~ "+00:00'") }}
+    {{ return("timestamp '" ~ then.strftime('%Y-%m-%d %H:%M:%S.%f') ~ "+00:00'") }}
 {%- endmacro %}
 
 
@@ -66,7 +85,7 @@
 {#- A select of one row: the size of a table. For Delta it takes only the useful columns. -#}
 {% macro _table_figures_select(relation, provider) -%}
 {%- if provider == 'delta' -%}
-describe detail {{ relation }}
+describe detail {{ trueup._in_backquotes(relation) }}
 {%- else -%}
 select
     count_if(content = 0) as files,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
@@ -15,13 +14,17 @@ GRAPH = {
     name: node(name, resource_type="model")
     for name in ("files_changelog", "files_state", "files_batch")
 }
-TIME = r"timestamp '\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\+00:00'"
+TIME = r"timestamp '\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}\+00:00'"
 
 
 def steps(provider: str, relation: object = STATE) -> list[str]:
     detail = {"provider": provider, "catalog": "my-lake"}
-    found: Any = in_model("files_state")._maintenance_sqls(relation, detail, KEEP)
-    return [re.sub(TIME, "TIME", step) for step in found]
+    trueup = in_model("files_state")
+    found = [
+        trueup._rewrite_sql(relation, detail),
+        *trueup._removal_sqls(relation, detail, KEEP),
+    ]
+    return [re.sub(TIME, "TIME", str(step)) for step in found]
 
 
 def test_iceberg_files_are_rewritten_before_old_snapshots_and_files_are_removed() -> None:
@@ -54,13 +57,13 @@ def test_a_quote_in_a_table_name_is_escaped() -> None:
 
 
 def test_delta_tables_are_vacuumed_with_deltas_own_retention() -> None:
-    assert steps("delta") == ["optimize lake.files_state", "vacuum lake.files_state"]
+    assert steps("delta") == ["optimize `lake`.`files_state`", "vacuum `lake`.`files_state`"]
 
 
 def test_each_format_has_its_own_query_for_the_size_of_a_table() -> None:
     trueup = in_model("files_state")
 
-    assert trueup._table_figures_select(STATE, "delta") == "describe detail lake.files_state"
+    assert trueup._table_figures_select(STATE, "delta") == "describe detail `lake`.`files_state`"
     sql = one_line(trueup._table_figures_select(STATE, "iceberg"))
     assert sql.endswith(
         "(select count(*) from lake.files_state.snapshots) as snapshots from lake.files_state.files"

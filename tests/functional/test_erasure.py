@@ -1,0 +1,63 @@
+"""The steps of docs/security.md remove the data of a person from every file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pytest
+
+from tests.acceptance import Column
+from tests.oracle import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.project import Project
+
+NAME = "Ada Lovelace"
+
+
+def files_with(folder: Path, text: str) -> list[str]:
+    """The data files below a folder that have a text in one of their rows."""
+    return [
+        str(path.relative_to(folder))
+        for path in sorted(folder.rglob("*.parquet"))
+        if text in str(pq.ParquetFile(path).read().to_pylist())
+    ]
+
+
+@pytest.mark.iceberg_only
+def test_the_data_of_a_person_is_in_no_file_after_the_steps_of_the_page(
+    new_project: Callable[[str], Project], home: Path
+) -> None:
+    project = new_project("erased")
+    project.add_collection("c", [Column("k", "string")], [Column("v", "string")])
+    others = [Command(1, (1,), (f"key {number}",), ("somebody",)) for number in range(100)]
+    project.append("c", [*others, Command(1, (1,), ("ada",), (NAME,))])
+    project.run_collection("c")
+    folder = next(home.rglob("erased"))
+    assert files_with(folder, NAME)
+
+    project.append("c", [Command(2, (1,), ("ada",), None)])
+    project.run_collection("c")
+    project.sql("delete from {}.c_log where k = 'ada'")
+    project.sql(
+        "call lake.system.rewrite_data_files(table => '{}.c_log', options => map("
+        "'delete-file-threshold', '1', 'min-input-files', '1', 'rewrite-all', 'true'))"
+    )
+    project.sql(
+        "call lake.system.expire_snapshots(table => '{}.c_log', retain_last => 1,"
+        " older_than => timestamp '2999-01-01')"
+    )
+    upper = project.progress("c")[-1]["_upper"]
+    project.operate("compact", collection="c", since=upper)
+    for role in ("batch", "corrections"):
+        project.sql(f"drop table if exists {{}}.c_{role} purge")
+    project.run("c_state", "--full-refresh")
+    project.operate("maintain", collection="c", retain_hours=0, retain_last=1, idle=True)
+
+    assert files_with(folder, NAME) == []
+    project.run_collection("c")
+    assert len(project.rows("c")) == len(others)
