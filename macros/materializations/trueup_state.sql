@@ -24,7 +24,10 @@
         {%- set begun_at = modules.datetime.datetime.now() -%}
         {%- set rehydrated = trueup._get_rehydrated_select(collection, columns) -%}
         {%- call statement('main') -%}
-            {{ trueup._create_table_sql(target_relation, rehydrated, replace=true) }}
+            {{ trueup._create_table_sql(
+                target_relation, rehydrated, replace=true,
+                own_properties=trueup._range_properties(unique_key, columns)
+            ) }}
         {%- endcall -%}
         {%- do trueup._keep_rehydration(collection, begun_at) -%}
         {%- do trueup._report_result('rebuilt from the changelog') -%}

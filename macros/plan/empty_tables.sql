@@ -9,6 +9,7 @@
         'trueup.unique_key', trueup._column_list(collection.unique_key)
     )) -%}
     {%- do properties.update(trueup._made_with_properties('trueup.order', collection.order_type)) -%}
+    {%- do properties.update(trueup._range_properties(collection.unique_key, collection.command_columns)) -%}
     {%- if trueup._file_format() == 'iceberg' -%}
         {%- do properties.update({'write.merge.distribution-mode': 'none'}) -%}
     {%- endif -%}

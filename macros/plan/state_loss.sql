@@ -15,7 +15,9 @@
     {%- do trueup._require_sound_changelog(changelog, collection.unique_key, columns) -%}
     {%- do trueup._ensure_table(
         state, trueup._unapplied_state_select(changelog, collection.unique_key, columns),
-        own_properties={'trueup.made_by': invocation_id}
+        own_properties=dict(
+            trueup._range_properties(collection.unique_key, columns), **{'trueup.made_by': invocation_id}
+        )
     ) -%}
     {%- set made_by = run_query('show tblproperties ' ~ state ~ " ('trueup.made_by')").rows[0][1] -%}
     {{ return(made_by == invocation_id) }}

@@ -19,7 +19,8 @@
         ) -%}
         {%- if load_relation(state) is none -%}
             {%- do trueup._ensure_table(
-                state, trueup._unapplied_state_select(changelog, unique_key, columns)
+                state, trueup._unapplied_state_select(changelog, unique_key, columns),
+                own_properties=trueup._range_properties(unique_key, columns)
             ) -%}
         {%- endif -%}
     {%- endif -%}
@@ -87,7 +88,10 @@
         {%- do trueup._require_same_key(collection, trueup._get_properties(changelog)) -%}
         {%- do trueup._require_sound_changelog(changelog, collection.unique_key, columns) -%}
         {%- set begun_at = modules.datetime.datetime.now() -%}
-        {%- do trueup._ensure_table(state, trueup._get_rehydrated_select(collection, columns)) -%}
+        {%- do trueup._ensure_table(
+            state, trueup._get_rehydrated_select(collection, columns),
+            own_properties=trueup._range_properties(collection.unique_key, columns)
+        ) -%}
         {%- do trueup._keep_rehydration(collection, begun_at) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -32,6 +34,33 @@ def errors(project: Project, *words: str, **variables: Any) -> list[str]:
     """Run models, which must fail, and give the messages."""
     project.run(*words, fails=True, **variables)
     return project.messages
+
+
+def ranges_of(project: Project, table: str) -> list[Any]:
+    """The least `_seq` of each data file of a table, as the table format keeps it."""
+    if project.table_format == "iceberg":
+        query = f"select readable_metrics._seq.lower_bound from {project.name}.{table}.files"
+        return [row[0] for row in project.sql(query)]
+    (detail,) = project.sql(f"describe detail {{}}.{table}")
+    commits = Path(detail["location"].removeprefix("file:"), "_delta_log").glob("*.json")
+    actions = [json.loads(line) for one in commits for line in one.read_text().splitlines()]
+    added = [json.loads(action["add"]["stats"]) for action in actions if "add" in action]
+    return [stats["minValues"].get("_seq") for stats in added]
+
+
+def test_a_run_finds_the_new_rows_of_a_wide_table_by_the_ranges_of_its_files(
+    project: Project,
+) -> None:
+    values = [Column(f"v{number}", "int") for number in range(110)]
+    project.add_collection("wide", [Column("k", "string")], values)
+    project.append("wide", [Command(1, (1,), ("a",), tuple(range(110)))])
+    project.run("models/wide")
+    for table in ("wide_changelog", "wide_state"):
+        ranges = ranges_of(project, table)
+        assert ranges, table
+        assert None not in ranges, table
+    project.run("wide_state", "--full-refresh")
+    assert None not in ranges_of(project, "wide_state")
 
 
 def test_changelog_and_state_are_made_with_serializable_isolation(

@@ -18,6 +18,9 @@ from tests.macros.package import (
     one_line,
     refused,
 )
+from tests.macros.package import (
+    column as typed,
+)
 
 DECLARES = "macros/stage/declare_plan_sql.sql"
 PLAN = {
@@ -90,6 +93,29 @@ def test_a_delta_table_has_deltas_own_properties() -> None:
         "delta.enableDeletionVectors": "true",
         "delta.isolationLevel": "Serializable",
     }
+
+
+@pytest.mark.parametrize(
+    ("file_format", "columns", "expected"),
+    [
+        ("iceberg", 30, []),
+        ("iceberg", 100, [f"write.metadata.metrics.column.{n}" for n in ("_ts", "_kind", "_seq")]),
+        ("delta", 10, []),
+        ("delta", 30, ["delta.dataSkippingNumIndexedCols"]),
+    ],
+)
+def test_a_wide_table_keeps_the_ranges_of_its_own_columns(
+    file_format: str, columns: int, expected: list[str]
+) -> None:
+    trueup = in_model("files_state", file_format=file_format)
+    values = [typed(f"v{number}", "int") for number in range(columns)]
+    struct = [typed("v", f"struct<{','.join(f'f{n}:int' for n in range(columns))}>")]
+
+    for given in (values, struct):
+        assert list(trueup._range_properties(["k"], given)) == expected
+    if file_format == "delta" and expected:
+        # The key, the values, and the own columns up to `_seq`.
+        assert trueup._range_properties(["k"], values)[expected[0]] > 1 + columns + 6
 
 
 @pytest.mark.parametrize(
