@@ -69,12 +69,17 @@ where
 {%- endmacro %}
 
 
-{#- The message of a run that has nothing to write. -#}
+{#-
+    The message of a run that has nothing to write. Commands may wait for it: the option `input_upper` or the
+    var `trueup_until` keeps their ticks open.
+-#}
 {% macro _idle_message(plan, note) -%}
     {%- set is_up_to_date = trueup._idle_code(plan, note) == 'NOOP' -%}
-    {{ return(
-        [('up to date at ' ~ plan.lower) if is_up_to_date, note] | select | join('; ')
-    ) }}
+    {{ return([
+        ('up to date at ' ~ plan.lower) if is_up_to_date,
+        ('commands of open ticks that wait: ' ~ plan.commands_ahead) if plan.commands_ahead > 0,
+        note
+    ] | select | join('; ')) }}
 {%- endmacro %}
 
 

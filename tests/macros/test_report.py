@@ -54,10 +54,21 @@ def test_a_result_has_the_number_of_rows_if_the_caller_gives_it() -> None:
 def test_a_run_that_is_idle_because_the_log_ends_too_early_is_a_notice(
     note: str | None, last_seq: int, message: str, code: str
 ) -> None:
-    trueup, plan = in_model("files_batch"), {"last_seq": last_seq, "lower": 12}
+    trueup, plan = (
+        in_model("files_batch"),
+        {"last_seq": last_seq, "lower": 12, "commands_ahead": 0},
+    )
 
     assert trueup._idle_message(plan, note) == message
     assert trueup._idle_code(plan, note) == code
+
+
+def test_an_idle_run_says_how_many_commands_wait() -> None:
+    plan = {"last_seq": 3, "lower": 12, "commands_ahead": 5}
+
+    assert in_model("files_batch")._idle_message(plan, None) == (
+        "up to date at 12; commands of open ticks that wait: 5"
+    )
 
 
 @pytest.mark.parametrize(
