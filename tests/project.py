@@ -44,10 +44,17 @@ EXTRA_COLUMNS = {
 
 TABLE_FORMAT = "delta" if "TRUEUP_DELTA" in os.environ else "iceberg"
 """The table format of this process. A JVM keeps the JARs and the catalog that it starts with."""
-FEED = " tblproperties ('delta.enableChangeDataFeed' = 'true')" if TABLE_FORMAT == "delta" else ""
-"""With its change feed, a log on Delta is read like one on Iceberg: only what is new."""
+MAPPING = {"delta.columnMapping.mode": "name"}
+"""With it, Delta takes any name of a column, and renames and drops columns."""
+LOG_PROPERTIES = MAPPING | {"delta.enableChangeDataFeed": "true"}
+"""With its change feed, a log on Delta is read like one on Iceberg: only what is new.
+
+Iceberg keeps properties that it does not know.
+"""
 FILE_FORMAT = {} if TABLE_FORMAT == "iceberg" else {"+file_format": TABLE_FORMAT}
 """The config of a project that asks for this format. Iceberg is the default."""
+TABLE_CONFIG = FILE_FORMAT | ({"+tblproperties": MAPPING} if TABLE_FORMAT == "delta" else {})
+"""The config of the tables of a collection."""
 
 QUIET = ("--quiet", "--no-use-colors", "--no-write-json", "--log-level-file", "none")
 """Flags of dbt. To write a manifest and a debug log takes longer than dbt's own work."""
@@ -86,7 +93,11 @@ class Project:
             "version": "1.0.0",
             "profile": "trueup",
             "flags": {"send_anonymous_usage_stats": False},
-            "models": {self.name: {"+schema": None, **FILE_FORMAT, **self.config}},
+            "models": {
+                self.name: {"+schema": None, **TABLE_CONFIG, **self.config},
+                # The package has a table of its own.
+                **({"trueup": FILE_FORMAT} if FILE_FORMAT else {}),
+            },
             **self.settings,
         }
         (self.folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
@@ -136,8 +147,10 @@ class Project:
             f"{quote(column.name)} {column.type}"
             for column in (*LOG_COLUMNS, *extra_columns, *key, *value)
         )
+        properties = ", ".join(f"{one!r} = {value!r}" for one, value in LOG_PROPERTIES.items())
         self.spark.sql(
-            f"create table {self.name}.{name}_log ({columns}) using {self.table_format}{FEED}"
+            f"create table {self.name}.{name}_log ({columns}) using {self.table_format}"
+            f" tblproperties ({properties})"
         )
         self.write(f"models/{name}/{name}.sql", f"{{{{ trueup.collection('{name}') }}}}")
         for role in ROLES[1:]:
@@ -287,7 +300,7 @@ class Project:
     def version(self, table: str) -> int | None:
         """The current snapshot of a table, on Delta its version; None if it has none."""
         found = self.sql(
-            f"describe history {{}}.{table} limit 1"
+            f"describe history `{{}}`.{table} limit 1"
             if self.table_format == "delta"
             else f"select snapshot_id from {{}}.{table}.refs where name = 'main'"
         )

@@ -54,7 +54,8 @@ select
     _desired,
     case
         when {{ plan }}.settled_definition = '{{ trueup._adopted_definition() }}' then 'drift'
-        when _persisted._error is not null and _desired._error is null then 'error_fixed'
+        when _persisted._error is not null and _desired is not null and _desired._error is null
+            then 'error_fixed'
         when {{ plan }}.late_dropped > 0 then 'late_command'
         when {{ plan }}.definition <> {{ plan }}.settled_definition then 'code_change'
         {%- if not trueup._is_by_select(collection) %}

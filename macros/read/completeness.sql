@@ -14,6 +14,7 @@ commands as (
         _partition,
         _offset,
         _op = 'delete' as _is_delete,
+        _error_key is not null as _is_bad,
         -- The same message may arrive twice, at two times. `_arrived`, if there is one, is the last column.
         regexp_replace(
             {{ trueup._exact_json_expr('struct(* except (_ts))') }}, ',"_arrived":[^,]*}$', '}'
@@ -29,9 +30,10 @@ contents as (
         _offset,
         count(distinct xxhash64(_content)) as content_count,
         count(distinct case when _is_delete then xxhash64(_content) end) as delete_count,
-        -- An old key of nulls alone is no key.
-        max(not _is_delete and coalesce(get_json_object(_content, '$._old_key') rlike ':[^n]', false))
-            as _is_move
+        -- An old key of nulls alone is no key. A row that moves to a bad key has no old key, but its delete has.
+        max(not _is_delete and (
+            _is_bad or coalesce(get_json_object(_content, '$._old_key') rlike ':[^n]', false)
+        )) as _is_move
     from commands
     group by _partition, _offset
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.oracle import Error
+from tests.project import MAPPING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +62,10 @@ def show(project: Project, marks: Marks) -> None:
         "`two words` string, `n``1` int, `value of` double, is_bad boolean, `what is wrong` string"
     )
     frame = project.spark.createDataFrame(rows, schema).coalesce(1)
-    frame.writeTo(f"{project.name}.source").using(project.table_format).createOrReplace()
+    table = frame.writeTo(f"{project.name}.source").using(project.table_format)
+    for name, value in MAPPING.items():
+        table = table.tableProperty(name, value)
+    table.createOrReplace()
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +104,11 @@ def test_bad_rows_become_errors_and_good_rows_stay_as_in_a_dict(project: Project
             for key, (_, error) in stored.items()
         )
         before = stored
+    # A key that was broken and is gone now was not fixed.
+    fixed = project.sql(
+        "select distinct `two words`, _seq from {}.marks_changelog where _cause = 'error_fixed'"
+    )
+    assert {tuple(row) for row in fixed} == {("becomes good", 2), (None, 2)}
 
 
 REFUSED = {

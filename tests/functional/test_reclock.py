@@ -199,7 +199,8 @@ def partly(second: Topic) -> Topic:
     second.project.run("c_commands", "c_batch")
     second.land(Message("0", 6, "a", "fourth"), Message("1", 9, "b", "third"))
     second.project.run("c_commands+", until=2)
-    assert "c_batch: up to date at 2" in second.project.messages
+    waiting = "c_batch: up to date at 2; commands of open ticks that wait: 3"
+    assert waiting in second.project.messages
     second.project.run("c_commands", "c_batch", "c_changelog", until=3)
     second.settle()
     second.land(Message("1", 10, "b", None))
@@ -321,17 +322,22 @@ def test_a_rebase_settles_the_whole_log_in_one_batch(without_partition: Topic) -
         ([("delete", 1, None), ("upsert", 7, 1)], []),
         ([("delete", 1, None), ("upsert", 7, 1), ("upsert", 8, None)], ["recreated"]),
         ([("delete", 1, None), ("upsert", 7, None)], ["recreated"]),
+        # The new key is bad.
+        ([("delete", 1, None), ("upsert", None, None)], []),
+        ([("upsert", 1, None), ("upsert", None, None)], ["recreated"]),
     ],
 )
 def test_a_message_that_moves_a_row_is_one_content_of_its_offset(
-    spark: SparkSession, commands: list[tuple[str, int, int | None]], findings: list[str]
+    spark: SparkSession, commands: list[tuple[str, int | None, int | None]], findings: list[str]
 ) -> None:
     values = ", ".join(
-        f"('{op}', {key}, struct(cast({old or 'null'} as int) as id))" for op, key, old in commands
+        f"('{op}', {key or 'null'}, struct(cast({old or 'null'} as int) as id))"
+        for op, key, old in commands
     )
     spark.sql(
         "create or replace temp view moved_commands as select id, 1L as _ts, '0' as _partition,"
-        f" 5L as _offset, _op, _old_key from values {values} as log (_op, id, _old_key)"
+        " 5L as _offset, _op, _old_key, if(id is null, 'x00', null) as _error_key"
+        f" from values {values} as log (_op, id, _old_key)"
     )
     spark.sql(
         "create or replace temp view moved_changelog as select 1 as _seq, 'x' as _kind,"

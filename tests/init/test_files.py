@@ -132,6 +132,15 @@ def test_the_last_commit_of_dms_is_held_back() -> None:
     assert models[0]["config"]["meta"] == {"trueup": {"input_upper": "log_upper - 1"}}
 
 
+def test_the_last_time_of_debezium_is_held_back_if_it_is_the_tick() -> None:
+    message = event({"id": 1, "name": "Ada"})
+    pairs = table("customers_pairs", "key string, value string", ('{"id": 1}', message))
+    models = yaml.safe_load(files(pairs)["customers_pairs.yml"])["models"]
+    assert models[0]["config"]["meta"] == {"trueup": {"input_upper": "log_upper - 1"}}
+    models = yaml.safe_load(files(CUSTOMERS)["customers.yml"])["models"]
+    assert "meta" not in models[0]["config"]
+
+
 def test_the_source_is_the_log_and_its_place_is_never_null() -> None:
     (source,) = yaml.safe_load(files(CUSTOMERS)["customers_sources.yml"])["sources"]
     assert source["name"] == "shop"

@@ -58,7 +58,11 @@ def test_the_error_for_a_bad_argument_names_it_even_while_dbt_parses(
 @pytest.mark.parametrize("envelope", ENVELOPES)
 @pytest.mark.parametrize(
     "kind",
-    ["BIGINT", "long", "varchar(10)", "map<string, int>", "variant", "bigint, x int", "", 7, None],
+    [
+        *("BIGINT", "long", "varchar(10)", "map<string, int>", "variant", "bigint, x int", "", 7),
+        None,
+        *("array", "struct", "bigint(20)", "int<x>", "decimal(10,2", "decimal(1,2,3)", "array(3)"),
+    ],
 )
 def test_the_error_for_an_unknown_type_lists_the_known_types(envelope: str, kind: object) -> None:
     must, got, _ = refused(render, envelope, schema={"path": "string", "size": kind})

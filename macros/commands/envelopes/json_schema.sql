@@ -41,10 +41,14 @@
                 subject, "a dict whose names do not begin as trueup's own columns do (" ~ own ~ ')', name
             ) -%}
         {%- endfor -%}
-        {%- set head = modules.re.match('([a-z_]*)( *[(][0-9 ,]+[)]|<.+>)?$', type | string) -%}
-        {%- if not head or head.group(1) not in trueup._json_forms() -%}
+        {%- set form = '(?:(?:array|struct)<.+>|decimal(?: *[(] *[0-9]+ *(?:, *[0-9]+ *)?[)])?|([a-z_]+))$' -%}
+        {%- set match = modules.re.match(form, type | string) -%}
+        {%- set simple = trueup._json_forms().keys() | reject('in', ['array', 'struct']) -%}
+        {%- if not match or match.group(1) is not none and match.group(1) not in simple -%}
             {%- do trueup._raise_error(
-                subject, 'a dict whose types are, in lower case, among ' ~ (trueup._json_forms() | join(', ')),
+                subject,
+                'a dict whose types are, in lower case, among ' ~ (trueup._json_forms() | join(', '))
+                ~ '; with their parts, as in array<string>, struct<a: int> and decimal(10,2)',
                 name ~ ' ' ~ type
             ) -%}
         {%- endif -%}

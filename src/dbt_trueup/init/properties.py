@@ -16,6 +16,13 @@ NO_OPTIONS = "      # meta: {trueup: {late: correct}}  # options of trueup, for 
 
 HOLD_BACK_THE_LAST_TICK = """\
       # A commit may be spread over two files. So its tick is settled when the next commit is there.
+      # The rows of a full load have one time: they show when the first change is there.
+      meta: {trueup: {input_upper: log_upper - 1}}
+"""
+
+HOLD_BACK_THE_LAST_TIME = """\
+      # Messages of one time may arrive in two parts. So it is settled when a later time is there.
+      # If the topic has several partitions, hold back as much as one may lag behind another.
       meta: {trueup: {input_upper: log_upper - 1}}
 """
 
@@ -136,7 +143,11 @@ sources:
 
 def model_properties(facts: Facts) -> str:
     """The properties of all models of a collection."""
-    options = HOLD_BACK_THE_LAST_TICK if facts["envelope"] == "dms" else NO_OPTIONS
+    options = NO_OPTIONS
+    if facts["envelope"] == "dms":
+        options = HOLD_BACK_THE_LAST_TICK
+    elif facts["envelope"] == "debezium" and not facts["reclock"] and not facts["ts"]:
+        options = HOLD_BACK_THE_LAST_TIME
     words = {
         "OPTIONS": options,
         "COLUMNS": view_columns(facts),
