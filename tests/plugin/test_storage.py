@@ -17,6 +17,10 @@ TRACE = (
     "\tat org.apache.iceberg.spark.source.BatchDataReader.open(BatchDataReader.java:1)"
 )
 FILE = "/w/shop/orders_{}/data/_kind=row/00000-1-a.parquet"
+UNREAD = (
+    "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file {}. File does not"
+    " exist. SQLSTATE: KD001"
+)
 NOT_FOUND = "org.apache.iceberg.exceptions.NotFoundException: Failed to open input stream for file"
 IO = "org.apache.iceberg.exceptions.RuntimeIOException"
 PAGE = (
@@ -78,6 +82,21 @@ PAGE = (
             "[DELTA_FILE_NOT_FOUND_DETAILED] File /w/a.parquet SQLSTATE: 42K03",
             "missing file: a data file is not there. ",
             "restore the file from a backup.",
+        ),
+        (
+            UNREAD.format("file:///w/shop/orders_state/part-0.snappy.parquet"),
+            "missing file: ///w/shop/orders_state/part-0.snappy.parquet is not there. ",
+            " dbt run --full-refresh -s orders_state.",
+        ),
+        (
+            UNREAD.format("s3a://w/cdc/orders/part-0.parquet"),
+            "missing file: s3a://w/cdc/orders/part-0.parquet is not there. Restore it from ",
+            "the next run then reads the whole log.",
+        ),
+        (
+            "[DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION] Cannot travel",
+            "log moved: ",
+            "Run again.",
         ),
         ("[SQLITE_BUSY] The database file is locked", "locked catalog: ", "then run again."),
         ("[SQLITE_FULL] Insertion failed", "full disk: ", "then run again."),

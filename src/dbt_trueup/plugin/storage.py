@@ -14,8 +14,8 @@ FILE = r"(?P<file>[^\n(]*?\.(?:parquet|avro|orc|puffin|json)|[^\s,\]]*[^\s,\].:]
 
 UNCHANGED = "What was committed stays. Repair the cause, then run again"
 
-OWN_FILE = re.compile(r"/(?P<collection>[^/]+)_(?P<role>state|batch|corrections)/data/")
-"""A data file of a table that a run can make again, in Iceberg's layout of folders."""
+OWN_FILE = re.compile(r"/(?P<collection>[^/]+)_(?P<role>state|batch|corrections)/(?:data/|[^/]+$)")
+"""A data file of a table that a run can make again. Only Iceberg has a folder for data."""
 
 
 ANOTHER_ERROR = re.compile(r"OutOfMemoryError|SQLSTATE: (?:22|39|42(?!K03)|P0)")
@@ -70,10 +70,27 @@ FAULTS = (
         re.compile(
             rf"(?:Failed to open input stream for file|FileNotFoundException: File):"
             rf" (?:file:)?{FILE}"
-            r"|(?:FAILED_READ_FILE\.FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND)\w*"
-            r"|File does not exist"
         ),
         "missing file: {} is not there",
+    ),
+    Fault(
+        re.compile(
+            r"FAILED_READ_FILE\.FILE_NOT_EXIST\W+Encountered error while reading file"
+            rf" (?:file:)?{FILE}"
+        ),
+        "missing file: {} is not there",
+    ),
+    Fault(
+        re.compile(
+            r"(?:FAILED_READ_FILE\.FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND)\w*|File does not exist"
+        ),
+        "missing file: {} is not there",
+    ),
+    Fault(
+        re.compile(r"DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION"),
+        "log moved: Delta no longer reads the version with which this run began, because it is old"
+        " and a newer one is there",
+        "Run again",
     ),
     Fault(
         re.compile(rf"(?:Failed to (?:fetch|read) file|Checksum error): (?:file:)?{FILE}"),
@@ -120,6 +137,12 @@ def _next_step(file: str | None) -> str:
     if file is None:
         return "trueup.doctor finds its table; restore the file from a backup"
     own = OWN_FILE.search(file)
+    if own is None and "/data/" not in file and file.endswith(".parquet"):
+        return (
+            "Restore it from a backup, then run again. If a vacuum has removed it from a log on"
+            " Delta, set the property delta.enableChangeDataFeed of the log again: the next run"
+            " then reads the whole log"
+        )
     if own is None:
         return "Restore it from a backup, then run again"
     table = f"{own['collection']}_{own['role']}"
