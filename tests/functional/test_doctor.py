@@ -101,9 +101,9 @@ def test_a_dropped_changelog_is_found_and_a_rebase_begins_again(project: Project
 
 def test_a_sound_collection_is_well_and_the_doctor_changes_nothing(project: Project) -> None:
     tables = [f"orders_{role}" for role in ("batch", "changelog", "state")]
-    before = [latest(project, table) for table in tables]
+    before = [project.version(table) for table in tables]
     assert examine(project) == WELL
-    assert [latest(project, table) for table in tables] == before
+    assert [project.version(table) for table in tables] == before
 
 
 def test_an_edited_state_is_found_and_the_rebuild_repairs_it(project: Project) -> None:

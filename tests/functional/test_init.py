@@ -14,6 +14,7 @@ from dbt_trueup.command_line.program import main
 from tests.conftest import ROOT
 from tests.init.logs import CUSTOMERS, PARCELS
 from tests.oracle import Collection, Command
+from tests.project import FILE_FORMAT, TABLE_FORMAT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,9 +44,8 @@ def project(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
     folder = tmp_path_factory.mktemp("init") / "shop"
     (folder / "seeds").mkdir(parents=True)
     (folder / "seeds/orders_log.csv").write_text(CHANGES)
-    (folder / "dbt_project.yml").write_text(
-        yaml.safe_dump({"name": "shop", "version": "1.0.0", "profile": "trueup"})
-    )
+    page = {"name": "shop", "version": "1.0.0", "profile": "trueup", "models": FILE_FORMAT}
+    (folder / "dbt_project.yml").write_text(yaml.safe_dump(page))
     (folder / "packages.yml").write_text(yaml.safe_dump({"packages": [{"local": str(ROOT)}]}))
     dbt(folder, "deps")
     spark.sql("create schema if not exists cdc")
@@ -58,7 +58,8 @@ def save(spark: SparkSession, log: Log) -> None:
     """Write a log as a table of the schema `cdc`."""
     schema = ", ".join(f"{name} {kind}" for name, kind in log.types.items())
     rows = [tuple(row.values()) for row in log.rows]
-    spark.createDataFrame(rows, schema).coalesce(1).writeTo(f"cdc.{log.name}").createOrReplace()
+    frame = spark.createDataFrame(rows, schema).coalesce(1)
+    frame.writeTo(f"cdc.{log.name}").using(TABLE_FORMAT).createOrReplace()
 
 
 def dbt(folder: Path, *command: str, fails: bool = False) -> dict[str, str]:

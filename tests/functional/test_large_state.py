@@ -182,10 +182,18 @@ def views() -> Iterator[dict[str, str]]:
 def scans(project: Project, views: dict[str, str], collection: str) -> str:
     """Give the filters with which the last stage read the files of the state."""
     steps = views[f"{collection}__steps"]
+    if project.table_format == "delta":
+        project.sql("set spark.sql.maxMetadataStringLength = 10000")
     plan = project.sql(f"explain select * from {steps}")[0][0]
-    found = re.search(rf"BatchScan \S+\.{collection}_state\[.*?filters=(.*?), runtimeFilters", plan)
+    scan = (
+        rf"BatchScan \S+\.{collection}_state\[.*?filters=(.*?), runtimeFilters"
+        if project.table_format == "iceberg"
+        else rf"FileScan parquet .*?DataFilters: \[(.*?)\], Format.*?/{collection}_state\b"
+    )
+    found = re.search(scan, plan)
     assert found
-    return found[1]
+    # Delta's plan has columns with numbers, and no quotes around texts.
+    return re.sub(r"#\d+L?", "", found[1])
 
 
 @pytest.mark.parametrize(("collection", "has_range"), HAS_RANGE.items())
@@ -233,8 +241,15 @@ def test_a_batch_of_scattered_keys_gives_the_right_state(project: Project, colle
     [
         ("many_batch", "tables/key_range.sql", "max(_number) as _last", "min(_number) as _last"),
         ("many_state", "tables/key_range.sql", "max(_number) as _last", "min(_number) as _last"),
-        ("many_state", "tables/key_filter.sql", "where ", "where (a < 10 or a is null) and "),
-        ("named_state", "tables/key_filter.sql", "where ", "where name is null and "),
+        # Only Iceberg merges with a filter of the keys.
+        pytest.param(
+            *("many_state", "tables/key_filter.sql", "where ", "where (a < 10 or a is null) and "),
+            marks=pytest.mark.iceberg_only,
+        ),
+        pytest.param(
+            *("named_state", "tables/key_filter.sql", "where ", "where name is null and "),
+            marks=pytest.mark.iceberg_only,
+        ),
     ],
 )
 def test_keys_that_arrive_after_planning_stop_the_run(

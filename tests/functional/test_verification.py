@@ -151,6 +151,10 @@ def merge(project: Project) -> None:
 def roll_back(project: Project) -> None:
     """Go back to the snapshot before the last two batches."""
     table = f"{project.name}.orders_state"
+    if project.table_format == "delta":
+        now = project.version("orders_state") or 0
+        project.sql(f"restore table {table} to version as of {now - 2}")
+        return
     older = project.sql(
         f"select snapshot_id from {table}.history where is_current_ancestor"
         " order by made_current_at desc limit 3"
