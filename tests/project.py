@@ -46,6 +46,8 @@ TABLE_FORMAT = "delta" if "TRUEUP_DELTA" in os.environ else "iceberg"
 """The table format of this process. A JVM keeps the JARs and the catalog that it starts with."""
 MAPPING = {"delta.columnMapping.mode": "name"}
 """With it, Delta takes any name of a column, and renames and drops columns."""
+TICK = "`" if TABLE_FORMAT == "iceberg" else "'"
+"""A character for names of columns. Delta cannot merge a column with a backquote in its name."""
 LOG_PROPERTIES = MAPPING | {"delta.enableChangeDataFeed": "true"}
 """With its change feed, a log on Delta is read like one on Iceberg: only what is new.
 

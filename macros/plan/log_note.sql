@@ -70,14 +70,15 @@ where
 
 
 {#-
-    The message of a run that has nothing to write. Commands may wait for it: the option `input_upper` or the
-    var `trueup_until` keeps their ticks open.
+    The message of a run that has nothing to write. Commands may wait, because the option `input_upper` or the var
+    `trueup_until` keeps their ticks open. With `eager` they do not wait: their rows are provisional.
 -#}
 {% macro _idle_message(plan, note) -%}
     {%- set is_up_to_date = trueup._idle_code(plan, note) == 'NOOP' -%}
+    {%- set waiting = plan.commands_ahead if plan.open_upper == plan.lower else 0 -%}
     {{ return([
         ('up to date at ' ~ plan.lower) if is_up_to_date,
-        ('commands of open ticks that wait: ' ~ plan.commands_ahead) if plan.commands_ahead > 0,
+        (waiting ~ ' commands wait in open ticks') if waiting > 0,
         note
     ] | select | join('; ')) }}
 {%- endmacro %}

@@ -10,7 +10,7 @@
     {%- if load_relation(changelog) is none -%}
         {%- do trueup._require_free_view(collection.name) -%}
         {%- do trueup._require_no_applied_batch(collection) -%}
-        {%- do trueup._require_known_types(columns) -%}
+        {%- do trueup._require_storable_columns(columns) -%}
         {%- do trueup._ensure_table(
             changelog,
             trueup._empty_changelog_select(collection.source, unique_key, columns),
@@ -102,7 +102,7 @@
     input could not make them again.
 -#}
 {% macro _ensure_forgotten(collection) -%}
-    {%- do trueup._require_known_types(collection.command_columns) -%}
+    {%- do trueup._require_storable_columns(collection.command_columns) -%}
     {%- do trueup._require_single_read() -%}
     {%- do trueup._require_free_view(collection.name) -%}
     {%- if collection.is_by_select -%}

@@ -1,8 +1,8 @@
 {#-
     `create table ... as` in the table format of the model's config `file_format` (default iceberg). It sets
     properties that make small MERGEs cheap, and properties that the protocol relies on. The config's
-    `tblproperties` come last, but may not weaken the protocol. The changelog also keeps the
-    `own_properties` that describe how it was made.
+    `tblproperties` come last, but may not weaken the protocol. `own_properties` are those of this table alone, such
+    as how it was made.
 -#}
 {% macro _create_table_sql(relation, select, replace=false, partition_by=none, own_properties=none) -%}
     {%- set file_format = trueup._file_format() -%}

@@ -103,7 +103,7 @@
 {#- Raises if the tables cannot follow a change, or if the option forbids it. -#}
 {% macro _require_evolvable(changelog, changes, unique_key, options) -%}
     {%- if options.on_schema_change != 'ignore' -%}
-        {%- do trueup._require_known_types(changes.added) -%}
+        {%- do trueup._require_storable_columns(changes.added) -%}
     {%- endif -%}
     {%- set rebase = 'start this collection again from the log (var trueup_rebase in docs/options.md)' -%}
     {%- set may_widen = options.on_schema_change == 'append_new_columns' -%}

@@ -29,12 +29,21 @@
 
 
 {#-
-    Raises for columns whose type has no digest, such as `void`, the type of `null as x`. Iceberg would take such a
-    column, and then no later run could write to the tables.
+    Raises for columns that the tables would take, but that no later run could write:
+
+    - those whose type has no digest, such as `void`, the type of `null as x`;
+    - on Delta those with a backquote in their name. Its MERGE does not escape it.
 -#}
-{% macro _require_known_types(columns) -%}
+{% macro _require_storable_columns(columns) -%}
     {%- for column in columns -%}
         {%- do trueup._parsed_type(column.type, column) -%}
+        {%- if '`' in column.name and trueup._file_format() == 'delta' -%}
+            {%- do trueup._raise_error(
+                'A key or value column of a collection on Delta',
+                'named without a backquote, because the MERGE of Delta cannot write it', column.name,
+                'Nothing is written. Give the column another name in the relation that the commands read.'
+            ) -%}
+        {%- endif -%}
     {%- endfor -%}
 {%- endmacro %}
 

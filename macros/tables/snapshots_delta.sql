@@ -19,17 +19,29 @@
 {%- endmacro %}
 
 
-{#- The time of a commit: milliseconds since 1970. It is a text if the connection gives times as texts. -#}
+{#- The time of a commit, in milliseconds since 1970. -#}
 {% macro _commit_time(commit) -%}
-    {%- set time = commit['timestamp'] -%}
-    {{ return(time if time is string else (time.timestamp() * 1000) | round | int) }}
+    {{ return((trueup._parsed_time(commit['timestamp']).timestamp() * 1000) | round | int) }}
 {%- endmacro %}
 
 
-{#- Whether `commits`, rows by their version, have the commit of a snapshot. -#}
+{#- A time in the result of a query. Some connections give it as a text. -#}
+{% macro _parsed_time(time) -%}
+    {%- set form = '%Y-%m-%d %H:%M:%S' ~ ('.%f' if '.' in time | string else '') -%}
+    {{ return(modules.datetime.datetime.strptime(time, form) if time is string else time) }}
+{%- endmacro %}
+
+
+{#-
+    Whether `commits`, rows by their version, have the commit of a snapshot. If a storage gives two commits one time,
+    Delta adds a millisecond to the later one, but only if it lists both.
+-#}
 {% macro _has_commit(commits, snapshot) -%}
-    {%- set version = trueup._version_number(snapshot) -%}
-    {{ return(version in commits and snapshot.split('@')[2:] == [trueup._commit_time(commits[version]) | string]) }}
+    {%- set version, times = trueup._version_number(snapshot), snapshot.split('@')[2:] -%}
+    {{ return(
+        version in commits and times != []
+        and 0 <= trueup._commit_time(commits[version]) - times[0] | int < 1000
+    ) }}
 {%- endmacro %}
 
 
@@ -38,8 +50,11 @@
     command to Spark, which then looks for another table.
 -#}
 {% macro _in_backquotes(relation) -%}
-    {%- set name = relation | string -%}
-    {{ return(name if '`' in name else '`' ~ name.replace('.', '`.`') ~ '`') }}
+    {%- set parts = [] -%}
+    {%- for part in modules.re.findall('(?:`[^`]*`)+|[^`.]+', relation | string) -%}
+        {%- do parts.append(part if part.startswith('`') else '`' ~ part ~ '`') -%}
+    {%- endfor -%}
+    {{ return(parts | join('.')) }}
 {%- endmacro %}
 
 
@@ -67,7 +82,8 @@
     {%- if not (trueup._has_commit(commits, first) and trueup._has_commit(commits, through)) -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set operations = ['expired'] if trueup._get_is_expired(commits[begin]['timestamp'], properties) else [] -%}
+    {%- set is_expired = trueup._get_is_expired(commits[begin]['timestamp'], properties) -%}
+    {%- set operations = ['expired'] if is_expired else [] -%}
     {%- for version in range(end, begin, -1) if version in commits -%}
         {%- do operations.append(trueup._delta_operation(commits[version])) -%}
     {%- endfor -%}
@@ -85,11 +101,9 @@
     {%- set kept = trueup._retention_seconds(
         properties.get('delta.deletedFileRetentionDuration', 'interval 1 week')
     ) -%}
-    {%- set times = [] -%}
-    {%- for time in [committed_at, run_query('select current_timestamp()').rows[0][0]] -%}
-        {%- do times.append(modules.datetime.datetime.fromisoformat(time) if time is string else time) -%}
-    {%- endfor -%}
-    {{ return(kept > 0 and (times[1] - times[0]).total_seconds() > kept - [3600, kept / 10] | min) }}
+    {%- set now = trueup._parsed_time(run_query('select current_timestamp()').rows[0][0]) -%}
+    {%- set age = (now - trueup._parsed_time(committed_at)).total_seconds() -%}
+    {{ return(kept > 0 and age > kept - [3600, kept / 10] | min) }}
 {%- endmacro %}
 
 

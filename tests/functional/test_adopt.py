@@ -16,7 +16,7 @@ from dbt_trueup.command_line.program import main
 from tests.acceptance import Column, multiset
 from tests.faults.test_kills import KilledError
 from tests.oracle import Collection, Command, canonical, check_laws
-from tests.project import quote
+from tests.project import TICK, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 KEY = [Column("k", "string"), Column("select", "int")]
-VALUE = [Column("v`'", "string"), Column("n", "double"), Column("cause", "string")]
+V = f"v{TICK}'"
+VALUE = [Column(V, "string"), Column("n", "double"), Column("cause", "string")]
 """Names that need quotes, and one that the report uses itself."""
 
 NAN = float("nan")
@@ -164,8 +165,8 @@ def test_a_drifted_table_becomes_a_healed_collection(
     assert report["counts"] == COUNTS
     samples = sorted(report["samples"]["late_update"], key=itemgetter("key"))
     assert samples == [
-        {"key": ["back", "1"], "differing": {"v`'": ["back1", "back3"]}},
-        {"key": ["late", "1"], "differing": {"v`'": ["late2", "late4"]}},
+        {"key": ["back", "1"], "differing": {V: ["back1", "back3"]}},
+        {"key": ["late", "1"], "differing": {V: ["late2", "late4"]}},
     ]
     assert sorted(report["samples"]["unknown_key"], key=str) == [
         {"key": key, "differing": {}} for key in (["same", None], ["stranger", "1"], [None, "1"])
@@ -287,10 +288,10 @@ def test_a_killed_adoption_is_continued(
     ("name", "arguments", "says"),
     [
         ("bare", None, "must be one with commands to settle"),
-        ("queue", "reclock=['k', 'log_order'], columns=['v`\\'']", "must be one with ticks"),
+        ("queue", f"reclock=['k', 'log_order'], columns=['v{TICK}\\'']", "must be one with ticks"),
         (
             "late",
-            "ts='nullif(log_ts, 1)', sequence_by=['log_order'], columns=['v`\\'']",
+            f"ts='nullif(log_ts, 1)', sequence_by=['log_order'], columns=['v{TICK}\\'']",
             "must be not null for every command",
         ),
     ],

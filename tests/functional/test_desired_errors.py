@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.oracle import Error
-from tests.project import MAPPING
+from tests.project import MAPPING, TICK, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 Marks = dict[tuple[str | None, int], tuple[float | None, str | None]]
 """The dict model: the value and the error of each key."""
 
-KEY = ["two words", "n`1"]
+KEY = ["two words", f"n{TICK}1"]
 SELECT = (
-    "select `two words`, `n``1`, `value of`, case when is_bad then `what is wrong` end as _ERROR"
-    " from {schema}.source"
+    f"select `two words`, {quote(KEY[1])}, `value of`,"
+    " case when is_bad then `what is wrong` end as _ERROR from {schema}.source"
 )
 DAYS: list[Marks] = [
     {
@@ -59,7 +59,8 @@ def show(project: Project, marks: Marks) -> None:
     """Make the SELECT return these rows."""
     rows = [(*key, value, error is not None, error) for key, (value, error) in marks.items()]
     schema = (
-        "`two words` string, `n``1` int, `value of` double, is_bad boolean, `what is wrong` string"
+        f"`two words` string, {quote(KEY[1])} int, `value of` double, is_bad boolean,"
+        " `what is wrong` string"
     )
     frame = project.spark.createDataFrame(rows, schema).coalesce(1)
     table = frame.writeTo(f"{project.name}.source").using(project.table_format)

@@ -1,4 +1,4 @@
-"""The steps of docs/security.md remove the data of a person from every file."""
+"""The steps of docs/security.md remove the data of a person from every data file."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests import torture
 from tests.acceptance import Column, multiset
 from tests.functional.test_reclock import Message, Topic
 from tests.oracle import Collection, Command
-from tests.project import quote
+from tests.project import TICK, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ TEXTS = [
     "${system:user.home} hostile",
     "$${spark.app.name}${hostile}",
 ]
-NAMES = [text for text in TEXTS if "\x00" not in text and "${" not in text]
+NAMES = [text.replace("`", TICK) for text in TEXTS if "\x00" not in text and "${" not in text]
 LOGGED = ("--log-level-file=debug", "--write-json")
 """Flags of dbt: it writes all that it can."""
 OPTIONS = {"inline_errors": "problem", "verify": "always"}

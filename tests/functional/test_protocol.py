@@ -55,7 +55,7 @@ def test_an_input_upper_keeps_a_tick_open_for_more_commands(project: Project) ->
     assert batches(project, "open") == [(0, 2), (2, 3)]
     assert multiset(project.rows("open")) == multiset([("a", "value 2"), ("b", "value 2")])
     run(project, "open")
-    assert "open_batch: up to date at 3; commands of open ticks that wait: 1" in project.messages
+    assert "open_batch: up to date at 3; 1 commands wait in open ticks" in project.messages
     assert [row["_statistics"]["late_dropped"] for row in project.progress("open")] == [0, 0]
 
 

@@ -12,7 +12,7 @@ import yaml
 
 from tests.acceptance import Column, multiset
 from tests.oracle import Collection, Command, Update, check_laws, consolidate
-from tests.project import LOG_COLUMNS, quote
+from tests.project import LOG_COLUMNS, TICK, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 WIDE = "struct<" + ", ".join(f"`field {i}`: int" for i in range(30)) + ">"
 TABLES = ("commands", "batch", "changelog", "state")
+DAY = f"d{TICK}e.f g"
 IN_UTC = {
     "date": "cast(cast({} as timestamp_ntz) as string)",
     "timestamp": (
@@ -164,7 +165,7 @@ COLUMNS = {
     "f": "double",
     "m": "decimal(9,2)",
     "d": "string",
-    "d`e.f g": "string",
+    DAY: "string",
     "gone": "string",
     "kept": "string",
     "n": "struct<a:int,`b c`:string>",
@@ -176,13 +177,13 @@ BEFORE = {
     "f": "float",
     "m": "decimal(5,2)",
     "d": "date",
-    "d`e.f g": "date",
+    DAY: "date",
     "gone": "string",
     "kept": "string",
 }
 AFTER = {name: kind for name, kind in COLUMNS.items() if name != "gone"} | {
     "d": "timestamp",
-    "d`e.f g": "timestamp",
+    DAY: "timestamp",
 }
 AGAIN = {name: AFTER.get(name, "string") for name in ("i", "kept", "gone", *ODD)}
 
@@ -203,7 +204,7 @@ TESTS: list[dict[str, Any]] = [
 
 
 def first_values(key: str, **other: Any) -> dict[str, Any]:
-    day = dict.fromkeys(("d", "d`e.f g"), "2024-02-03 00:00:00")
+    day = dict.fromkeys(("d", DAY), "2024-02-03 00:00:00")
     return {"i": 1, "f": 0.5, "m": None, **day, "kept": f"of {key}", **other}
 
 
@@ -256,7 +257,7 @@ def steps(new_project: Callable[[str], Project]) -> dict[str, Any]:
         "f": 0.1,
         "m": None,
         "d": "2024-02-03 04:05:06",
-        "d`e.f g": None,
+        DAY: None,
         "gone": "not in the log any more",
         "n": (7, "seven"),
         "wide": tuple(range(30)),
@@ -294,7 +295,7 @@ def test_a_column_takes_a_wider_type_that_holds_every_old_value(
     steps: dict[str, Any],
 ) -> None:
     for role in ("changelog", "state"):
-        for name in ("i", "f", "m", "d", "d`e.f g"):
+        for name in ("i", "f", "m", "d", DAY):
             expected = AFTER[name]
             assert steps["before"][role][name] == BEFORE[name]
             assert steps["after"][role][name] == expected

@@ -60,7 +60,9 @@ def test_a_run_finds_the_new_rows_of_a_wide_table_by_the_ranges_of_its_files(
         assert ranges, table
         assert None not in ranges, table
     project.run("wide_state", "--full-refresh")
-    assert None not in ranges_of(project, "wide_state")
+    ranges = ranges_of(project, "wide_state")
+    assert ranges
+    assert None not in ranges
 
 
 def test_changelog_and_state_are_made_with_serializable_isolation(

@@ -164,7 +164,8 @@ def roll_back(project: Project) -> None:
 
 def replace(project: Project) -> None:
     project.sql(
-        "create or replace table {}.orders_state using {format} as"
+        "create or replace table {}.orders_state using {format}"
+        " tblproperties ('delta.columnMapping.mode' = 'name') as"
         " select k, if(k = 1, 'replaced', v) as v, * except (k, v) from {}.orders_state"
     )
 

@@ -284,6 +284,18 @@ def test_a_rebase_drops_nothing_if_a_column_has_no_type() -> None:
     assert statements == []
 
 
+@pytest.mark.parametrize("file_format", ["iceberg", "delta"])
+def test_a_column_with_a_backquote_in_its_name_is_refused_on_delta(file_format: str) -> None:
+    columns = [column("path", "string"), column("a`b", "int")]
+    trueup = in_model("files_batch", file_format=file_format)
+    if file_format == "iceberg":
+        trueup._require_storable_columns(columns)
+    else:
+        must, got, _ = refused(trueup._require_storable_columns, columns)
+        assert "named without a backquote" in must
+        assert got == "Got: a`b"
+
+
 @pytest.mark.parametrize("mode", [None, "none", "name", "id"])
 def test_on_delta_a_date_is_widened_only_in_a_table_with_column_mapping(mode: str | None) -> None:
     properties = [("delta.minReaderVersion", "1")]

@@ -141,6 +141,8 @@ def history(*rows: dict[str, Any]) -> Any:
         (snapshot(3), snapshot(6), None),
         (snapshot(4), snapshot(8), None),
         ("8273645182736451827", snapshot(6), None),
+        # Delta lists the commits before the first one, too, and has changed its time.
+        (snapshot(4, time=TODAY - dt.timedelta(milliseconds=1)), snapshot(6), ["delete", "append"]),
         # Somebody has put an older copy of the folder back, and other commits came since.
         (snapshot(4, time=TODAY - dt.timedelta(seconds=1)), snapshot(6), None),
         (snapshot(6, time=TODAY - dt.timedelta(seconds=1)), snapshot(6), None),
@@ -200,8 +202,10 @@ def test_a_version_that_delta_refuses_to_read_is_recognised(
 ) -> None:
     rows = [commit(version, "WRITE", mode="Append") for version in (6, 5, 4)]
     time = TODAY - dt.timedelta(seconds=age)
-    rows[2]["timestamp"] = str(time) if is_text else time
-    first = f"4@t@{time}" if is_text else snapshot(4, time=time)
+    if is_text:
+        rows = [row | {"timestamp": f"{row['timestamp']}.12"} for row in rows]
+    rows[2]["timestamp"] = f"{time}.12" if is_text else time
+    first = snapshot(4, time=time)
 
     found = history(*rows)._get_operations("lake.log", FEED | properties, first, snapshot(6), 0)
     assert found == [*(["expired"] if is_expired else []), "append", "append"]
@@ -258,6 +262,19 @@ def test_the_id_of_a_delta_table_is_read_before_its_version() -> None:
     trueup = in_model("files_batch", queries=answer)
     assert trueup._get_snapshot("lake.log", FEED) == snapshot(12, "0a-1b")
     assert asked == ["describe detail `lake`.`log`", "describe history `lake`.`log` limit 1"]
+
+
+@pytest.mark.parametrize(
+    ("table", "quoted"),
+    [
+        ("history.log", "`history`.`log`"),
+        ("lake.history.log", "`lake`.`history`.`log`"),
+        ("`a.b`.c", "`a.b`.`c`"),
+        ("history.`my``log`", "`history`.`my``log`"),
+    ],
+)
+def test_a_command_of_delta_has_the_table_in_backquotes(table: str, quoted: str) -> None:
+    assert in_model("files_batch")._in_backquotes(table) == quoted
 
 
 def test_the_rows_of_appends_come_from_the_change_feed() -> None:

@@ -56,7 +56,7 @@ def test_a_run_that_is_idle_because_the_log_ends_too_early_is_a_notice(
 ) -> None:
     trueup, plan = (
         in_model("files_batch"),
-        {"last_seq": last_seq, "lower": 12, "commands_ahead": 0},
+        {"last_seq": last_seq, "lower": 12, "commands_ahead": 0, "open_upper": 12},
     )
 
     assert trueup._idle_message(plan, note) == message
@@ -64,11 +64,12 @@ def test_a_run_that_is_idle_because_the_log_ends_too_early_is_a_notice(
 
 
 def test_an_idle_run_says_how_many_commands_wait() -> None:
-    plan = {"last_seq": 3, "lower": 12, "commands_ahead": 5}
+    trueup, plan = in_model("files_batch"), {"last_seq": 3, "lower": 12, "commands_ahead": 5}
 
-    assert in_model("files_batch")._idle_message(plan, None) == (
-        "up to date at 12; commands of open ticks that wait: 5"
-    )
+    said = trueup._idle_message(plan | {"open_upper": 12}, None)
+    assert said == "up to date at 12; 5 commands wait in open ticks"
+    # With `eager` their rows are there.
+    assert trueup._idle_message(plan | {"open_upper": 15}, None) == "up to date at 12"
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,12 @@ PAGE = (
         ),
         (
             UNREAD.format("file:///w/shop/orders_state/part-0.snappy.parquet"),
-            "missing file: ///w/shop/orders_state/part-0.snappy.parquet is not there. ",
+            "missing file: /w/shop/orders_state/part-0.snappy.parquet is not there. ",
+            " dbt run --full-refresh -s orders_state.",
+        ),
+        (
+            UNREAD.format("file:/w/shop/orders_state/5v/part-0.snappy.parquet"),
+            "missing file: /w/shop/orders_state/5v/part-0.snappy.parquet is not there. ",
             " dbt run --full-refresh -s orders_state.",
         ),
         (

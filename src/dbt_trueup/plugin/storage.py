@@ -14,8 +14,13 @@ FILE = r"(?P<file>[^\n(]*?\.(?:parquet|avro|orc|puffin|json)|[^\s,\]]*[^\s,\].:]
 
 UNCHANGED = "What was committed stays. Repair the cause, then run again"
 
-OWN_FILE = re.compile(r"/(?P<collection>[^/]+)_(?P<role>state|batch|corrections)/(?:data/|[^/]+$)")
-"""A data file of a table that a run can make again. Only Iceberg has a folder for data."""
+OWN_FILE = re.compile(
+    r"/(?P<collection>[^/]+)_(?P<role>state|batch|corrections)/(?:data/|(?:\w\w/)?[^/]+$)"
+)
+"""A data file of a table that a run can make again.
+
+Iceberg has a folder for data. Delta has none, or with column mapping many with two letters.
+"""
 
 
 ANOTHER_ERROR = re.compile(r"OutOfMemoryError|SQLSTATE: (?:22|39|42(?!K03)|P0)")
@@ -76,7 +81,7 @@ FAULTS = (
     Fault(
         re.compile(
             r"FAILED_READ_FILE\.FILE_NOT_EXIST\W+Encountered error while reading file"
-            rf" (?:file:)?{FILE}"
+            rf" (?:file:(?://(?=/))?)?{FILE}"
         ),
         "missing file: {} is not there",
     ),
