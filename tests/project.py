@@ -44,18 +44,18 @@ EXTRA_COLUMNS = {
 
 TABLE_FORMAT = "delta" if "TRUEUP_DELTA" in os.environ else "iceberg"
 """The table format of this process. A JVM keeps the JARs and the catalog that it starts with."""
-MAPPING = {"delta.columnMapping.mode": "name"}
-"""With it, Delta takes any name of a column, and renames and drops columns."""
+EVOLVING = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
+"""With them, Delta takes almost any name of a column, and renames, drops and widens columns."""
 TICK = "`" if TABLE_FORMAT == "iceberg" else "'"
 """A character for names of columns. Delta cannot merge a column with a backquote in its name."""
-LOG_PROPERTIES = MAPPING | {"delta.enableChangeDataFeed": "true"}
+LOG_PROPERTIES = EVOLVING | {"delta.enableChangeDataFeed": "true"}
 """With its change feed, a log on Delta is read like one on Iceberg: only what is new.
 
 Iceberg keeps properties that it does not know.
 """
 FILE_FORMAT = {} if TABLE_FORMAT == "iceberg" else {"+file_format": TABLE_FORMAT}
 """The config of a project that asks for this format. Iceberg is the default."""
-TABLE_CONFIG = FILE_FORMAT | ({"+tblproperties": MAPPING} if TABLE_FORMAT == "delta" else {})
+TABLE_CONFIG = FILE_FORMAT | ({"+tblproperties": EVOLVING} if TABLE_FORMAT == "delta" else {})
 """The config of the tables of a collection."""
 
 QUIET = ("--quiet", "--no-use-colors", "--no-write-json", "--log-level-file", "none")

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
+pytestmark = pytest.mark.iceberg_only
+"""The demo has tables of Iceberg."""
+
 HOLDS = """\
 files: 10 of 10 expectations hold
 

@@ -18,6 +18,7 @@ from dbt_trueup.explain.verdict import describe_round
 from tests.acceptance import Column
 from tests.macros.package import in_model
 from tests.oracle import Collection, Command, consolidate
+from tests.project import TICK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-KEY = [Column("k", "double"), Column("part`s", "string")]
+KEY = [Column("k", "double"), Column(f"part{TICK}s", "string")]
 VALUE = [Column("steps", "string"), Column("W\n'1", "decimal(30,2)")]
 KEYS = [(float("nan"), None), (0.0, ""), (1.5, "${x}"), (1.5, None)]
 DRAW = {"keys": 4, "seed": 7, "batches": 2}

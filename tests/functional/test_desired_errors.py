@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.oracle import Error
-from tests.project import MAPPING, TICK, quote
+from tests.project import EVOLVING, TICK, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +64,7 @@ def show(project: Project, marks: Marks) -> None:
     )
     frame = project.spark.createDataFrame(rows, schema).coalesce(1)
     table = frame.writeTo(f"{project.name}.source").using(project.table_format)
-    for name, value in MAPPING.items():
+    for name, value in EVOLVING.items():
         table = table.tableProperty(name, value)
     table.createOrReplace()
 

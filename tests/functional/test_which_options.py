@@ -53,6 +53,7 @@ def shop(new_project: Callable[[str], Project]) -> Project:
             project.write(model.group(1), text)
         else:
             for statement in text.split(";\n"):
+                statement = statement.replace("using iceberg", "using {format}")  # noqa: PLW2901
                 project.sql(statement) if statement.strip() else None
     tables = [{"name": name} for name in sorted(set(re.findall(r"source\('shop', '(\w+)'", PAGE)))]
     project.write(
