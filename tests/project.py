@@ -46,7 +46,7 @@ TABLE_FORMAT = "delta" if "TRUEUP_DELTA" in os.environ else "iceberg"
 """The table format of this process. A JVM keeps the JARs and the catalog that it starts with."""
 EVOLVING = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
 """With them, Delta takes almost any name of a column, and renames, drops and widens columns."""
-TICK = "`" if TABLE_FORMAT == "iceberg" else "'"
+TICK = "`" if TABLE_FORMAT == "iceberg" else "^"
 """A character for names of columns. Delta cannot merge a column with a backquote in its name."""
 LOG_PROPERTIES = EVOLVING | {"delta.enableChangeDataFeed": "true"}
 """With its change feed, a log on Delta is read like one on Iceberg: only what is new.
