@@ -80,7 +80,7 @@ def expect(project: Project, name: str, *rows: tuple[int, str]) -> None:
     assert multiset(project.rows(name)) == multiset(rows)
 
 
-def compact(project: Project, name: str, _upper: int = 0) -> None:
+def compact(project: Project, name: str, _upper: int) -> None:
     """Rewrite the files of the log. Its rows stay."""
     table = f"{project.name}.{name}_log"
     rewrite = f"rewrite_data_files(table => '{table}', options => map('rewrite-all', 'true'))"
@@ -326,7 +326,7 @@ def test_a_compaction_of_the_log_changes_no_position(project: Project) -> None:
     name = add(project)
     for ts in (1, 2, 3):
         settle(project, name, put(ts, ts, "a"))
-    compact(project, name)
+    compact(project, name, 0)
     found = settle(project, name, put(4, 4, "b"))
 
     assert (found.whole_log_reason, found.commands_read) == (None, 1)
