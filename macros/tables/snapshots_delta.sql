@@ -13,8 +13,9 @@
     table is made again in between, an old id with a new version is recognised later.
 -#}
 {% macro _get_delta_version(relation) -%}
-    {%- set id = run_query('describe detail ' ~ trueup._in_backquotes(relation)).rows[0]['id'] -%}
-    {%- set commit = run_query('describe history ' ~ trueup._in_backquotes(relation) ~ ' limit 1').rows[0] -%}
+    {%- set table = trueup._in_backquotes(relation) -%}
+    {%- set id = run_query('describe detail ' ~ table).rows[0]['id'] -%}
+    {%- set commit = run_query('describe history ' ~ table ~ ' limit 1').rows[0] -%}
     {{ return([commit['version'] | int, id, trueup._commit_time(commit)] | join('@')) }}
 {%- endmacro %}
 
@@ -76,7 +77,8 @@
         {{ return(none) }}
     {%- endif -%}
     {%- set commits = {} -%}
-    {%- for row in run_query('describe history ' ~ trueup._in_backquotes(relation) ~ ' limit ' ~ (end - begin + 11)).rows -%}
+    {%- set history = 'describe history ' ~ trueup._in_backquotes(relation) ~ ' limit ' ~ (end - begin + 11) -%}
+    {%- for row in run_query(history).rows -%}
         {%- do commits.update({row['version'] | int: row}) -%}
     {%- endfor -%}
     {%- if not (trueup._has_commit(commits, first) and trueup._has_commit(commits, through)) -%}
