@@ -27,16 +27,16 @@
 {#-
     Further properties of a changelog or a state with many value columns. By default Delta keeps the ranges of the
     first 32 fields of a file, and Iceberg of the first 100 columns. trueup's own columns come after the values.
-    Without their ranges a run would open every file to find the new batches.
+    Without their ranges a run would open every file to find the new batches. The limits here are lower, to leave room
+    for them.
 -#}
 {% macro _range_properties(unique_key, columns) -%}
-    {%- set fields = unique_key + [] -%}
-    {%- for column in columns -%}
-        {%- do fields.extend([column.name] * (1 + column.type.count(':'))) -%}
-    {%- endfor -%}
-    {%- if trueup._file_format() == 'delta' and fields | length > 20 -%}
-        {{ return({'delta.dataSkippingNumIndexedCols': fields | length + 12}) }}
-    {%- elif trueup._file_format() == 'iceberg' and fields | length > 80 -%}
+    {#- A type writes each field of a struct with a colon. -#}
+    {%- set types = columns | map(attribute='type') | join -%}
+    {%- set field_count = unique_key | length + columns | length + types.count(':') -%}
+    {%- if trueup._file_format() == 'delta' and field_count > 20 -%}
+        {{ return({'delta.dataSkippingNumIndexedCols': field_count + 12}) }}
+    {%- elif trueup._file_format() == 'iceberg' and field_count > 80 -%}
         {{ return({
             'write.metadata.metrics.column._ts': 'full',
             'write.metadata.metrics.column._kind': 'full',
