@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +16,9 @@ from dbt_trueup.command_line import init as command
 from dbt_trueup.command_line.program import main
 from dbt_trueup.command_line.program import trueup as program
 from dbt_trueup.errors import UsageError
+from dbt_trueup.init import sample
 from dbt_trueup.init.files import ROLES
-from dbt_trueup.init.project import find_log, models_folder, require_free_names
+from dbt_trueup.init.project import find_log, model_folders, require_free_names
 from tests.init.logs import ORDERS, table
 
 if TYPE_CHECKING:
@@ -131,8 +134,8 @@ def test_a_person_who_says_no_gets_no_file(over: Any, tmp_path: Path) -> None:
 def test_with_yes_and_with_json_nobody_is_asked(over: Any, tmp_path: Path) -> None:
     assert "Write" not in over(ORDERS, "--yes", answers="").output
     assert len(saved(tmp_path)) == 9
-    report = json.loads(over(ORDERS, "--json", "--folder", "other", answers="").stdout)
-    assert report["next"] == "dbt build --select path:other"
+    report = json.loads(over(ORDERS, "--json", "--folder", "models/other", answers="").stdout)
+    assert report["next"] == "dbt build --select path:models/other"
     assert [one["field"] for one in report["guesses"]][:3] == ["envelope", "key", "reclock"]
     assert all((tmp_path / path).exists() for path in report["files"])
 
@@ -191,6 +194,56 @@ def test_a_model_never_takes_the_name_of_another_node_or_of_the_log() -> None:
         require_free_names(manifest(), "my orders", found, "other")
 
 
-def test_the_models_go_where_the_project_has_its_models() -> None:
-    assert models_folder(manifest()) == "models"
-    assert models_folder(manifest(node("stores"))) == "transform/models"
+def test_a_model_never_takes_the_name_of_a_source_in_the_same_schema() -> None:
+    for name in ("cdc.paid", "cdc_prod.payments_log"):
+        found = find_log(manifest(), name)
+        require_free_names(manifest(), "paid", found, "cdc_prod")
+        require_free_names(manifest(), "payments_log", found, "cdc")
+        with pytest.raises(UsageError, match="--name must be free; payments_log"):
+            require_free_names(manifest(), "payments_log", found, "CDC_prod")
+
+
+def test_the_models_go_where_the_project_has_its_models(tmp_path: Path) -> None:
+    assert model_folders(manifest(), tmp_path) == ["models"]
+    (tmp_path / "dbt_project.yml").write_text("model-paths: [marts, transform/models]")
+    assert model_folders(manifest(), tmp_path) == ["marts", "transform/models"]
+    found = model_folders(manifest(node("stores"), node("sales")), tmp_path)
+    assert found == ["transform/models", "marts"]
+
+
+def test_a_first_model_goes_where_dbt_reads_models(over: Any, tmp_path: Path) -> None:
+    (tmp_path / "dbt_project.yml").write_text("model-paths: [transform]")
+    assert over(ORDERS).exception is None
+    assert (tmp_path / "transform/orders/orders.yml").exists()
+
+
+@pytest.mark.parametrize("folder", ["other", "models/../other", "models_2", "/models"])
+def test_a_folder_that_dbt_reads_no_models_from_is_refused(
+    over: Any, tmp_path: Path, folder: str
+) -> None:
+    result = over(ORDERS, "--folder", folder)
+    assert str(result.exception) == (
+        f"--folder must be in a folder that dbt reads models from: models; got {folder}"
+    )
+    assert saved(tmp_path) == []
+
+
+def test_the_next_command_is_one_for_the_shell(over: Any) -> None:
+    result = over(ORDERS, "--folder", "models/it's")
+    (following,) = re.findall("next: (.*)", result.output)
+    assert shlex.split(following) == ["dbt", "build", "--select", "path:models/it's"]
+
+
+def test_a_sampled_time_has_its_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    types = {"at": "timestamp", "local at": "timestamp_ntz", "day": "date", "n": "int"}
+    columns = [{"name": name, "type": kind} for name, kind in types.items()]
+    answer = json.dumps({"columns": columns, "schema": "shop"})
+    monkeypatch.setattr(sample, "compile_inline", lambda *_: answer)
+    monkeypatch.setattr(sample, "query", lambda _, select: [dict.fromkeys(types, select)])
+    log, schema = sample.ask_for_log([], "ref('orders_log')", "orders_log")
+    assert (log.types, schema) == (types, "shop")
+    assert log.rows[0]["n"] == (
+        "select cast(at as string) || date_format(at, 'XXX') as at,"
+        " cast(`local at` as string) as `local at`, cast(day as string) as day, n"
+        " from {{ ref('orders_log') }} limit 5000"
+    )

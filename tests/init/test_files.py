@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from jinja2 import Template
 
 from dbt_trueup.errors import UsageError
 from dbt_trueup.init.files import Place, write_files
 from dbt_trueup.init.guess import guess
+from dbt_trueup.init.log import read_log
 from dbt_trueup.init.project import save_files
 from dbt_trueup.init.properties import scalar
 from dbt_trueup.init.words import collection_name
@@ -162,6 +166,35 @@ def test_messages_of_other_tables_are_left_out_of_a_topic() -> None:
     text = files(table("all", TOPIC, *rows), table="public.a")["all_commands.sql"]
     assert "'(select * from ' ~ source('shop', 'log') ~ \"" in text
     assert ") = 'public.a'" in text
+
+
+def sql_of(model: str, macro: str, argument: str) -> Any:
+    """The argument that a model gives a macro of trueup."""
+    given: dict[str, Any] = {}
+    trueup = SimpleNamespace(**{macro: lambda **arguments: given.update(arguments)})
+    Template(model).render(trueup=trueup, source=lambda _, table: table)
+    return given[argument]
+
+
+@pytest.mark.parametrize("odd", ["it's", 'a"b', "a\\b", "{{ x }}", "größe"])
+def test_an_odd_name_of_a_table_is_one_text_in_the_select(odd: str) -> None:
+    rows = [(None, event({"id": 1}, table=name), 0, 0) for name in (odd, "b")]
+    text = files(table("all", TOPIC, *rows), table=f"public.{odd}")["all_commands.sql"]
+    (name,) = re.findall(r"\) = '(.*)'\n    \)$", sql_of(text, "debezium", "relation"))
+    assert re.sub(r"\\(.)", r"\1", name) == f"public.{odd}"
+    assert not re.search(r"(?<!\\)'", name)
+
+
+def test_the_columns_of_messages_and_of_their_keys_are_quoted() -> None:
+    types = {"kafka key": "string", "kafka value": "string"}
+    messages = [event({"id": 1}, table=name) for name in ("a", "b")]
+    rows = [{"kafka key": '{"id": 1}', "kafka value": message} for message in messages]
+    text = files(read_log("all", types, rows), table="public.a")["all_commands.sql"]
+    assert sql_of(text, "debezium", "value") == "`kafka value`"
+    assert sql_of(text, "debezium", "key") == "`kafka key`"
+    assert "cast(`kafka value` as string)" in sql_of(text, "debezium", "relation")
+    slot = read_log("slot", {"my data": "string"}, [{"my data": PARCELS.rows[1]["data"]}])
+    assert sql_of(files(slot)["slot_commands.sql"], "wal2json", "value") == "`my data`"
 
 
 def test_all_files_are_written_or_none(tmp_path: Path) -> None:

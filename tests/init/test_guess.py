@@ -12,6 +12,7 @@ from dbt_trueup.errors import UsageError
 from dbt_trueup.init.columns import typed_columns
 from dbt_trueup.init.guess import guess
 from dbt_trueup.init.log import Log, read_log
+from dbt_trueup.init.messages import connect_type
 from dbt_trueup.init.words import collection_name
 from tests.init.logs import (
     CUSTOMERS,
@@ -47,7 +48,7 @@ GUESSED: list[tuple[Log, dict[str, Any]]] = [
             "envelope": "dms",
             "key": ["invoice_id"],
             "ts": "changed_at",
-            "sequence_by": ["change_seq"],
+            "sequence_by": ["cast(change_seq as decimal(38,0))"],
             "delete_when": "Op = 'D'",
             "columns": {"customer": "string", "total": "decimal(10,2)"},
         },
@@ -357,10 +358,54 @@ def test_an_answer_must_name_a_column() -> None:
         guess(ORDERS, "orders", {"ts": "status"})
 
 
-@pytest.mark.parametrize("field", ["key", "columns"])
-def test_a_collection_has_a_key_and_columns(field: str) -> None:
-    with pytest.raises(UsageError, match=f"--{field} must name columns, because every collection"):
-        guess(ORDERS, "orders", {field: "none"})
+@pytest.mark.parametrize("field", ["key", "columns", "ts"])
+def test_a_collection_has_a_key_a_tick_and_columns(field: str) -> None:
+    for log in (ORDERS, SUPPLIERS):
+        with pytest.raises(UsageError, match=f"--{field} must not be none, because every coll"):
+            guess(log, "orders", {field: "none"})
+
+
+def test_messages_have_a_tick_of_their_own() -> None:
+    assert guesses(PARCELS, ts="none")["ts"] is None
+
+
+def test_the_partition_and_the_offset_are_two_columns() -> None:
+    for given in (["partition"], ["partition", "offset", "offset"]):
+        with pytest.raises(UsageError, match="--reclock must name the partition and the offset"):
+            guess(CUSTOMERS, "customers", {"reclock": given})
+
+
+@pytest.mark.parametrize(
+    ("log", "answers", "cause"),
+    [
+        (CUSTOMERS, {"delete_when": "op = 'd'"}, "--delete-when has no effect with --envelope deb"),
+        (ORDERS, {"table": "public.orders"}, "--table has no effect with --envelope plain"),
+        (SUPPLIERS, {"reclock": ["a", "b"], "ts": "extracted_on"}, "--reclock .* snapshots"),
+        (CUSTOMERS, {"reclock": ["partition", "offset"], "ts": "offset"}, "--reclock .* with --ts"),
+    ],
+)
+def test_an_answer_without_an_effect_is_refused(
+    log: Log, answers: dict[str, Any], cause: str
+) -> None:
+    with pytest.raises(UsageError, match=f"{cause}.*: leave it out"):
+        guess(log, collection_name(log.name), answers)
+
+
+def test_an_answer_is_not_refused_before_the_envelope_and_the_table_are_known() -> None:
+    empty = table("orders", "order_id int, commit_no int, x int")
+    assert "envelope" in unsure(empty, table="public.orders")
+    several = topic(event({"id": 1}, table="a"), event({"id": 2}, table="b"))
+    assert list(unsure(several, key=["id"], delete_when="none")) == ["table"]
+
+
+def test_a_table_without_messages_is_refused_with_the_tables_that_have_some() -> None:
+    log = topic(event({"id": 1}, table="orders"), event({"id": 2}, table="items"))
+    with pytest.raises(
+        UsageError,
+        match=r"--table must be a table of the messages: public\.orders, public\.items;"
+        r" got public\.orderz: no sampled message is of it",
+    ):
+        guess(log, "orders", {"table": "public.orderz"})
 
 
 NESTED = "struct<oid: string>"
@@ -425,10 +470,56 @@ def test_rows_that_arrived_together_have_no_order() -> None:
     assert warnings(log) == []
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("2026-01-05T10:30:00+01:00", "2026-01-05T10:00:00Z"),
+        ("2026-01-05 10:00:00Z", "2026-01-05 10:00:00.5Z"),
+        ("2026-01-05T10:00:00.123456789Z", "2026-01-05T09:00:00.2-0130"),
+        ("2026-10-25 02:30:00+02:00", "2026-10-25 02:10:00+01"),
+        ("2026-01-05T10:00", "2026-01-05T10:00:01Z"),
+    ],
+)
+def test_times_of_several_zones_are_compared_as_times(first: str, second: str) -> None:
+    schema = "order_id int, updated_at string, loaded_at string, x int"
+    for rows in (
+        [(1, first, "2026-01-06T00:00:00Z", 0), (2, second, "2026-01-06T00:00:01Z", 0)],
+        [(2, "2026-01-05T00:00:01Z", second, 0), (1, "2026-01-05T00:00:00Z", first, 0)],
+    ):
+        assert warnings(table("orders", schema, *rows)) == []
+    fall = [(1, second, "2026-01-06T00:00:00Z", 0), (2, first, "2026-01-06T00:00:01Z", 0)]
+    assert "`updated_at` goes down 1 times" in warnings(table("orders", schema, *fall))[0]
+
+
+def test_a_time_that_does_not_exist_is_compared_as_a_text() -> None:
+    rows = [(1, "2026-02-30T10:00:00Z", 0), (2, "2026-02-30T09:00:00Z", 0)]
+    log = table("orders", "order_id int, updated_at string, x int", *rows)
+    assert "`updated_at` goes down 1 times" in warnings(log)[0]
+
+
 def test_a_tie_is_pointed_out() -> None:
     log = table("orders", "order_id int, commit_no int, x int", (1, 1, 5), (1, 1, 6))
     assert guesses(log)["sequence_by"] == ["commit_no"]
     assert "1 group of different rows have the same key and tick" in warnings(log)[0]
+
+
+@pytest.mark.parametrize(
+    ("column", "order"),
+    [
+        ("seq", "commit_no"),
+        ("row_sequence", "commit_no"),
+        ("lsn", "lsn"),
+        ("source_offset", "source_offset"),
+        ("change_no", "change_no"),
+        ("change_seq", "change_seq"),
+    ],
+)
+def test_a_column_that_breaks_no_tie_is_the_order_only_if_it_is_clearly_a_position(
+    column: str, order: str
+) -> None:
+    rows = [(1, 1, 7, 5), (2, 1, 8, 6)]
+    log = table("orders", f"order_id int, commit_no int, {column} bigint, x int", *rows)
+    assert guesses(log)["sequence_by"] == [order]
 
 
 def test_the_order_is_the_column_that_leaves_no_tie() -> None:
@@ -442,14 +533,26 @@ def test_the_order_is_the_column_that_leaves_no_tie() -> None:
     assert warnings(log) == []
 
 
-def test_numbers_in_texts_of_several_lengths_are_compared_as_numbers() -> None:
-    log = table(
-        "orders",
-        "order_id int, commit_no int, seq string, x int",
-        (1, 1, "9", 5),
-        (1, 1, "10", 6),
-    )
-    assert guesses(log)["sequence_by"] == ["cast(seq as decimal(38,0))"]
+@pytest.mark.parametrize(
+    ("first", "second", "order"),
+    [
+        ("9", "10", "cast(seq as decimal(38,0))"),
+        ("999998", "999999", "cast(seq as decimal(38,0))"),
+        ("0", "1", "cast(seq as decimal(38,0))"),
+        ("01", "10", "seq"),
+        ("01", "100", "cast(seq as decimal(38,0))"),
+        ("9" * 38, "8", "cast(seq as decimal(38,0))"),
+        ("9" * 39, "8", "seq"),
+        ("1a", "2", "seq"),
+        ("1", "²", "seq"),
+    ],
+)
+def test_texts_of_digits_are_compared_as_numbers_unless_they_are_padded_with_zeros(
+    first: str, second: str, order: str
+) -> None:
+    rows = [(1, 1, first, 5), (1, 1, second, 6)]
+    log = table("orders", "order_id int, commit_no int, seq string, x int", *rows)
+    assert guesses(log)["sequence_by"] == [order]
 
 
 @pytest.mark.parametrize(
@@ -602,6 +705,53 @@ def test_columns_of_the_change_and_of_its_arrival_are_no_values() -> None:
     assert "attributes is left out: Spark cannot compare its type" in warnings(log)
 
 
+@pytest.mark.parametrize(
+    ("condition", "is_value"),
+    [
+        ("lower(deleted) = 'y'", True),
+        ('deleted = "y"', True),
+        ("deleted = 'it\\'s' or y = 1", False),
+        ("deleted = 'N' or `y` = 'x'", False),
+        ("Y = 1", False),
+    ],
+)
+def test_a_column_is_no_value_if_the_condition_reads_it_outside_of_its_texts(
+    condition: str, *, is_value: bool
+) -> None:
+    log = table("orders", "order_id int, ts int, deleted string, x int, y int", (1, 1, "n", 0, 0))
+    assert ("y" in guesses(log, delete_when=condition)["columns"]) == is_value
+
+
+def test_a_name_in_backquotes_may_have_a_quote() -> None:
+    log = table("orders", "order_id int, ts int, it's string, x int", (1, 1, "n", 0))
+    assert guesses(log, delete_when="`it's` = 'D'")["columns"] == {"x": "int"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("profile_name", "serial_number", "amount_received", "received_by", "quantity_processed"),
+        *("txn_type", "txn_amount", "truck_load", "load_factor", "ingestor_name"),
+    ],
+)
+def test_a_column_with_a_word_of_a_change_in_its_name_may_be_a_value(name: str) -> None:
+    log = table("orders", f"order_id int, ts int, {name} string", (1, 1, "a"))
+    assert guesses(log)["columns"] == {name: "string"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("file_name", "source_filename", "serial", "row_serial", "txn", "txn_id", "last_txn_no"),
+        *("received", "_loaded", "received_at", "kafka_received_ts", "load_id", "load_timestamp"),
+        *("ingestion_time", "ingested", "synced_on", "landed_date"),
+    ],
+)
+def test_a_column_with_the_name_of_a_change_is_no_value(name: str) -> None:
+    log = table("orders", f"order_id int, ts int, {name} string, x int", (1, 1, "a", 0))
+    assert guesses(log)["columns"] == {"x": "int"}
+
+
 # Messages.
 
 
@@ -637,6 +787,23 @@ def test_types_fit_the_values_of_the_messages() -> None:
         "big": "decimal(38,0)", "none": "string",
     }  # fmt: skip
     assert warnings(log) == ["none: null in the whole sample, so the type is a guess"]
+
+
+def test_an_odd_name_inside_of_an_object_is_in_backquotes() -> None:
+    log = topic(event({"id": 1, "place": {"lat-lon": 1.5, "on": [{"a b": 1, "c`d": 2}]}}))
+    assert guesses(log)["columns"] == {
+        "place": "struct<`lat-lon`: double, on: array<struct<`a b`: bigint, `c``d`: bigint>>>"
+    }
+    assert warnings(log) == []
+    struct = {"type": "struct", "fields": [{"type": "int32", "field": "lat-lon"}]}
+    assert connect_type(struct) == "struct<`lat-lon`: int>"
+
+
+@pytest.mark.parametrize("name", ["a:b", "a,b", "a<b", "a(b", "a\nb", ""])
+def test_an_object_with_a_name_that_no_type_can_hold_is_left_out(name: str) -> None:
+    log = topic(event({"id": 1, "x": 1, "place": {name: 1}}))
+    assert guesses(log)["columns"] == {"x": "bigint"}
+    assert warnings(log) == ["place is left out: `trueup.parse_json` cannot read its type"]
 
 
 @pytest.mark.parametrize(
@@ -772,6 +939,17 @@ def test_a_message_without_a_time_asks_for_the_tick() -> None:
     log = table("slot", "lsn string, xid bigint, data string", ("0/1", 5, json.dumps(message)))
     assert set(unsure(log)) == {"ts"}
     assert guesses(log)["sequence_by"] == ["lsn"]
+
+
+def test_odd_names_are_quoted_in_the_order_of_messages() -> None:
+    message = json.loads(change("I", columns=fields(id=1, x="a")))
+    del message["lsn"]
+    row = {"log-seq": 5, "data": json.dumps(message)}
+    log = read_log("slot", {"log-seq": "bigint", "data": "string"}, [row])
+    assert unsure(log) == {"sequence_by": ("`log-seq`", "data")}
+    row["log-seq_seq"] = row.pop("log-seq")
+    odd = read_log("slot", {"log-seq_seq": "bigint", "data": "string"}, [row])
+    assert guesses(odd)["sequence_by"] == ["`log-seq_seq`"]
 
 
 def test_broken_messages_are_pointed_out() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,9 @@ from dbt_trueup.init.files import Place, write_files
 from dbt_trueup.init.guess import guess, read_answer
 from dbt_trueup.init.project import (
     find_log,
+    model_folders,
     require_free_names,
+    require_model_folder,
     save_files,
 )
 from dbt_trueup.init.sample import ask_for_log
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dbt_trueup.init.facts import Facts
-    from dbt_trueup.init.project import Found
 
 EXAMPLE = """\
 Example: three commands from a CSV of changes to a tested table
@@ -88,7 +90,7 @@ def init(  # noqa: PLR0913 - each is an option of the command
     """
     project = project_folder(dbt)
     answers = {field: read_answer(field, text) for field, text in given.items() if text}
-    found, facts = look(dbt, log, name, answers)
+    place, facts = look(dbt, log, name, folder, answers)
     is_asked = is_terminal() and not yes and not as_json
     while is_asked and facts.unsure:
         click.echo(describe_guesses(facts))
@@ -99,9 +101,8 @@ def init(  # noqa: PLR0913 - each is an option of the command
             # Only this answer is asked again. The others are kept.
             click.echo(error)
             del answers[field]
-    place = Place(found.written, folder or f"{found.models}/{facts.name}", found.schema)
     files = {} if facts.unsure else write_files(facts, place)
-    following = f"dbt build --select path:{place.folder}"
+    following = f"dbt build --select {shlex.quote(f'path:{place.folder}')}"
     if not as_json:
         click.echo(describe_guesses(facts))
     if is_asked and not click.confirm(f"Write {len(files)} files to {place.folder}?"):
@@ -120,15 +121,19 @@ def init(  # noqa: PLR0913 - each is an option of the command
 
 
 def look(
-    dbt: list[str], log: str, name: str | None, answers: dict[str, Any]
-) -> tuple[Found, Facts]:
-    """Find the log in the project, and guess what it is."""
-    manifest = parse(dbt)
+    dbt: list[str], log: str, name: str | None, folder: str | None, answers: dict[str, Any]
+) -> tuple[Place, Facts]:
+    """Find the log and the folder for the models in the project, and guess what the log is."""
+    project, manifest = project_folder(dbt), parse(dbt)
     found = find_log(manifest, log)
+    models = model_folders(manifest, project)
+    if folder:
+        require_model_folder(project, folder, models)
     sampled, target_schema = ask_for_log(dbt, found.relation, found.table)
     name = name or collection_name(found.table)
     require_free_names(manifest, name, found, target_schema)
-    return found, guess(sampled, name, answers)
+    place = Place(found.written, folder or f"{models[0]}/{name}", found.schema)
+    return place, guess(sampled, name, answers)
 
 
 def is_terminal() -> bool:

@@ -6,12 +6,13 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from dbt_trueup.lint.source import blank
 from dbt_trueup.plural import count
 
 from . import words
 from .envelope import extract_columns
 from .facts import Guess, share
-from .log import column_of, quoted
+from .log import column_of, quoted, quoted_text
 from .messages import NUMERIC, decimal_type, json_types
 
 if TYPE_CHECKING:
@@ -25,9 +26,12 @@ UNAVAILABLE = "__debezium_unavailable_value"
 
 READABLE = re.compile(
     r"(tinyint|smallint|int|bigint|float|double|decimal|boolean|string|binary|date|timestamp"
-    r"|timestamp_ntz)( *\([0-9 ,]+\))?|(array|struct)<.+>"
+    r"|timestamp_ntz)( *\([0-9 ,]+\))?|(array|struct)<([^`]|`[^`:,<>()\n]+`)+>"
 )
-"""The types that `trueup.parse_json` reads."""
+"""The types that `trueup.parse_json` reads.
+
+The name of a field must not have one of the signs `:,<>()`: Spark shows types without backquotes.
+"""
 
 
 def guess_delete_when(facts: Facts) -> Guess:
@@ -116,8 +120,7 @@ def condition_of(log: Log, column: str, value: str) -> str:
 
 def equals(column: str, values: list[str]) -> str:
     """The condition that a column of texts has one of some values."""
-    texts = ["'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'" for value in values]
-    name = quoted(column)
+    name, texts = quoted(column), [quoted_text(value) for value in values]
     return f"{name} = {texts[0]}" if len(texts) == 1 else f"{name} in ({', '.join(texts)})"
 
 
@@ -227,7 +230,14 @@ def typed_columns(facts: Facts) -> dict[str, str]:
 
 
 def mentions(name: str, expression: str | None) -> bool:
-    """Whether an expression reads a column."""
-    return bool(
-        expression and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", expression, re.IGNORECASE)
-    )
+    """Whether an expression reads a column. A text in quotes is no column.
+
+    Example:
+        >>> mentions("y", "lower(deleted) = 'y'"), mentions("y", "`y` = 1")
+        (False, True)
+    """
+    if not expression:
+        return False
+    # A name in backquotes may have a quote itself.
+    pattern = rf"(?<!\w){re.escape(name)}(?!\w)"
+    return f"`{name}`" in expression or bool(re.search(pattern, blank(expression), re.IGNORECASE))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .columns import typed_columns
+from .log import quoted, quoted_text
 from .properties import model_properties, source_properties
 
 if TYPE_CHECKING:
@@ -14,15 +15,14 @@ if TYPE_CHECKING:
 ROLES = ("corrections", "batch", "changelog", "state", "errors")
 """The models that are one call of the macro with their name."""
 
-MESSAGES_OF_TABLE = """\
-'(select * from ' ~ {relation} ~ "
+OF_TABLE = """
         where concat_ws(
             '.',
             {schema},
             {table}
         ) = {name}
-    )\""""
-"""A log of Debezium without the messages of other tables. A tombstone names no table."""
+    )"""
+"""What leaves out Debezium's messages of other tables. A tombstone names no table."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ def debezium_arguments(facts: Facts, relation: str) -> dict[str, str]:
     if facts["table"]:
         arguments["relation"] = only_table(relation, facts["value"], facts["table"])
     if facts["value"] != "value":
-        arguments["value"] = literal(facts["value"])
+        arguments["value"] = literal(quoted(facts["value"]))
     if facts["message_key"] != "key":
-        arguments["key"] = literal(facts["message_key"]) if facts["message_key"] else "none"
+        arguments["key"] = literal(quoted(facts["message_key"])) if facts["message_key"] else "none"
     return {**arguments, **given(facts, ["reclock", "ts", "sequence_by", "old_key"])}
 
 
@@ -97,22 +97,24 @@ def only_table(relation: str, value: str, table: str) -> str:
 
     def field(*names: str) -> str:
         reads = ", ".join(
-            f"get_json_object(cast({value} as string), '{path}.{name}')"
+            f"get_json_object(cast({quoted(value)} as string), '{path}.{name}')"
             for path in paths
             for name in names
         )
         return f"coalesce({reads})"
 
-    return MESSAGES_OF_TABLE.format(
-        relation=relation, schema=field("schema", "db"), table=field("table"), name=f"'{table}'"
+    condition = OF_TABLE.format(
+        schema=field("schema", "db"), table=field("table"), name=quoted_text(table)
     )
+    escaped = condition.replace("\\", "\\\\").replace('"', '\\"')
+    return f"'(select * from ' ~ {relation} ~ \"{escaped}\""  # noqa: S608 - the text of a model
 
 
 def wal2json_arguments(facts: Facts) -> dict[str, str]:
     """The arguments of `trueup.wal2json`."""
     arguments = {"schema": schema_literal(facts)}
     if facts["value"] != "data":
-        arguments["value"] = literal(facts["value"])
+        arguments["value"] = literal(quoted(facts["value"]))
     return {**arguments, **given(facts, ["table", "reclock", "ts", "sequence_by"])}
 
 

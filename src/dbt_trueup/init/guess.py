@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 LISTS = ("key", "reclock", "sequence_by", "columns")
 """The answers that are lists."""
 
-NEEDED = ("key", "columns")
-"""The fields of which a collection always has something."""
+NEEDED = {"key": "a key", "ts": "a tick", "columns": "value columns"}
+"""The fields that must not be empty, and what they are. Only messages have a tick of their own."""
+
+PLACE = ("partition", "offset")
+"""What the two columns of `reclock` say of a message."""
 
 NONE = "none"
 """The answer that a collection has nothing of this kind."""
@@ -42,14 +45,16 @@ def guess(log: Log, name: str, answers: Mapping[str, Any]) -> Facts:
         All guesses in sequence. They end at the table if it is not known: all others are of it.
 
     Raises:
-        UsageError: An answer names a column that the log does not have.
+        UsageError: An answer has no effect, or names what the log does not have.
     """
     facts = Facts(log, name)
     for field, step in steps(facts, answers):
         made = answered(facts, field, answers) if answers.get(field) is not None else step(facts)
         facts.guesses[field] = made
         if field == "table" and not made.is_sure:
-            break
+            return facts
+    if facts.guesses["envelope"].is_sure:
+        require_effect(facts, answers)
     return facts
 
 
@@ -98,8 +103,8 @@ def answered(facts: Facts, field: str, answers: Mapping[str, Any]) -> Guess:
     """Take the answer of the user for a guess, if the log allows it."""
     given = answers[field]
     if given == NONE:
-        if field in NEEDED:
-            message = f"--{field} must name columns, because every collection has some; got {NONE}"
+        if field in NEEDED and not (field == "ts" and facts.is_decoded):
+            message = f"--{field} must not be {NONE}, because every collection has {NEEDED[field]}"
             raise UsageError(message)
         return Guess(field, None, "given")
     if field == "ts" and given in facts.log.types:
@@ -112,8 +117,11 @@ def answered(facts: Facts, field: str, answers: Mapping[str, Any]) -> Guess:
             f"given; {key.describe(facts, given)}",
             warnings=key.warn_of_nulls(facts, given),
         )
+    if field == "table":
+        require_table(facts, given)
     if field == "reclock":
         require_columns("--reclock", given, list(facts.log.types))
+        require_place(given)
     if field == "columns":
         made = columns.guess_columns(facts)
         types = {**made.value, **facts.log.types} if not facts.is_decoded else made.value
@@ -130,6 +138,33 @@ def tick_of_column(log: Log, column: str) -> str:
         message = f"--ts must be an integer or a time; got {column} of type {log.types[column]}"
         raise UsageError(message)
     return expression
+
+
+def require_effect(facts: Facts, answers: Mapping[str, Any]) -> None:
+    """Raise if there is an answer to a question that this log does not have."""
+    if unused := [field for field in answers if field not in facts.guesses]:
+        is_beside_ts = unused == ["reclock"] and facts["envelope"] != "snapshots"
+        cause = "--ts" if is_beside_ts else f"--envelope {facts['envelope']}"
+        message = f"--{unused[0].replace('_', '-')} has no effect with {cause}: leave it out"
+        raise UsageError(message)
+
+
+def require_table(facts: Facts, table: str) -> None:
+    """Raise unless a message is of a table."""
+    tables = list(dict.fromkeys(change.table for change in facts.changes if change.table))
+    if table not in tables:
+        message = (
+            f"--table must be a table of the messages: {', '.join(tables) or 'they name none'}; got"
+            f" {table}: no sampled message is of it"
+        )
+        raise UsageError(message)
+
+
+def require_place(names: list[str]) -> None:
+    """Raise unless `reclock` has its two columns."""
+    if len(names) != len(PLACE):
+        message = f"--reclock must name the {' and the '.join(PLACE)}; got {', '.join(names)}"
+        raise UsageError(message)
 
 
 def require_columns(option: str, names: list[str], known: list[str]) -> None:

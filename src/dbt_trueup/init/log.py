@@ -6,13 +6,18 @@ import base64
 import json
 import re
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeAlias
 
 Row: TypeAlias = dict[str, Any]
 
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
-TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?(\d\d)?)?")
+TIMESTAMP = re.compile(
+    r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(?:Z|([+-]\d\d):?(\d\d)?)?"
+)
+"""A time of ISO 8601: all until the minute, the second, its fraction, and the offset from UTC."""
+
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -25,7 +30,7 @@ class Log:
     types: dict[str, str]
     """The columns with their types in Spark."""
     rows: list[Row] = field(repr=False)
-    """Sampled rows, as they are stored one after the other. Times are texts that sort."""
+    """Sampled rows, as they are stored one after the other. Times are texts."""
     json_columns: dict[str, list[Any]] = field(default_factory=dict, repr=False)
     """The columns whose texts are JSON objects, decoded; a null and a broken text are None."""
 
@@ -120,6 +125,40 @@ def column_of(log: Log, expression: str | None) -> str | None:
 def all_match(pattern: re.Pattern[str], values: list[Any]) -> bool:
     """Whether there are texts, and all of them match a pattern."""
     return bool(values) and all(pattern.fullmatch(str(value)) for value in values)
+
+
+def sortable(values: list[Any]) -> list[Any]:
+    """Values that sort. Texts of times become times; a time without a zone is one of UTC.
+
+    Python 3.10 reads a time only if it has all its parts.
+
+    Example:
+        >>> early, late = sortable(["2026-01-05T10:30+01:00", "2026-01-05 10:00:00.5Z"])
+        >>> early < late
+        True
+    """
+    if not all_match(TIMESTAMP, values):
+        return values
+    try:
+        return [
+            datetime.fromisoformat(
+                f"{minute}:{second:0>2}.{fraction:0<6.6}{hours or '+00'}:{minutes:0>2}"
+            )
+            for value in values
+            for minute, second, fraction, hours, minutes in TIMESTAMP.findall(value)
+        ]
+    except ValueError:  # there is no such day
+        return values
+
+
+def quoted_text(text: str) -> str:
+    r"""Write a text in SQL.
+
+    Example:
+        >>> print(quoted_text("it's"))
+        'it\'s'
+    """
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def quoted(column: str) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from .log import quoted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -119,8 +121,7 @@ def connect_type(schema: Row) -> str:
         items = schema.get("items")
         return f"array<{connect_type(items if isinstance(items, dict) else {'type': items})}>"
     if kind == "struct":
-        parts = [f"{one['field']}: {connect_type(one)}" for one in schema.get("fields", [])]
-        return f"struct<{', '.join(parts)}>"
+        return struct_type({one["field"]: connect_type(one) for one in schema.get("fields", [])})
     plain = {
         "int8": "tinyint",
         "int16": "smallint",
@@ -228,9 +229,18 @@ def json_type(values: list[Any]) -> str:
         lists = [value for value in values if isinstance(value, list)]
         return f"array<{json_type([one for each in lists for one in each if one is not None])}>"
     if kind == "struct":
-        parts = json_types([value for value in values if isinstance(value, dict)], "")
-        return f"struct<{', '.join(f'{name}: {part}' for name, part in parts.items())}>"
+        return struct_type(json_types([value for value in values if isinstance(value, dict)], ""))
     return kind
+
+
+def struct_type(fields: dict[str, str]) -> str:
+    """The type of an object, from the types of its fields.
+
+    Example:
+        >>> struct_type({"x": "int", "lat-lon": "double"})
+        'struct<x: int, `lat-lon`: double>'
+    """
+    return f"struct<{', '.join(f'{quoted(name)}: {kind}' for name, kind in fields.items())}>"
 
 
 def fraction_type(numbers: list[Any]) -> str:

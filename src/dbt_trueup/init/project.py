@@ -6,11 +6,12 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbt_trueup.errors import UsageError
+from dbt_trueup.runner.project import READ_FOLDERS, settings_of
 
 from .files import ROLES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 READABLE = ("seed", "model", "snapshot")
@@ -25,8 +26,8 @@ class Found(NamedTuple):
     written: str
     """The log in Jinja as the models write it."""
     table: str
-    models: str
-    """The folder of the project's models."""
+    stored: tuple[str, str]
+    """The schema and the name of its table in the warehouse."""
     schema: str | None = None
     """The schema if the models declare the log as a source; None if the project has it already."""
 
@@ -46,17 +47,16 @@ def find_log(manifest: Any, name: str) -> Found:
             has no seed or model of this name.
     """
     require_package(manifest)
-    models = models_folder(manifest)
     for node in manifest.nodes.values():
         names = (node.name, f"{node.schema}.{node.alias}")
         if is_readable(node) and name.lower() in map(str.lower, names):
             call = f"ref({node.name!r})"
-            return Found(call, call, node.name, models)
+            return Found(call, call, node.name, (node.schema, node.alias))
     for source in manifest.sources.values():
         names = (f"{source.source_name}.{source.name}", f"{source.schema}.{source.identifier}")
         if name.lower() in map(str.lower, names):
             call = f"source({source.source_name!r}, {source.name!r})"
-            return Found(call, call, source.name, models)
+            return Found(call, call, source.name, (source.schema, source.identifier))
     schema, _, table = name.partition(".")
     if not schema or not table or "." in table:
         message = (
@@ -65,7 +65,7 @@ def find_log(manifest: Any, name: str) -> Found:
         )
         raise UsageError(message)
     now = f"api.Relation.create(schema={schema!r}, identifier={table!r})"
-    return Found(now, f"source({schema!r}, {table!r})", table, models, schema)
+    return Found(now, f"source({schema!r}, {table!r})", table, (schema, table), schema)
 
 
 def require_free_names(manifest: Any, name: str, found: Found, target_schema: str) -> None:
@@ -75,8 +75,9 @@ def require_free_names(manifest: Any, name: str, found: Found, target_schema: st
         raise UsageError(message)
     taken = {node.name for node in manifest.nodes.values() if is_readable(node)}
     models = [name, *(f"{name}_{role}" for role in ("commands", *ROLES))]
-    if found.schema == target_schema:
-        taken.add(found.table)
+    schema, table = map(str.lower, found.stored)
+    if schema == target_schema.lower():
+        taken.add(table)
     if both := [model for model in models if model in taken and not is_ours(manifest, model)]:
         message = f"--name must be free; {both[0]} exists already: give another name with --name"
         raise UsageError(message)
@@ -95,15 +96,27 @@ def is_readable(node: Any) -> bool:
     return str(node.resource_type) in READABLE
 
 
-def models_folder(manifest: Any) -> str:
-    """The folder that has the models of the project; `models` if it has none."""
+def model_folders(manifest: Any, project: Path) -> list[str]:
+    """The folders of the project that dbt reads models from, those that have models first."""
     package = manifest.metadata.project_name
-    own = (
+    own = [
         str(file.path.searched_path)
         for file in manifest.files.values()
         if str(file.parse_file_type) == "model" and file.project_name == package
-    )
-    return next(own, "models")
+    ]
+    paths = settings_of(project).get("model-paths") or READ_FOLDERS["model-paths"]
+    return list(dict.fromkeys([*own, *paths]))
+
+
+def require_model_folder(project: Path, folder: str, models: Sequence[str]) -> None:
+    """Raise unless dbt reads models from a folder."""
+    place = (project / folder).resolve()
+    if not any(place.is_relative_to((project / path).resolve()) for path in models):
+        message = (
+            f"--folder must be in a folder that dbt reads models from: {', '.join(models)}; got"
+            f" {folder}"
+        )
+        raise UsageError(message)
 
 
 def save_files(project: Path, files: Mapping[str, str], *, overwrite: bool) -> None:

@@ -33,12 +33,18 @@ def ask_for_log(options: Sequence[str], relation: str, name: str) -> tuple[Log, 
     """
     answer = json.loads(compile_inline(options, COLUMNS.format(relation=relation)))
     types = {column["name"]: column["type"] for column in answer["columns"]}
-    # A text of a time has all digits of its fraction; JSON would cut it to milliseconds.
-    items = [
-        f"cast({quoted(column)} as string) as {quoted(column)}"
-        if kind.startswith(("timestamp", "date"))
-        else quoted(column)
-        for column, kind in types.items()
-    ]
-    select = f"select {', '.join(items)} from {{{{ {relation} }}}} limit {ROWS}"  # noqa: S608
+    items = ", ".join(sampled(column, kind) for column, kind in types.items())
+    select = f"select {items} from {{{{ {relation} }}}} limit {ROWS}"  # noqa: S608
     return read_log(name, types, query(options, select)), answer["schema"]
+
+
+def sampled(column: str, kind: str) -> str:
+    """The select item of a column. Times are texts, because JSON would cut them to milliseconds.
+
+    A timestamp has its offset from UTC: an hour comes twice when the clocks go back.
+    """
+    name = quoted(column)
+    if not kind.startswith(("timestamp", "date")):
+        return name
+    offset = f" || date_format({name}, 'XXX')" if kind == "timestamp" else ""
+    return f"cast({name} as string){offset} as {name}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,19 @@ from dbt_trueup.plural import count
 from . import words
 from .envelope import extract_columns
 from .facts import Guess, share
-from .log import column_of, hashable, quoted, tick_expression
+from .log import all_match, column_of, hashable, quoted, sortable, tick_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from .facts import Facts
     from .log import Log
+
+DIGITS = re.compile("[0-9]{1,38}")
+"""A text that a decimal of Spark holds."""
+
+PADDED = re.compile("0[0-9]+")
+"""A number with zeros in front."""
 
 
 def guess_reclock(facts: Facts) -> Guess:
@@ -129,12 +136,11 @@ def count_falls(log: Log, column: str) -> tuple[int, str]:
         for name in log.named(words.ARRIVAL)
         if name != column and len(log.values(name)) == len(log.rows) and tick_expression(log, name)
     ]
-    rows, ordered_by = log.rows, "in the order in which the rows are stored"
+    values, ordered_by = sortable(log.values(column)), "in the order in which the rows are stored"
     if arrivals:
-        rows, ordered_by = sorted(rows, key=lambda row: row[arrivals[0]]), f"by `{arrivals[0]}`"
         # Rows that arrived together have no order.
-        rows = sorted(rows, key=lambda row: (row[arrivals[0]], row[column]))
-    values = [row[column] for row in rows]
+        rows = sorted(zip(sortable(log.values(arrivals[0])), values, strict=True))
+        values, ordered_by = [value for _, value in rows], f"by `{arrivals[0]}`"
     return sum(after < before for before, after in pairwise(values)), ordered_by
 
 
@@ -155,13 +161,15 @@ def guess_sequence_by(facts: Facts) -> Guess:
         if name != tick and name not in (facts["key"] or ()) and log.types[name] != "binary"
     ]
     if tick is None:
-        value = [*map(quoted, columns), facts["ts"]][:1] if facts["ts"] else None
+        orders = [*(order_expression(log, name) for name in columns), facts["ts"]]
+        value = orders[:1] if facts["ts"] else None
         return Guess("sequence_by", value, "by its name" if columns else "the same as the tick")
-    choices = [*([column] for column in columns), [tick]]
-    ties = [count_ties(facts, tick, choice) for choice in choices]
-    best = ties.index(min(ties))
-    chosen, number = choices[best], ties[best]
-    what = f"key and tick {'' if chosen == [tick] else 'and order '}"
+    # The first one with the fewest ties is taken: the tick, unless another column is needed.
+    choices = [*filter(words.is_position, columns), tick, *columns]
+    ties = {name: count_ties(facts, tick, name) for name in choices}
+    chosen = min(ties, key=ties.__getitem__)
+    number = ties[chosen]
+    what = f"key and tick {'' if chosen == tick else 'and order '}"
     why = f"no two different rows have the same {what}".strip()
     warning = (
         f"{count(number, 'group')} of different rows have the same {what}: trueup takes the row"
@@ -169,7 +177,7 @@ def guess_sequence_by(facts: Facts) -> Guess:
     )
     return Guess(
         "sequence_by",
-        [order_expression(log, column) for column in chosen],
+        [order_expression(log, chosen)],
         why if not number else f"the best of {', '.join(columns) or tick}",
         candidates=tuple(columns),
         warnings=(warning,) if number else (),
@@ -184,25 +192,28 @@ def order_of_messages(facts: Facts) -> Guess:
     if not without:
         have = share(len(facts.changes), len(facts.changes), "message")
         return Guess("sequence_by", None, f"the log position in each message: {have} have it")
-    columns = facts.log.named(words.SEQUENCE)
+    orders = [order_expression(facts.log, name) for name in facts.log.named(words.SEQUENCE)]
     why = f"{share(without, len(facts.changes), 'message')} have no log position"
-    value = columns[:1] or None
-    return Guess("sequence_by", value, why, bool(value), tuple(columns or facts.log.types))
+    candidates = tuple(orders or map(quoted, facts.log.types))
+    return Guess("sequence_by", orders[:1] or None, why, bool(orders), candidates)
 
 
 def order_expression(log: Log, column: str) -> str:
-    """A column as an order. Texts of digits sort as numbers, unless they are of one length."""
-    values = [str(value) for value in log.values(column)]
-    digits = log.types[column] == "string" and values and all(value.isdigit() for value in values)
-    if digits and len({len(value) for value in values}) > 1:
-        return f"cast({quoted(column)} as decimal(38,0))"
-    return quoted(column)
+    """A column as an order. Texts of digits sort as numbers: a later one may be longer.
+
+    If zeros bring them all to one length, they sort as texts. They may be hexadecimal numbers.
+    """
+    values, name = log.values(column), quoted(column)
+    if log.types[column] != "string" or not all_match(DIGITS, values):
+        return name
+    is_padded = len(set(map(len, values))) == 1 and any(map(PADDED.fullmatch, values))
+    return name if is_padded else f"cast({name} as decimal(38,0))"
 
 
-def count_ties(facts: Facts, tick: str | None, order: Sequence[str]) -> int:
+def count_ties(facts: Facts, tick: str, order: str) -> int:
     """The groups of different rows with the same key, tick and order."""
     about_arrival = [*facts.log.named(words.ARRIVAL), *facts.log.named(words.PLACE)]
-    group: list[str] = [*(facts["key"] or ()), *([tick] if tick else []), *order]
+    group = [*(facts["key"] or ()), tick, order]
     contents: dict[str, set[str]] = {}
     for row in facts.log.rows:
         rest = {name: value for name, value in row.items() if name not in about_arrival}

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import re
 
-COMMIT = re.compile(r"(^|_)(commit|committed|transact|txn|scn)(_|$)")
+
+def whole_or_with_suffix(words: str) -> str:
+    """A pattern for words that say little inside of a longer name, such as in `txn_type`."""
+    suffix = "id|no|at|on|ts|ts_ms|time|timestamp|date|datetime"
+    return rf"^_*({words})$|(^|_)({words})_({suffix})$"
+
+
+COMMIT = re.compile(r"(^|_)(commit|committed|transact|scn)(_|$)|" + whole_or_with_suffix("txn"))
 """The commit of the source."""
 
 POSITION = re.compile(r"(^|_)(lsn|log_pos|log_position|binlog_pos|end_lsn)$")
@@ -17,18 +24,23 @@ CHANGED = re.compile(
 """The time of a change, by the clock of the source."""
 
 SEQUENCE = re.compile(
-    r"(^|_)(seq|sequence|seqno|serial|change_no|change_number|offset|lsn|scn)(_|$)"
+    r"(^|_)(seq|sequence|seqno|change_no|change_number|offset|lsn|scn)(_|$)|(^|_)serial$"
 )
 """An order of the changes within a commit."""
 
+CHANGE_NUMBER = re.compile(r"(^|_)(scn|change_(no|number|seq|sequence))$")
+"""The number of a change."""
+
 ARRIVAL = re.compile(
-    r"(^|_)(arrived|arrival|ingest\w*|load|loaded|landed|landing|received|synced|inserted|processed)"
-    r"(_|$)|^kafka_timestamp|^_fivetran|^_airbyte|^_sdc"
+    whole_or_with_suffix(
+        "arrived|arrival|ingest[a-z]*|load|loaded|landed|landing|received|synced|inserted|processed"
+    )
+    + r"|^kafka_timestamp|^_fivetran|^_airbyte|^_sdc"
 )
 """When the row came to the log. It says nothing about the change."""
 
 PLACE = re.compile(
-    r"^(kafka_)?(topic|headers|partition|offset)$|file_?name$|^_metadata|(^|_)batch_id$"
+    r"^(kafka_)?(topic|headers|partition|offset)$|(^|_)file_?name$|^_metadata|(^|_)batch_id$"
 )
 """Where the row comes from."""
 
@@ -81,6 +93,16 @@ def is_of_change(name: str) -> bool:
     """Whether a column says something of the change or of the log, and nothing of the row."""
     patterns = (COMMIT, POSITION, SEQUENCE, ARRIVAL, PLACE, OPERATION, PARTITION)
     return any(pattern.search(name.lower()) for pattern in patterns)
+
+
+def is_position(name: str) -> bool:
+    """Whether a column is clearly the position of a change in a log.
+
+    Example:
+        >>> is_position("change_no"), is_position("row_seq")
+        (True, False)
+    """
+    return any(pattern.search(name.lower()) for pattern in (POSITION, OFFSET, CHANGE_NUMBER))
 
 
 def is_of_arrival(name: str) -> bool:
