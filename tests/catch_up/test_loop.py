@@ -25,7 +25,7 @@ def run(*outcomes: Round | UsageError, stop: Stop | None = None) -> tuple[int, i
 
 
 def test_a_run_with_nothing_to_do_is_one_round() -> None:
-    assert run(IDLE) == (0, 1, ["caught up after 1 rounds in 1.0 s"])
+    assert run(IDLE) == (0, 1, ["caught up after 1 round in 1.0 s"])
 
 
 def test_rounds_run_until_one_has_nothing_to_do() -> None:
@@ -64,7 +64,7 @@ def test_a_signal_ends_the_run_after_its_round_and_is_no_success() -> None:
     stop.set()
     exit_code, rounds, lines = run(MORE, MORE, stop=stop)
     assert (exit_code, rounds) == (1, 1)
-    assert lines[-1].startswith("stopped after 1 rounds, before it was caught up")
+    assert lines[-1].startswith("stopped after 1 round, before it was caught up")
 
 
 def test_a_signal_in_the_last_round_changes_nothing() -> None:

@@ -61,7 +61,7 @@ def test_a_signal_stops_the_loop_after_the_current_round(
     assert exit_code == 0
     assert sorted(lines)[1:] == [
         "round 1: 7 models in 1.0 s; files_changelog: batch 2: 34 updates, upper 355",
-        "stopped after 1 rounds, 1 of which changed something",
+        "stopped after 1 round, 1 of which changed something",
         "stops when this round is done; a second signal stops at once",
     ]
     assert signal.getsignal(number) is before
@@ -83,7 +83,7 @@ def test_a_signal_stops_a_run_before_it_is_caught_up(
     fake = Fake(MORE, MORE, during=send)
     exit_code, lines, _ = command(fake, "run", "--until-caught-up")
     assert (exit_code, fake.rounds) == (1, 1)
-    assert "stopped after 1 rounds, before it was caught up; run it again to go on" in lines
+    assert "stopped after 1 round, before it was caught up; run it again to go on" in lines
 
 
 def test_a_run_until_caught_up_prints_its_rounds_and_its_progress(
@@ -142,6 +142,23 @@ def test_options_of_dbt_are_passed_on_unchanged(
     monkeypatch.setattr(run_commands, "Project", project)
     assert program.main(words.split()) == 0
     assert given == [to_every_command.split(), to_run.split()]
+
+
+@pytest.mark.parametrize(
+    ("words", "variables"), [("watch --once", [{"trueup_retry": True}]), ("run", [])]
+)
+def test_only_watch_lets_a_run_that_loses_a_race_try_again(
+    words: str, variables: list[dict[str, object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[object] = []
+
+    def project(_: list[str], __: tuple[str, ...], *run_vars: dict[str, object]) -> Fake:
+        given.extend(each for each in run_vars if each)
+        return Fake(IDLE)
+
+    monkeypatch.setattr(run_commands, "Project", project)
+    assert program.main(words.split()) == 0
+    assert given == variables
 
 
 def test_rounds_as_json_are_one_object_a_line(

@@ -151,6 +151,9 @@ def test_a_catalog_that_caches_tables_gives_a_warning(settings: dict[str, str]) 
 def test_a_catalog_that_caches_nothing_gives_no_warning(recwarn: pytest.WarningsRecorder) -> None:
     warn_of_caches({**LAKE, "spark.sql.catalog.lake.cache-enabled": "false"})
     warn_of_caches({"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.DeltaCatalog"})
+    # Iceberg adds this catalog to the session while it rewrites files.
+    rewriting = "spark.sql.catalog.default_rewrite_catalog"
+    warn_of_caches({rewriting: "org.apache.iceberg.spark.SparkCachedTableCatalog"})
     assert not recwarn.list
 
 

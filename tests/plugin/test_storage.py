@@ -16,6 +16,7 @@ TRACE = (
     " aborted due to stage failure: Lost task 0.0 in stage 2.0 (driver): {}\n"
     "\tat org.apache.iceberg.spark.source.BatchDataReader.open(BatchDataReader.java:1)"
 )
+OTHERWISE = "Otherwise restore the file from a backup."
 FILE = "/w/shop/orders_{}/data/_kind=row/00000-1-a.parquet"
 UNREAD = (
     "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file {}. File does not"
@@ -35,12 +36,12 @@ PAGE = (
         (
             f"{NOT_FOUND}: file:{FILE.format('state')}",
             f"missing file: {FILE.format('state')} is not there. ",
-            " dbt run --full-refresh -s orders_state.",
+            f"rebuild it: dbt run --full-refresh -s orders_state. {OTHERWISE}",
         ),
         (
             f"{NOT_FOUND}: {FILE.format('batch')}",
             f"missing file: {FILE.format('batch')} is not there. ",
-            "Drop the table orders_batch: the next run makes it again.",
+            f"drop it: the next run makes it again. {OTHERWISE}",
         ),
         (
             f"{NOT_FOUND}: /w/shop/orders_state/metadata/1.metadata.json",
@@ -50,7 +51,7 @@ PAGE = (
         (
             f"{NOT_FOUND}: file:/my data/shop/orders_state/data/1.parquet",
             "missing file: /my data/shop/orders_state/data/1.parquet is not there. ",
-            " dbt run --full-refresh -s orders_state.",
+            f"rebuild it: dbt run --full-refresh -s orders_state. {OTHERWISE}",
         ),
         (
             f"{IO}: Mkdirs failed to create: file:/w/shop (exists=false, cwd=file:/w/a.json)",
@@ -86,12 +87,12 @@ PAGE = (
         (
             UNREAD.format("file:///w/shop/orders_state/part-0.snappy.parquet"),
             "missing file: /w/shop/orders_state/part-0.snappy.parquet is not there. ",
-            " dbt run --full-refresh -s orders_state.",
+            f"rebuild it: dbt run --full-refresh -s orders_state. {OTHERWISE}",
         ),
         (
             UNREAD.format("file:/w/shop/orders_state/5v/part-0.snappy.parquet"),
             "missing file: /w/shop/orders_state/5v/part-0.snappy.parquet is not there. ",
-            " dbt run --full-refresh -s orders_state.",
+            f"rebuild it: dbt run --full-refresh -s orders_state. {OTHERWISE}",
         ),
         (
             UNREAD.format("s3a://w/cdc/orders/part-0.parquet"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 from dbt.cli.main import dbtRunnerResult
+from pyspark.sql import SparkSession
 
 from dbt_trueup import dbt
 from dbt_trueup.errors import DbtError, UsageError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def result(
-    name: str, message: str, code: str | None = None, status: str = "success", **options: Any
+    name: str, message: str | None, code: str | None = None, status: str = "success", **options: Any
 ) -> Any:
     """Stand for dbt's result of a model. A result of trueup's materializations has a code."""
     role = name.rpartition("_")[2]
@@ -71,8 +72,25 @@ def test_a_round_shows_each_failure_in_one_line() -> None:
         [result("a_batch", error, status="error"), result("a_changelog", "", status="skipped")],
         2.5,
     )
-    why = "a_batch: Compilation Error in model a_batch (a.sql) it must be 1 (1 models skipped)"
+    why = "a_batch: Compilation Error in model a_batch (a.sql) it must be 1 (1 model skipped)"
     assert done == Round(seconds=2.5, models=1, failures=(why,))
+
+
+def test_a_model_that_is_skipped_because_of_its_ephemeral_parent_is_a_failure() -> None:
+    error = "Compilation Error in model child\n  the error of its parent"
+    done = rounds.read_round([result("child", error, status="skipped")], 1)
+    assert done.failures == ("child: Compilation Error in model child the error of its parent",)
+
+
+def test_a_session_that_has_stopped_is_another_version_so_a_round_reports_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse() -> None:
+        raise ConnectionError
+
+    session = SimpleNamespace(catalog=SimpleNamespace(currentCatalog=refuse))
+    monkeypatch.setattr(SparkSession, "_instantiatedSession", session)
+    assert growth.versions(["shop.log"], []) == {"shop.log": "ConnectionError"}
 
 
 def test_a_long_error_keeps_its_begin_and_its_next_step() -> None:
@@ -258,7 +276,7 @@ def test_a_command_of_dbt_shows_only_what_failed(monkeypatch: pytest.MonkeyPatch
             results=[
                 result("a", "OK"),
                 result("b", "it is broken", status="error"),
-                result("c", "None", status="skipped"),
+                result("c", None, status="skipped"),
             ]
         ),
     )

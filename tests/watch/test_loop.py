@@ -91,4 +91,4 @@ def test_the_watcher_ends_after_it_has_shown_the_failure_if_spark_has_stopped() 
 def test_a_signal_that_also_stops_spark_ends_the_watcher_as_always() -> None:
     fake = Fake(FAILED)
     fake.is_spark_stopped = True
-    assert repeat(fake, Stop())[-1].startswith("stopped after 1 rounds")
+    assert repeat(fake, Stop())[-1].startswith("stopped after 1 round")

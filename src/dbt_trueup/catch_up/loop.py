@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dbt_trueup.plural import count
+
 from .progress import describe_progress
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ def run_until_caught_up(runs: Runs, stop: Event, screen: Screen) -> int:
         for settled in done.settled:
             screen.print_line(describe_progress(settled, done.seconds))
         if is_caught_up(done, before):
-            screen.print_line(f"caught up after {number} rounds in {seconds:.1f} s")
+            screen.print_line(f"caught up after {count(number, 'round')} in {seconds:.1f} s")
             return 0
         if is_stuck(done) and before is not None and is_stuck(before):
             for obstacle in done.obstacles:
@@ -52,7 +54,8 @@ def run_until_caught_up(runs: Runs, stop: Event, screen: Screen) -> int:
             return 1
         if stop.is_set():
             screen.print_line(
-                f"stopped after {number} rounds, before it was caught up; run it again to go on"
+                f"stopped after {count(number, 'round')}, before it was caught up;"
+                " run it again to go on"
             )
             return 1
         before = done

@@ -8,6 +8,7 @@ changelog and the state must have the same rows, unless a late command explains 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -194,10 +195,16 @@ def as_word(value: Any) -> str | None:
     Example:
         >>> as_word("a"), as_word(None), as_word(True), as_word([1]), as_word(Decimal("0.10"))
         ('a', None, 'true', '[1]', '0.10')
+        >>> as_word({"a": Decimal("1234567890123456789.01")})
+        '{"a": 1234567890123456789.01}'
     """
     if isinstance(value, Decimal):
         return str(value)
-    return value if value is None or isinstance(value, str) else json.dumps(value, default=float)
+    if value is None or isinstance(value, str):
+        return value
+    # `json` writes no Decimal. As a text between two zero bytes it keeps its digits.
+    text = json.dumps(value, default=lambda number: f"\0{number}\0")
+    return re.sub(r'"\\u0000([^"]*)\\u0000"', r"\1", text)
 
 
 def fold(commands: Sequence[dict[str, Any]]) -> Updates:

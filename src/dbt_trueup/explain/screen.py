@@ -124,10 +124,11 @@ def order(fields: str) -> str:
     """Write the terms of an order, which come as JSON.
 
     Example:
-        >>> order('{"_1":7}'), order('{"_1":7,"_2":null}')
-        ('7', '7, null')
+        >>> order('{"_1":7}'), order('{"_1":7,"_2":null}'), order('{"_1":1234567890123456789.01}')
+        ('7', '7, null', '1234567890123456789.01')
     """
-    terms = json.loads(fields).values()
+    # A decimal keeps all its digits as a text.
+    terms = json.loads(fields, parse_float=str).values()
     return ", ".join(term if isinstance(term, str) else json.dumps(term) for term in terms)
 
 

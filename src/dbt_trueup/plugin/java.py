@@ -40,7 +40,7 @@ def require_java() -> None:
         message = f"{needs}; there is no `java` in {where}: {then}."
         raise JavaMissingError(message)
     answer = subprocess.run(  # noqa: S603 - the java that Spark itself would start
-        [java, "-version"], capture_output=True, text=True, check=False
+        [java, "-version"], capture_output=True, text=True, errors="replace", check=False
     ).stderr
     version = re.search(r'version "(?:1\.)?(\d+)', answer)
     if version is None or int(version[1]) < JAVA_VERSION:
@@ -67,7 +67,7 @@ def start_jvm(settings: Mapping[str, str], log: Path) -> None:
         try:
             gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
-            end = "\n".join(log.read_text().splitlines()[-SHOWN_LINES:])
+            end = "\n".join(log.read_text(errors="replace").splitlines()[-SHOWN_LINES:])
             message = f"Spark did not start. The end of {log}:\n{end}"
             raise JvmStartError(message) from error
     SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - has no public form

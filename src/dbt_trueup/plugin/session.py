@@ -29,6 +29,9 @@ JVM_LOG = "spark.trueup.jvm_log"
 DELTA = "org.apache.spark.sql.delta."
 """How the class of a Delta catalog begins."""
 
+REWRITE_CATALOG = "spark.sql.catalog.default_rewrite_catalog"
+"""The catalog that Iceberg adds to a session while it rewrites the files of a table."""
+
 STARTING = threading.RLock()
 """Held while a session starts: threads that ask for it at the same time wait until it is ready."""
 
@@ -138,6 +141,8 @@ def warn_of_caches(settings: Mapping[str, str]) -> None:
     for name, value in settings.items():
         is_catalog = re.fullmatch(r"spark\.sql\.catalog\.[^.]+", name)
         if not is_catalog or not value.startswith("org.apache.iceberg.spark."):
+            continue
+        if name == REWRITE_CATALOG:
             continue
         switch = f"{name}.cache-enabled"
         if settings.get(switch, "true").lower() != "false":

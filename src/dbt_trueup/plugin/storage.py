@@ -151,6 +151,10 @@ def _next_step(file: str | None) -> str:
     if own is None:
         return "Restore it from a backup, then run again"
     table = f"{own['collection']}_{own['role']}"
-    if own["role"] == "state":
-        return f"Rebuild its table from the changelog: dbt run --full-refresh -s {table}"
-    return f"Drop the table {table}: the next run makes it again"
+    # Only the name is known. A log may have such a name, too.
+    repair = (
+        f"rebuild it: dbt run --full-refresh -s {table}"
+        if own["role"] == "state"
+        else "drop it: the next run makes it again"
+    )
+    return f"If {table} is a table of trueup, {repair}. Otherwise restore the file from a backup"

@@ -55,7 +55,7 @@ def versions(names: Collection[str], own: Collection[str]) -> dict[str, str | No
     Returns:
         The version of each table, a text that changes with every commit. None if the table has no
         versions: files, a table of a database, or any table if dbt has no Spark session in this
-        process.
+        process. If Spark has stopped, the error: the next round then reports it.
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - heavy
 
@@ -63,7 +63,10 @@ def versions(names: Collection[str], own: Collection[str]) -> dict[str, str | No
     session = SparkSession._instantiatedSession  # noqa: SLF001 - has no public form
     if session is None:
         return dict.fromkeys(names)
-    catalog = session.catalog.currentCatalog()
+    try:
+        catalog = session.catalog.currentCatalog()
+    except Exception as error:  # noqa: BLE001 - the run reports it
+        return dict.fromkeys(names, type(error).__name__)
     left_out = {full_name(name, catalog) for name in own}
     return {
         table: version

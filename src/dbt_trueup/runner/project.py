@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 from stat import S_ISDIR
 from time import monotonic, time_ns
@@ -139,10 +140,21 @@ class Project:
                 )
             written = [settings.get(name, folder) for name, folder in WRITTEN_FOLDERS.items()]
             written += map(os.environ.get, ("DBT_ENGINE_TARGET_PATH", "DBT_TARGET_PATH"))
-            if "--target-path" in self.arguments[:-1]:
-                written.append(self.arguments[self.arguments.index("--target-path") + 1])
+            written.append(option(self.arguments, "--target-path"))
             sources.written.update(normal(root, str(folder)) for folder in written if folder)
         return found
+
+
+def option(words: Sequence[str], name: str) -> str | None:
+    """Return the value of an option of dbt, None if it is not given.
+
+    Example:
+        >>> option(["--target-path", "out"], "--target-path"), option(["--a=b=c"], "--a")
+        ('out', 'b=c')
+    """
+    given = [word.partition("=")[2] for word in words if word.startswith(f"{name}=")]
+    given += [value for word, value in pairwise(words) if word == name]
+    return given[-1] if given else None
 
 
 class Sources(NamedTuple):

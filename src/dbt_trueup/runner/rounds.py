@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dbt_trueup.dbt import FAILED, to_one_line
 from dbt_trueup.errors import UsageError
+from dbt_trueup.plural import count
 
 from .batches import (
     BATCH,
@@ -68,11 +69,11 @@ def read_round(results: Sequence[Any], seconds: float) -> Round:
             "Got: no model is selected; `dbt ls` with the same options lists what they select."
         )
         raise UsageError(message)
-    failed = [one for one in results if one.status in FAILED]
-    skipped_count = sum(one.status == "skipped" for one in results)
+    failed = [one for one in results if has_failed(one)]
+    skipped_count = sum(one.status == "skipped" for one in results if one not in failed)
     failures = [f"{one.node.name}: {to_one_line(one.message)}" for one in failed]
     if failures and skipped_count:
-        failures[-1] += f" ({skipped_count} models skipped)"
+        failures[-1] += f" ({count(skipped_count, 'model')} skipped)"
     shown = {one.node.name: one.message for one in results if is_shown(one)}
     # The line of a changelog also covers its state.
     covered = {f"{name.removesuffix('_changelog')}_state" for name in shown}
@@ -87,6 +88,11 @@ def read_round(results: Sequence[Any], seconds: float) -> Round:
         settled=tuple(settled for batch in batches if (settled := batch.settled())),
         obstacles=tuple(obstacle for batch in batches if (obstacle := batch.obstacle())),
     )
+
+
+def has_failed(result: Any) -> bool:
+    """Return whether a result is an error. A skipped model may have that of its parent."""
+    return result.status in FAILED or (result.status == "skipped" and bool(result.message))
 
 
 def is_hook(result: Any) -> bool:

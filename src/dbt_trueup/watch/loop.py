@@ -6,6 +6,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
 from dbt_trueup.errors import UsageError
+from dbt_trueup.plural import count
 from dbt_trueup.runner.rounds import Round, Runs
 
 if TYPE_CHECKING:
@@ -74,7 +75,9 @@ def repeat(runs: Watchable, every: float, look: float, stop: Event, screen: Scre
         while now == seen and monotonic() < end and not stop.wait(min(look, end - monotonic())):
             screen.show_idle()
             now = runs.look()
-    screen.print_line(f"stopped after {number} rounds, {changed} of which changed something")
+    screen.print_line(
+        f"stopped after {count(number, 'round')}, {changed} of which changed something"
+    )
     return 0
 
 
