@@ -11,6 +11,8 @@ import pytest
 import yaml
 from dbt.cli.main import dbtRunner
 
+from dbt_trueup.plugin.commit_conflicts import _MESSAGES
+from dbt_trueup.plugin.storage import FAULTS
 from tests.macros.package import in_model
 
 ROOT = Path(__file__).parents[1]
@@ -114,6 +116,24 @@ def test_every_public_macro_and_data_test_is_on_the_page_of_macros() -> None:
     names = [f"trueup.{macro.removeprefix('test_')}" for macro in public]
 
     assert [each for each in names if not re.search(rf"{re.escape(each)}\b", text)] == []
+
+
+def beginnings_of_messages() -> set[str]:
+    """How each message of a lost race, of damage, and of the doctor begins."""
+    macros = "".join(file.read_text() for file in (ROOT / "macros").rglob("*.sql"))
+    written = re.findall(r"'((?:upper mismatch|\w+ moved|damaged \w+): [^'{]+)", macros)
+    written += re.findall(r"_check\(\s*'([^'{]+)", macros)
+    written += [text for message in _MESSAGES.values() for text in message.split("{}")[:1] if text]
+    written += [fault.says.partition("{}")[0] for fault in FAULTS]
+    # The page has three dots where a message has a name or a number.
+    return {" ".join(text.split()[:6]).rstrip(",") for text in written}
+
+
+def test_every_message_is_on_the_page_for_the_person_who_repairs() -> None:
+    text = " ".join((DOCS / "when-something-is-wrong.md").read_text().split())
+    found = beginnings_of_messages()
+    assert len(found) > 30
+    assert [beginning for beginning in sorted(found) if beginning not in text] == []
 
 
 def test_the_project_on_the_start_page_has_seven_models_and_parses(

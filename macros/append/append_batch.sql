@@ -18,6 +18,9 @@
         {{ return(refusal) }}
     {%- endif -%}
     {%- do trueup._require_few_retractions(collection, staged) -%}
+    {%- if not known -%}
+        {%- do trueup._require_known_changelog(changelog) -%}
+    {%- endif -%}
     {%- set columns = known.columns if known else trueup._get_user_columns(changelog) -%}
     {#- The statement itself checks the columns and the seal. It writes nothing if another run is first. -#}
     {%- set same_columns = trueup._same_columns_expr(

@@ -44,7 +44,7 @@ with
 
 net as (
 
-    select {{ trueup._all_but_list(trueup._update_columns()) }}, sum(_diff) as _net
+    select {{ trueup._all_but_list(trueup._update_columns()) }}, sum(_diff) as _net_diff
     from {{ batch }}
     where _kind = 'update' and _batch_id = {{ trueup._literal(batch_id) }}
     group by all

@@ -6,7 +6,7 @@
 {% macro _ensure_compared(collection, plan, columns, select, scope, keeps_edits=none) -%}
     {%- set corrections = collection.corrections -%}
     {%- do trueup._ensure_plan_variable(collection.name, plan) -%}
-    {%- do trueup._ensure_persisted_view(collection, columns) -%}
+    {%- do trueup._ensure_persisted_view(collection, plan, columns) -%}
     {%- if scope.extent == 'late' -%}
         {%- do trueup._ensure_late_keys_view(collection, plan, columns) -%}
     {%- endif -%}

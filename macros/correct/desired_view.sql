@@ -55,11 +55,9 @@ select 1 from {{ collection.source }} where _op = 'truncate' and _ts < {{ plan.l
 
 
 {#- The view `persisted` of the Spark session: the rows of the collection, in the same form. -#}
-{% macro _ensure_persisted_view(collection, columns) -%}
+{% macro _ensure_persisted_view(collection, plan, columns) -%}
     {%- do trueup._ensure_session_view(
         trueup._session_name(collection.name, 'persisted'),
-        trueup._persisted_select(
-            collection, columns, trueup._session_name(collection.name, 'plan') ~ '.lower'
-        )
+        trueup._planned_persisted_select(collection, columns, plan)
     ) -%}
 {%- endmacro %}

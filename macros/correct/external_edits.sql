@@ -29,7 +29,7 @@ held as (
 -- If a key is in the state more than once, every one of its rows is an edit.
 counted as (
 
-    select *, count(*) over (partition by {{ identity }}) as _row_count from held
+    select *, count(*) over (partition by {{ identity }}) as _step_rows from held
 
 )
 
@@ -49,6 +49,6 @@ full outer join counted
     on {{ trueup._same_key_expr(names, 'truth', 'counted') }}
 where
     not (truth._value <=> counted._value)
-    or counted._row_count > 1
+    or counted._step_rows > 1
     or not counted._is_of_its_kind
 {%- endmacro %}

@@ -20,7 +20,11 @@
     A collection by a SELECT always compares all keys: it has no log that says what is new.
 -#}
 {% macro _ensure_comparison_scope(collection, plan, healed) -%}
-    {%- set all_keys = {'extent': 'all', 'commands': collection.source, 'is_second': false, 'noted': {}} -%}
+    {#- If the run reads the whole log, the comparison takes it as the plan did: no command came meanwhile. -#}
+    {%- set all_keys = {
+        'extent': 'all', 'is_second': false, 'noted': {},
+        'commands': plan.commands if plan.whole_log_reason is not none else collection.source
+    } -%}
     {%- set no_keys = {'extent': none, 'commands': none, 'is_second': false, 'noted': {}} -%}
     {%- if collection.options.late != 'correct' -%}
         {{ return(no_keys) }}

@@ -17,7 +17,7 @@
             collection, input, trueup._get_has_few_keys(collection, input, plan)
         )) }}
     {%- endif -%}
-    {%- set persisted = trueup._persisted_select(collection, columns, planned ~ '.lower') -%}
+    {%- set persisted = trueup._planned_persisted_select(collection, columns, plan) -%}
     {#- The table may be older than a rebase and have other columns. Then it has no corrections for this batch. -#}
     {%- set waiting = trueup._pending_corrections_select(collection, columns)
         if takes_corrections and (input is none or plan.correction_count) else none -%}

@@ -50,6 +50,18 @@ having sum(_diff) > 0
 {%- endmacro %}
 
 
+{#-
+    The rows that the collection holds before the batch of a plan, as `_persisted_select` gives them. Before the
+    first batch it holds none, even if somebody has written rows into the empty state.
+-#}
+{% macro _planned_persisted_select(collection, columns, plan) -%}
+    {%- set persisted = trueup._persisted_select(
+        collection, columns, trueup._session_name(collection.name, 'plan') ~ '.lower'
+    ) -%}
+    {{ return(persisted if plan.last_seq > 0 else 'select * from ' ~ trueup._subquery(persisted) ~ ' where false') }}
+{%- endmacro %}
+
+
 {#- The struct of the value columns and `_error` of a row of the state or the changelog, which is `table`. -#}
 {% macro _persisted_value_expr(collection, columns, table) -%}
     {%- set terms = [] -%}

@@ -16,7 +16,5 @@
 
 {#- Whether the session is set so that Spark would read the steps of a batch more than once. -#}
 {% macro _get_is_read_twice() -%}
-    {{ return(
-        run_query('set spark.sql.legacy.inlineCTEInCommands').rows[0][1] | string | lower == 'true'
-    ) }}
+    {{ return(trueup._get_setting('spark.sql.legacy.inlineCTEInCommands') | lower == 'true') }}
 {%- endmacro %}

@@ -15,6 +15,7 @@
     {%- do trueup._require_made(collection.name, changelog, by='batch') -%}
     {%- set idle_at = none if should_full_refresh() else trueup._finding(collection, 'idle_at') -%}
     {%- if idle_at is none and not trueup._finding(collection, 'stored') -%}
+        {%- do trueup._require_known_changelog(changelog) -%}
         {%- do trueup._require_same_key(collection, trueup._get_isolated_properties(changelog)) -%}
     {%- endif -%}
     {%- if should_full_refresh() -%}

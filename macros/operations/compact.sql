@@ -30,6 +30,7 @@
             'Nothing is left to do. To compact more, call it with a later tick.'
         ) -%}
     {%- endif -%}
+    {%- do trueup._require_known_changelog(changelog) -%}
     {%- set unique_key = trueup._key_of_collection(collection) -%}
     {%- do trueup._require_key_of_changelog(collection, changelog, unique_key, properties) -%}
     {%- do trueup._require_sound_changelog(changelog, unique_key, trueup._ensure_widened(changelog)) -%}

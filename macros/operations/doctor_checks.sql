@@ -4,7 +4,8 @@
 {% macro _get_format_checks(tables) -%}
     {%- set known = trueup._statistics_fields() | map(attribute='name') | list -%}
     {%- set names = trueup._get_statistics_names(tables.changelog) -%}
-    {%- if names | reject('in', known) | list -%}
+    {%- if names | reject('in', known) | list
+            or (trueup._get_format(tables.changelog, names) or 0) > trueup._format_number() -%}
         {{ return([trueup._check(
             'a later version of trueup has written ' ~ tables.changelog,
             'install the version of trueup that has written the table.'
@@ -86,6 +87,14 @@
             'leave the setting out of the profile, the hooks and the configuration of Spark.'
         )) -%}
     {%- endif -%}
+    {%- set cached = none if true in deltas else trueup._get_cached_catalog() -%}
+    {%- if cached -%}
+        {%- do checks.append(trueup._check(
+            'the catalog ' ~ cached ~ ' caches its tables, so a run may not see what others write: it finds nothing'
+            ~ ' new, or loses every race',
+            'set spark.sql.catalog.' ~ cached ~ '.cache-enabled to false in the profile (`server_side_parameters`).'
+        )) -%}
+    {%- endif -%}
     {%- if true in deltas and trueup._get_adds_columns() -%}
         {%- do checks.append(trueup._check(
             'the Spark setting spark.databricks.delta.schema.autoMerge.enabled is true, so an apply would add'
@@ -94,6 +103,15 @@
         )) -%}
     {%- endif -%}
     {{ return(checks or [trueup._check('the tables and the session isolate two runs from each other')]) }}
+{%- endmacro %}
+
+
+{#- The current catalog if it is one of Iceberg that caches its tables, else none. -#}
+{% macro _get_cached_catalog() -%}
+    {%- set name = run_query('select current_catalog()').rows[0][0] -%}
+    {%- set class, is_cached = trueup._get_setting('spark.sql.catalog.' ~ name),
+        trueup._get_setting('spark.sql.catalog.' ~ name ~ '.cache-enabled') -%}
+    {{ return(name if class.startswith('org.apache.iceberg.spark.') and is_cached | lower != 'false' else none) }}
 {%- endmacro %}
 
 

@@ -33,6 +33,7 @@
     {%- endif -%}
     {%- set state = trueup._get_relation_of(collection, 'state', 'maintain') -%}
     {%- set changelog = trueup._get_relation_of(collection, 'changelog', 'maintain') -%}
+    {%- do trueup._require_known_changelog(changelog) -%}
     {%- set replaced = trueup._get_replaced_tables(collection) -%}
     {#- A run with `on_conflict: retry` may stage in the model of the changelog. -#}
     {%- for relation in [changelog] + replaced -%}

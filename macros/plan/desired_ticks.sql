@@ -3,6 +3,9 @@
     before the upper. The upper is the least upper of the collections in the option `of`, read before the
     select. Without `of` it is the start of the run in milliseconds.
 
+    If `<collection>_desired` is a table, the run that makes it must also compare it. Another run would find rows
+    of an older upper. So it settles nothing, and writes what it finds into the open tick.
+
     The corrections are compared at one time, and the batch takes them in at another time, maybe in another
     run. So the table of the corrections keeps the upper that they belong to.
 -#}
@@ -11,18 +14,20 @@
     The upper of the batch: that of the comparison of `corrections`, or without one that of a new
     comparison.
 -#}
-{% macro _get_upper_expr(corrections, options) -%}
+{% macro _get_upper_expr(collection, corrections) -%}
     {{ return(
         trueup._get_compared_upper_expr(corrections) if corrections
-        else trueup._get_desired_upper_expr(options)
+        else trueup._get_desired_upper_expr(collection.name, collection.options)
     ) }}
 {%- endmacro %}
 
 
 {#- The upper of a comparison that is made now, as an SQL expression. -#}
-{% macro _get_desired_upper_expr(options) -%}
+{% macro _get_desired_upper_expr(name, options) -%}
     {%- if not options.of -%}
         {{ return(trueup._milliseconds(run_started_at)) }}
+    {%- elif trueup._is_desired_older(name) -%}
+        {{ return('cast(null as bigint)') }}
     {%- endif -%}
     {%- set states = [] -%}
     {%- for collection in options.of -%}
@@ -31,6 +36,15 @@
         {%- do states.append(state) -%}
     {%- endfor -%}
     {{ return(trueup._least_upper_expr(states)) }}
+{%- endmacro %}
+
+
+{#- Whether the desired rows are those of an earlier run: they are a table, and this run does not make it. -#}
+{% macro _is_desired_older(name) -%}
+    {%- set id = 'model.' ~ model.package_name ~ '.' ~ name ~ '_desired' -%}
+    {{ return(
+        graph.nodes[id].config.materialized not in ['view', 'ephemeral'] and id not in selected_resources
+    ) }}
 {%- endmacro %}
 
 

@@ -6,6 +6,8 @@
     - `settled`, `read`: the positions of the last batch that are still true, or none
     - `code`: a hash of the query of the commands; see `_code_of_commands`
     - `snapshot`: the snapshot at which this part ends; none if the log has none
+    - `commands_after_read`: if the whole log is read and may have lost rows, the number of commands after the
+      position `read`; else it is missing
     - `arrived_type`: the type of the argument `arrived`; none if it is not given
     - `whole_log_reason`: why it is the whole log; none if it is not
 -#}
@@ -54,10 +56,13 @@ select * from {{ collection.source }}
 where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type) }} or _arrived is null
     {%- endset -%}
     {#- The row of the position itself is still there, unless the log has lost it or was made again. -#}
-    {%- if not run_query('select 1 from (' ~ rows ~ ') limit 1').rows -%}
-        {{ return(trueup._whole_log(
-            part, 'the log has no command with the last value of `arrived` or a greater one'
-        )) }}
+    {%- set of_position -%}
+select 1 from {{ collection.source }}
+where _arrived = {{ trueup._arrived_value_expr(first.arrived, part.arrived_type) }}
+limit 1
+    {%- endset -%}
+    {%- if not run_query(of_position).rows -%}
+        {{ return(trueup._whole_log(part, 'the log no longer has a command with the last value of `arrived`')) }}
     {%- endif -%}
     {{ return(dict(part, commands=trueup._ensure_log_part_view(collection, rows))) }}
 {%- endmacro %}
@@ -80,6 +85,11 @@ where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type
     ) -%}
     {%- set part = trueup._whole_log(part, distrust) if distrust else part -%}
     {%- set at_snapshot = trueup._rows_at(log, properties, snapshot) -%}
+    {%- if not part.settled and part.read and trueup._may_lose_rows(collection.options) -%}
+        {%- set part = dict(part, commands_after_read=trueup._get_commands_between(
+            query, log, properties, part.read.snapshot, snapshot
+        )) -%}
+    {%- endif -%}
     {%- if part.settled -%}
         {%- set select = trueup._log_part_select(
             query, trueup._appended_rows(log, properties, part.settled.snapshot, snapshot)
@@ -92,6 +102,16 @@ where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type
     {{ return(dict(
         part, snapshot=snapshot, commands=trueup._ensure_log_part_view(collection, select)
     )) }}
+{%- endmacro %}
+
+
+{#- The number of commands that a log has got between two of its snapshots. -#}
+{% macro _get_commands_between(query, log, properties, first, last) -%}
+    {%- if first == last -%}
+        {{ return(0) }}
+    {%- endif -%}
+    {%- set select = trueup._log_part_select(query, trueup._appended_rows(log, properties, first, last)) -%}
+    {{ return(run_query('select count(*) from ' ~ trueup._subquery(select)).rows[0][0]) }}
 {%- endmacro %}
 
 

@@ -93,9 +93,14 @@
     {%- elif part.snapshot is none -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set is_read_settled = part.read is not none and part.read.upper <= plan.upper -%}
+    {%- set read = part.read -%}
+    {%- if part.get('commands_after_read') is not none -%}
+        {#- The position was counted before the log lost rows. All later counts are without them. -#}
+        {%- set read = dict(read, commands=plan.commands_read - part.commands_after_read) -%}
+    {%- endif -%}
+    {%- set is_read_settled = read is not none and read.upper <= plan.upper -%}
     {{ return({
-        'settled': part.read if is_read_settled else part.settled,
+        'settled': read if is_read_settled else part.settled,
         'read': dict(place, at=run_started_at.timestamp() | int),
         'code': part.code,
         'upper': plan.lower if plan.log_upper is none else [plan.log_upper, plan.lower] | max,

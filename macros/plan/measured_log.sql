@@ -4,7 +4,8 @@
     if it contained `_get_progress`, Spark would plan that query again wherever its name appears.
 
     `part` is the part of the log that the run reads, and `commands` the relation with its commands and ticks.
-    If `part` has a `changelog`, the dict also has its last batch now, `last_seq_now`.
+    If `part` has a `changelog`, the dict also has its last batch now, `last_seq_now`. `part.input_upper` is the
+    value of the option if it is known already.
 -#}
 {% macro _ensure_measured_log(collection, progress, corrections, commands, part) -%}
     {%- set is_reclocked = '_offset' in collection.extras -%}
@@ -12,7 +13,7 @@
         none if collection.is_by_select else commands, progress,
         trueup._session_name(collection.name, 'settled') if is_reclocked else none,
         collection.options,
-        trueup._get_upper_expr(corrections, collection.options) if collection.is_by_select else none,
+        trueup._get_upper_expr(collection, corrections) if collection.is_by_select else part.get('input_upper'),
         part
     ) -%}
     {{ return(
@@ -25,7 +26,7 @@
 {#-
     The select behind `_ensure_measured_log`: one row. `progress` is what `_get_progress` returns. `settled`
     is an SQL expression of how far the last batch goes in each partition of a log without ticks. It is none
-    for a log with ticks.
+    for a log with ticks. `input_upper` replaces the option.
 -#}
 {% macro _measured_log_select(
     commands, progress, settled, options, input_upper=none, part={}
@@ -33,12 +34,8 @@
     {#- `trueup_until` does not cap the result of a select. It caps the collections that the select reads. -#}
     {%- set until = trueup._var('trueup_until') if commands is not none else none -%}
     {%- set until = 'null' if until is none else until -%}
-    {%- set input_upper = input_upper or 'log_upper' -%}
-    {%- if options.input_upper -%}
-        {%- set input_upper = trueup._tick_expr(
-            '(' ~ options.input_upper ~ ')', 'Option `input_upper`'
-        ) -%}
-    {%- endif -%}
+    {%- set input_upper = input_upper
+        or (trueup._input_upper_expr(options.input_upper) if options.input_upper else 'log_upper') -%}
     {%- set open_upper = 'greatest(upper, read_upper)' if options.eager else 'upper' -%}
     {%- if options.max_commands_per_batch -%}
         {%- set open_upper = 'coalesce(cut_upper, ' ~ open_upper ~ ')' -%}
@@ -146,13 +143,7 @@ log as (
         cast(null as bigint) as first_truncate
         {%- else -%}
         max(_ts) as last_tick,
-        -- No such tick beyond the greatest bigint: `_require_bounded_ticks` refuses it.
-        {% if part.get('settled') -%}
-        -- The part is empty if nothing is new. The log is not: it ends at or below the lower.
-        coalesce(try_add(max(_ts), 1), {{ bound }}) as log_upper,
-        {%- else -%}
-        try_add(max(_ts), 1) as log_upper,
-        {%- endif %}
+        {{ trueup._log_upper_expr(part, progress.lower) }} as log_upper,
         count(*) as commands_read,
         -- No count_if or filter here: Spark pushes such a condition down to the scan. There it fails if the
         -- bound is beyond the tick's type in the log, such as an int.

@@ -25,7 +25,7 @@ ends as (
 
     select
         {% if tables.input_upper -%}
-        {%- set given = trueup._tick_expr('(' ~ tables.input_upper ~ ')', 'Option `input_upper`') -%}
+        {%- set given = trueup._input_upper_expr(tables.input_upper) -%}
         -- Without a value the next batch settles nothing. `least` alone would skip the null.
         if({{ given }} is null, null, least(log_upper, {{ given }})) as input_upper,
         {%- else -%}

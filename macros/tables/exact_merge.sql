@@ -16,7 +16,5 @@
 
 {#- Whether the session is set so that a MERGE into a Delta table adds the columns of its source. -#}
 {% macro _get_adds_columns() -%}
-    {{ return(
-        run_query('set spark.databricks.delta.schema.autoMerge.enabled').rows[0][1] | string | lower == 'true'
-    ) }}
+    {{ return(trueup._get_setting('spark.databricks.delta.schema.autoMerge.enabled') | lower == 'true') }}
 {%- endmacro %}

@@ -169,3 +169,25 @@ def test_a_copy_of_a_changelog_is_taken_after_its_properties_are_set(project: Pr
 
     assert "batch 3" in run(project, "restored")
     check(project, "restored", more)
+
+
+@pytest.mark.parametrize("late", ["drop", "correct"])
+def test_rows_that_somebody_writes_into_the_empty_state_are_not_the_prior_values(
+    project: Project, late: str
+) -> None:
+    name = f"empty_{late}"
+    project.add_collection(name, KEY, VALUE, {"late": late, "verify": "always"})
+    project.run(f"path:models/{name}")
+    project.sql(
+        f"insert into {{}}.{name}_state (k, v, _kind, _seq, _ts)"
+        " values ('a', 'x', 'row', 0, 0), ('b', 'x', 'row', 0, 0)"
+    )
+    log = [Command(1, (1,), ("a",), ("x",)), Command(1, (1,), ("b",), ("y",))]
+    project.append(name, log)
+    for _ in range(2):
+        run(project, name)
+        assert multiset(project.rows(name)) == multiset([("a", "x"), ("b", "y")])
+        assert [(one.diff, one.value) for one in project.updates(name)] == [
+            (1, ("x",)),
+            (1, ("y",)),
+        ]

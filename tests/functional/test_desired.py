@@ -107,6 +107,28 @@ def test_a_change_of_the_inputs_writes_only_the_difference(
     assert in_doubt(project, views) == {"x", "z"}
 
 
+def test_a_table_of_desired_rows_that_an_earlier_run_made_settles_nothing(
+    own_project: Callable[[str], Project],
+) -> None:
+    project = own_project("desired")
+    project.add_collection("goods", [Column("k", "string")], [Column("v", "string")])
+    project.append("goods", [put(1, "a", "x")])
+    counted = "{{ config(materialized='table') }}" + COUNTED.replace("items", "goods")
+    project.add_select("stored", counted, ["v"], of=["goods"])
+    project.run("goods_commands+")
+    project.append("goods", [put(2, "b", "x")])
+    project.run("models/goods")
+    project.run("stored_corrections+")
+    assert "stored_batch: up to date at 2" in project.messages
+    project.append("goods", [put(3, "c", "x")])
+    project.run("goods_commands+")
+    assert updates(project, "stored") == [
+        (1, "x", 1, 1, None),
+        (3, "x", 1, -1, None),
+        (3, "x", 3, 1, None),
+    ]
+
+
 def test_the_comparison_after_many_differences_joins_all_rows(
     own_project: Callable[[str], Project], views: dict[str, str]
 ) -> None:

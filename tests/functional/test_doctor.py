@@ -9,6 +9,7 @@ import pytest
 from dbt.adapters.spark.session import Cursor
 
 from tests.acceptance import Column, multiset
+from tests.functional.test_configurations import configured
 from tests.oracle import Command
 
 if TYPE_CHECKING:
@@ -173,12 +174,47 @@ def test_a_damaged_changelog_is_found_with_its_first_damaged_batch(project: Proj
     assert examine(project)[-1] == "orders is well."
 
 
-def test_a_table_that_isolates_too_little_is_found(project: Project) -> None:
+def test_a_state_that_is_missing_or_has_no_progress_row_is_found_and_rebuilt(
+    project: Project,
+) -> None:
+    rebuilt = "dbt run --full-refresh -s orders_state rebuilds it from the changelog."
+    project.sql("delete from {}.orders_state where _kind = 'progress'")
+    assert wrong(project) == [("the state has no progress row", rebuilt)]
+    project.run("orders_state", "--full-refresh")
+    assert examine(project)[-1] == "orders is well."
+    project.sql("drop table {}.orders_state")
+    assert wrong(project) == [("the state is missing", rebuilt)]
+    project.run("orders_state", "--full-refresh")
+    assert examine(project)[-1] == "orders is well."
+
+
+def test_a_setting_that_reads_a_batch_twice_is_found(project: Project) -> None:
+    setting = "spark.sql.legacy.inlineCTEInCommands"
+    project.spark.conf.set(setting, "true")
+    try:
+        ((text, next_step),) = wrong(project)
+    finally:
+        project.spark.conf.unset(setting)
+    assert text == f"the Spark setting {setting} is true, so a batch would be read twice"
+    assert next_step.startswith("leave the setting out of the profile")
+
+
+@pytest.mark.iceberg_only
+def test_a_catalog_that_caches_its_tables_is_found(project: Project) -> None:
+    setting = "spark.sql.catalog.lake.cache-enabled"
+    with configured({setting: "true"}):
+        ((text, next_step),) = wrong(project)
+    assert text.startswith("the catalog lake caches its tables, so ")
+    assert next_step == f"set {setting} to false in the profile (`server_side_parameters`)."
+
+
+@pytest.mark.parametrize("role", ["changelog", "state"])
+def test_a_table_that_isolates_too_little_is_found(project: Project, role: str) -> None:
     name = "write.merge.isolation-level"
-    project.sql(f"alter table {{}}.orders_changelog set tblproperties ('{name}' = 'snapshot')")
+    project.sql(f"alter table {{}}.orders_{role} set tblproperties ('{name}' = 'snapshot')")
     ((text, next_step),) = wrong(project)
     assert text.startswith(f"the property {name} of ")
-    assert text.endswith(".orders_changelog lets two runs write at once")
+    assert text.endswith(f".orders_{role} lets two runs write at once")
     project.spark.sql(next_step.removesuffix("."))
     assert examine(project)[-1] == "orders is well."
 
@@ -271,6 +307,24 @@ def test_a_batch_that_another_run_wrote_meanwhile_is_not_called_an_edit(
     assert "         Next: call the doctor again." in printed
     assert not [line for line in printed if "somebody has edited" in line]
     assert "busy is well." in project.operate("doctor", collection="busy")
+
+
+@pytest.mark.iceberg_only
+def test_a_changelog_that_has_lost_batches_is_found(project: Project) -> None:
+    project.add_collection("shorter", KEY, VALUE)
+    ends = []
+    for ts in (1, 2):
+        project.append("shorter", [put(ts, "a")])
+        project.run("models/shorter")
+        ends.append({"shorter_changelog": latest(project, "shorter_changelog")})
+    set_current(project, ends[0])
+    printed = project.operate("doctor", collection="shorter")
+    (place,) = [n for n, line in enumerate(printed) if "the changelog has lost batches" in line]
+    assert printed[place].startswith("  WRONG  the state is at batch 2, the changelog at batch 1")
+    rebuild = "dbt run --full-refresh -s shorter_state rebuilds it from the changelog."
+    assert printed[place + 1].endswith(f"Or accept the loss: {rebuild}")
+    set_current(project, ends[1])
+    assert "shorter is well." in project.operate("doctor", collection="shorter")
 
 
 def set_current(project: Project, snapshots: dict[str, int]) -> None:

@@ -302,6 +302,40 @@ def test_an_input_upper_beyond_the_log_settles_nothing_if_nothing_is_new(
     expect(project, name, (1, "b"))
 
 
+def test_an_input_upper_that_reads_the_log_sees_all_of_it(project: Project) -> None:
+    """Two sources write to one log, and a tick is settled if both have passed it."""
+    name = f"c{next(numbers)}"
+    ends = f"select max(log_ts) + 1 as upper from {project.name}.{name}_log group by v"
+    options = {"input_upper": f"(select min(upper) from ({ends}))"}
+    project.add_collection(name, KEY, VALUE, options)
+    settle(project, name, put(1, 1, "crm"), put(1, 2, "shop"))
+    settle(project, name, put(2, 2, "shop"), put(3, 2, "shop"))
+    assert [row["_upper"] for row in project.progress(name)] == [2]
+    found = settle(project, name, put(2, 1, "crm"))
+    assert [row["_upper"] for row in project.progress(name)] == [2, 3]
+    assert (found.late_dropped, found.whole_log_reason) == (0, None)
+
+
+def test_what_an_input_upper_promises_is_in_the_part_of_the_log_that_the_run_reads(
+    project: Project,
+) -> None:
+    promised = f"{project.name}.promised"
+    project.sql(f"create or replace table {promised} using {{format}} as select 6L as upper")
+    name = add(project, input_upper=f"(select max(upper) from {promised})")
+    settle(project, name, put(5, 1, "a"))
+    project.append(name, [put(7, 2, "open")])
+
+    def promise() -> None:
+        project.append(name, [put(6, 1, "b")])
+        project.sql(f"insert into {promised} values (7)")
+
+    with before("promised", promise):
+        run(project, name)
+    assert [row["_upper"] for row in project.progress(name)] == [6, 7]
+    expect(project, name, (1, "b"))
+    assert settle(project, name, put(8, 1, "c")) == project.progress(name)[1]["_statistics"]
+
+
 def test_a_column_may_have_any_name_beside_arrived(project: Project) -> None:
     name = f"c{next(numbers)}"
     project.add_collection(name, KEY, [Column("seen_arrived", "string")])
@@ -320,6 +354,32 @@ def test_a_partial_log_may_lose_old_commands(project: Project) -> None:
 
     assert (found.whole_log_reason, found.commands_read, found.late_dropped) == (None, 2, 1)
     expect(project, name, (1, "a"), (2, "b"), (3, "c"))
+
+
+def test_a_partial_log_that_loses_commands_before_a_position_is_settled_counts_no_late_ones(
+    project: Project,
+) -> None:
+    name = add(project, log="partial", input_upper="log_upper - 1")
+    project.append(name, [put(1, key, "a") for key in (1, 2, 3)])
+    settle(project, name, put(2, 1, "b"))
+    project.sql(f"delete from {{}}.{name}_log where log_ts = 1")
+    found = [settle(project, name, put(ts, 1, f"of {ts}")) for ts in (3, 4, 5, 6)]
+
+    # The run that reads the whole log does not know how many came late.
+    assert [each.late_dropped for each in found] == [None, 0, 0, 0]
+    assert [each.commands_read for each in found[1:]] == [2, 2, 2]
+    assert settle(project, name, put(1, 2, "late"), put(7, 1, "c")).late_dropped == 1
+
+
+def test_a_late_command_is_found_if_the_log_has_lost_as_many_commands(project: Project) -> None:
+    name = add(project, log="partial", late="newest", max_commands_per_batch=2)
+    settle(project, name, put(1, 1, "a1"), put(2, 2, "b2"), put(3, 3, "c3"))
+    project.sql(f"delete from {{}}.{name}_log where log_ts = 1")
+    newer = Command(2, (3,), (1,), ("a2",))
+    for _ in range(2):
+        settle(project, name, newer, put(4, 4, "d4"))
+        newer = put(5, 4, "d5")
+    expect(project, name, (1, "a2"), (2, "b2"), (3, "c3"), (4, "d5"))
 
 
 def test_a_compaction_of_the_log_changes_no_position(project: Project) -> None:
@@ -511,7 +571,7 @@ def test_a_log_that_lost_its_last_arrivals_is_read_as_a_whole(project: Project) 
     project.sql(f"delete from {{}}.{name}_rows")
     found = land(project, name, 3, (2, 2, "b"))
 
-    assert "no command with the last value of `arrived`" in found.whole_log_reason
+    assert "no longer has a command with the last value of `arrived`" in found.whole_log_reason
     expect(project, name, (1, "a"), (2, "b"))
 
 

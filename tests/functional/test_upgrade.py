@@ -103,9 +103,23 @@ def test_tables_of_a_later_version_are_refused(project: Project) -> None:
 
     must = "upgrade.later_changelog must be written by this version of trueup, whose format is 1,"
     project.append("later", [Command(9, (1,), ("z",), (9, DAY))])
+    project.run("later_batch")
     project.sql("update {}.later_changelog set _statistics.format = 2 where _kind = 'progress'")
     assert must in (first := said())
     assert "Got: format 2" in first
+
+    # Models that run alone, and operations, refuse it, too.
+    for models in (["later_changelog"], ["later_state"], ["later_state", "--full-refresh"]):
+        project.run(*models, fails=True)
+        assert must in " ".join(" ".join(project.messages).split())
+    for refused in (
+        project.operate("compact", collection="later", since=1, fails=True),
+        project.operate("maintain", collection="later", fails=True),
+    ):
+        assert must in " ".join(" ".join(refused).split())
+    examined = "\n".join(project.operate("doctor", collection="later"))
+    assert "WRONG  a later version of trueup has written" in examined
+
     project.sql("alter table {}.later_changelog add column _statistics.zebras bigint")
     assert must in (second := said())
     assert "Got: the statistics zebras" in second

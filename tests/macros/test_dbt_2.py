@@ -98,6 +98,6 @@ def test_an_empty_option_of_takes_the_upper_from_the_clock() -> None:
     empty = in_model("sums_corrections", options={"of": []}, graph=graph)
     unset = in_model("sums_corrections", options={}, graph=graph)
 
-    now = unset._get_desired_upper_expr(unset._options("sums"))
+    now = unset._get_desired_upper_expr("sums", unset._options("sums"))
 
-    assert empty._get_desired_upper_expr(empty._options("sums")) == now
+    assert empty._get_desired_upper_expr("sums", empty._options("sums")) == now

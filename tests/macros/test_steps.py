@@ -13,6 +13,7 @@ from tests.macros.package import RELATIONS, STORED, a_collection, column, in_mod
 OWN = in_model("files_batch")._own_columns()
 EXTRAS = ("_unchanged", "_old_key", "_partition", "_offset")
 KEY = ["path", "_error_key"]
+PLAN_OF_HEAL = {"last_seq": 1, "last_batch_id": "b1", "seq": 2, "lower": 3}
 FOUND = {"last_seq": 2, "last_batch_id": "b2", "since": None}
 """What a compaction has found."""
 ALONE = {"_id"}
@@ -284,6 +285,8 @@ def test_every_name_that_begins_with_an_underscore_is_reserved_by_trueup() -> No
         batch._reclocked_commands_select(RELATIONS[0], 5, "settled"),
         batch._pending_corrections_select(collection, STORED),
         batch._compact_sql(changelog, ["path", *OWN], 3, FOUND),
+        batch._external_edits_select(collection, PLAN_OF_HEAL, STORED, [7]),
+        batch._retractions_select(RELATIONS[0], "1b5f", KEY),
     ]
     text = " ".join(map(one_line, sql))
     written = set(re.findall(r"(?<![\w`])_\w+", text)) - set(re.findall(r"(_\w+) ->", text))

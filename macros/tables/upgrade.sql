@@ -9,12 +9,8 @@
 {% macro _ensure_upgraded(collection) -%}
     {%- for relation in [collection.changelog, collection.batch] -%}
         {%- set names = trueup._get_statistics_names(load_relation(relation)) -%}
-        {%- set fields = trueup._statistics_fields() -%}
-        {%- set unknown = names | reject('in', fields | map(attribute='name') | list) | list -%}
-        {%- if unknown -%}
-            {%- do trueup._raise_newer(relation, 'the statistics ' ~ (unknown | join(', '))) -%}
-        {%- endif -%}
-        {%- set missing = fields | rejectattr('name', 'in', names) | list -%}
+        {%- do trueup._require_known_statistics(relation, names) -%}
+        {%- set missing = trueup._statistics_fields() | rejectattr('name', 'in', names) | list -%}
         {%- if missing -%}
             {%- do run_query(trueup._add_statistics_sql(relation, missing)) -%}
             {#- What dbt knows of the table is out of date now. -#}
@@ -59,6 +55,37 @@ alter table {{ relation }} add columns (
     _statistics.{{ field.name }} {{ field.type }} after {{ all[all.index(field.name) - 1] }}{{ ',' if not loop.last }}
     {%- endfor %}
 )
+{%- endmacro %}
+
+
+{#-
+    Raises if a later version of trueup has written a changelog. A run finds this out together with its position;
+    this is for the models and operations that do not plan.
+-#}
+{% macro _require_known_changelog(changelog) -%}
+    {%- set names = trueup._get_statistics_names(load_relation(changelog)) -%}
+    {%- do trueup._require_known_statistics(changelog, names) -%}
+    {%- do trueup._require_known_format(changelog, trueup._get_format(changelog, names)) -%}
+{%- endmacro %}
+
+
+{#- The highest number of a format in a changelog. Null if the version that wrote it had no such number. -#}
+{% macro _get_format(changelog, statistics_names) -%}
+    {%- if 'format' not in statistics_names -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {{ return(run_query(
+        'select max(_statistics.format) from ' ~ changelog ~ " where _kind = 'progress'"
+    ).rows[0][0]) }}
+{%- endmacro %}
+
+
+{#- Raises if a table has fields of `_statistics` that this version does not know. -#}
+{% macro _require_known_statistics(relation, names) -%}
+    {%- set unknown = names | reject('in', trueup._statistics_fields() | map(attribute='name') | list) | list -%}
+    {%- if unknown -%}
+        {%- do trueup._raise_newer(relation, 'the statistics ' ~ (unknown | join(', '))) -%}
+    {%- endif -%}
 {%- endmacro %}
 
 
