@@ -98,3 +98,20 @@
         + trueup._logged(trueup._get_log_checks(tables))
     ) }}
 {%- endmacro %}
+
+
+{#- The last batch of a changelog, as a select of one row. `is_reclocked`: its log has no ticks. -#}
+{% macro _last_batch_select(changelog) -%}
+select
+    coalesce(max(_seq), 0) as seq,
+    max_by(_upper, _seq) as upper,
+    coalesce(max_by(_statistics.partitions is not null, _seq), false) as is_reclocked
+from {{ changelog }}
+where _kind = 'progress'
+{%- endmacro %}
+
+
+{#- The command that runs the whole collection. -#}
+{% macro _run_command(tables) -%}
+    {{ return('dbt run -s +' ~ tables.name) }}
+{%- endmacro %}
