@@ -122,7 +122,9 @@ def beginnings_of_messages() -> set[str]:
     """How each message of a lost race, of damage, and of the doctor begins."""
     macros = "".join(file.read_text() for file in (ROOT / "macros").rglob("*.sql"))
     written = re.findall(r"'((?:upper mismatch|\w+ moved|damaged \w+): [^'{]+)", macros)
-    written += re.findall(r"_check\(\s*'([^'{]+)", macros)
+    # A check without a next step is well.
+    checks = re.findall(r"_check\(\s*'([^'{]+)((?:[^()]|\([^()]*\))*)\)", macros)
+    written += [text for text, rest in checks if re.search(r"',\s|\),\s|,\n", rest)]
     written += [text for message in _MESSAGES.values() for text in message.split("{}")[:1] if text]
     written += [fault.says.partition("{}")[0] for fault in FAULTS]
     # The page has three dots where a message has a name or a number.

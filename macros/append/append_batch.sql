@@ -12,15 +12,15 @@
         {{ return(trueup._nothing_to_append()) }}
     {%- endif -%}
     {%- set known = trueup._get_known_batch(collection) -%}
+    {%- if not known -%}
+        {%- do trueup._require_known_changelog(changelog) -%}
+    {%- endif -%}
     {%- set staged = known or trueup._get_staged_batch(collection) -%}
     {%- set refusal = trueup._ensure_refused(collection, staged) -%}
     {%- if refusal -%}
         {{ return(refusal) }}
     {%- endif -%}
     {%- do trueup._require_few_retractions(collection, staged) -%}
-    {%- if not known -%}
-        {%- do trueup._require_known_changelog(changelog) -%}
-    {%- endif -%}
     {%- set columns = known.columns if known else trueup._get_user_columns(changelog) -%}
     {#- The statement itself checks the columns and the seal. It writes nothing if another run is first. -#}
     {%- set same_columns = trueup._same_columns_expr(

@@ -20,18 +20,13 @@
     A collection by a SELECT always compares all keys: it has no log that says what is new.
 -#}
 {% macro _ensure_comparison_scope(collection, plan, healed) -%}
-    {#- If the run reads the whole log, the comparison takes it as the plan did: no command came meanwhile. -#}
-    {%- set all_keys = {
-        'extent': 'all', 'is_second': false, 'noted': {},
-        'commands': plan.commands if plan.whole_log_reason is not none else collection.source
-    } -%}
     {%- set no_keys = {'extent': none, 'commands': none, 'is_second': false, 'noted': {}} -%}
     {%- if collection.options.late != 'correct' -%}
         {{ return(no_keys) }}
     {%- elif healed or collection.is_by_select or plan.whole_log_reason is not none or plan.late_dropped is none
             or plan.definition != plan.settled_definition or trueup._var('trueup_compare')
             or load_relation(collection.corrections) is none -%}
-        {{ return(all_keys) }}
+        {{ return(trueup._ensure_scope_of_all_keys(collection, plan)) }}
     {%- endif -%}
     {%- set is_scheduled = collection.options.compare != 'never' -%}
     {%- if not is_scheduled and plan.late_dropped == 0 -%}
@@ -42,21 +37,39 @@
     {%- if is_scheduled and (
         is_second or trueup._is_comparison_due(collection.options.compare, plan.last_seq, last)
     ) -%}
-        {{ return(dict(all_keys, is_second=is_second)) }}
+        {{ return(dict(trueup._ensure_scope_of_all_keys(collection, plan), is_second=is_second)) }}
     {%- elif plan.late_dropped == 0 -%}
         {{ return(no_keys) }}
     {%- endif -%}
     {%- set waits = last.get('trueup.after_batch_id') == plan.last_batch_id
         and last.get('trueup.compared_keys') == 'all' -%}
     {%- if waits or plan.has_settled_truncates or trueup._has_carried_values(collection.extras) -%}
-        {{ return(all_keys) }}
+        {{ return(trueup._ensure_scope_of_all_keys(collection, plan)) }}
     {%- endif -%}
     {%- set history = trueup._ensure_log_history_view(collection, plan) -%}
     {%- set noted = {} -%}
     {%- for name in ['trueup.compared_seq', 'trueup.compares_again'] if name in last -%}
         {%- do noted.update({name: last[name]}) -%}
     {%- endfor -%}
-    {{ return(dict(all_keys, extent='late', commands=history, noted=noted) if history else all_keys) }}
+    {{ return(
+        dict(no_keys, extent='late', commands=history, noted=noted) if history
+        else trueup._ensure_scope_of_all_keys(collection, plan)
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    The scope of a comparison of all keys. In a log with snapshots it ends at the snapshot of the plan, so that it
+    sees no newer command: that would be a correction without a late command.
+-#}
+{% macro _ensure_scope_of_all_keys(collection, plan) -%}
+    {%- set commands = collection.source -%}
+    {%- if plan.whole_log_reason is not none -%}
+        {%- set commands = plan.commands -%}
+    {%- elif plan.position is not none and not collection.is_by_select -%}
+        {%- set commands = trueup._ensure_log_history_view(collection, plan) or collection.source -%}
+    {%- endif -%}
+    {{ return({'extent': 'all', 'commands': commands, 'is_second': false, 'noted': {}}) }}
 {%- endmacro %}
 
 

@@ -22,9 +22,10 @@
     {%- set cached = none if true in deltas else trueup._get_cached_catalog() -%}
     {%- if cached -%}
         {%- do checks.append(trueup._check(
-            'the catalog ' ~ cached ~ ' caches its tables, so a run may not see what others write: it finds nothing'
-            ~ ' new, or loses every race',
-            'set spark.sql.catalog.' ~ cached ~ '.cache-enabled to false in the profile (`server_side_parameters`).'
+            'the catalog ' ~ cached ~ ' caches its tables, so a run may read old versions of them: it then finds no'
+            ~ ' new commands, or every append fails',
+            'set spark.sql.catalog.' ~ cached ~ '.cache-enabled to false in the profile (`server_side_parameters`),'
+            ~ ' and restart the session or the server.'
         )) -%}
     {%- endif -%}
     {%- if true in deltas and trueup._get_adds_columns() -%}

@@ -3,8 +3,9 @@
     before the upper. The upper is the least upper of the collections in the option `of`, read before the
     select. Without `of` it is the start of the run in milliseconds.
 
-    If `<collection>_desired` is a table, the run that makes it must also compare it. Another run would find rows
-    of an older upper. So it settles nothing, and writes what it finds into the open tick.
+    If `<collection>_desired`, or a model between it and the inputs, is a table, the run that makes it must also
+    compare it. Another run would find rows of an older upper. So it settles nothing, and writes what it finds at
+    the open tick.
 
     The corrections are compared at one time, and the batch takes them in at another time, maybe in another
     run. So the table of the corrections keeps the upper that they belong to.
@@ -26,7 +27,7 @@
 {% macro _get_desired_upper_expr(name, options) -%}
     {%- if not options.of -%}
         {{ return(trueup._milliseconds(run_started_at)) }}
-    {%- elif trueup._is_desired_older(name) -%}
+    {%- elif trueup._get_is_desired_older(name, options.of) -%}
         {{ return('cast(null as bigint)') }}
     {%- endif -%}
     {%- set states = [] -%}
@@ -39,12 +40,26 @@
 {%- endmacro %}
 
 
-{#- Whether the desired rows are those of an earlier run: they are a table, and this run does not make it. -#}
-{% macro _is_desired_older(name) -%}
-    {%- set id = 'model.' ~ model.package_name ~ '.' ~ name ~ '_desired' -%}
-    {{ return(
-        graph.nodes[id].config.materialized not in ['view', 'ephemeral'] and id not in selected_resources
-    ) }}
+{#-
+    Whether the desired rows may be those of an earlier run: they come from a table that this run does not make.
+    The inputs themselves do not count.
+-#}
+{% macro _get_is_desired_older(name, inputs) -%}
+    {%- set prefix = 'model.' ~ model.package_name ~ '.' -%}
+    {%- set paths = [(prefix ~ name ~ '_desired', false)] -%}
+    {%- for input in inputs -%}
+        {%- do trueup._get_reads(prefix ~ name ~ '_desired', prefix ~ input, false, paths) -%}
+    {%- endfor -%}
+    {%- for id, _ in paths if id in graph.nodes and id not in selected_resources -%}
+        {%- set of_inputs = [] -%}
+        {%- for input in inputs if trueup._is_node_of(id, prefix ~ input) -%}
+            {%- do of_inputs.append(input) -%}
+        {%- endfor -%}
+        {%- if not of_inputs and graph.nodes[id].config.materialized not in ['view', 'ephemeral', 'seed'] -%}
+            {{ return(true) }}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(false) }}
 {%- endmacro %}
 
 

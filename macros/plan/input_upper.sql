@@ -1,24 +1,34 @@
 {#-
     The value of the option `input_upper` as a literal, if the option reads tables; else none.
 
-    Such a value may be the word of a source that its log is complete up to there. So it is read before the part
-    of the log that the batch takes is fixed: that part has everything that was promised. `part` is the part of
-    the log as it is now, from which `log_upper` comes. The value has a statement of its own: beside a part of
-    an Iceberg table, Spark would take this part for the whole table, in a subquery, too.
+    A source may use such a value to say: my log is complete up to this tick. So it is read before the run fixes
+    how far it reads the log: then the log has what was promised. If the option uses `log_upper`, this comes from
+    the part of the log as it is now. The value has a statement of its own: beside a part of an Iceberg table, Spark
+    would take this part for the whole table, in a subquery, too.
+
+    A log without ticks (`reclock`) has its ticks from the run itself: there the option stays in the statement that
+    reads the log.
 -#}
-{% macro _get_input_upper(collection, progress, part) -%}
-    {%- set given = collection.options.get('input_upper') -%}
-    {%- if 'select' not in given | string | lower or '_offset' in collection.extras -%}
+{% macro _ensure_input_upper(collection, progress) -%}
+    {%- set given = collection.options.get('input_upper') | string -%}
+    {%- if not modules.re.search('\\b(select|table|from|values)\\b', given | lower) or '_offset' in collection.extras -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set log_upper = run_query(
-        'select ' ~ trueup._log_upper_expr(part, progress.lower) ~ ' from ' ~ part.commands
-    ).rows[0][0] -%}
+    {%- set log_upper = trueup._ensure_log_upper(collection, progress) if 'log_upper' in given | lower else none -%}
     {%- set upper = run_query(
         'select ' ~ trueup._input_upper_expr(given)
         ~ ' from (select cast(' ~ trueup._number_or_null(log_upper) ~ ' as bigint) as log_upper)'
     ).rows[0][0] -%}
     {{ return('cast(' ~ trueup._number_or_null(upper) ~ ' as bigint)') }}
+{%- endmacro %}
+
+
+{#- The tick after the last command that the log has now; none if it has none. -#}
+{% macro _ensure_log_upper(collection, progress) -%}
+    {%- set part = trueup._ensure_log_part(collection, progress) -%}
+    {{ return(run_query(
+        'select ' ~ trueup._log_upper_expr(part, progress.lower) ~ ' from ' ~ part.commands
+    ).rows[0][0]) }}
 {%- endmacro %}
 
 

@@ -6,8 +6,8 @@
     - `settled`, `read`: the positions of the last batch that are still true, or none
     - `code`: a hash of the query of the commands; see `_code_of_commands`
     - `snapshot`: the snapshot at which this part ends; none if the log has none
-    - `commands_after_read`: if the whole log is read and may have lost rows, the number of commands after the
-      position `read`; else it is missing
+    - `commands_after_read`: the number of commands after `read`. Only set if the run reads the whole of a log
+      that may lose rows
     - `arrived_type`: the type of the argument `arrived`; none if it is not given
     - `whole_log_reason`: why it is the whole log; none if it is not
 -#}
@@ -48,13 +48,16 @@
 {#- The part of a log with the argument `arrived`. -#}
 {% macro _ensure_part_by_arrival(collection, part) -%}
     {%- set first = part.settled -%}
-    {%- if not first or first.get('arrived') is none -%}
+    {%- if not first and part.read and part.read.get('arrived') is not none
+            and trueup._may_lose_rows(collection.options) -%}
+        {%- set after = trueup._arrived_since_select(collection.source, part.read.arrived, part.arrived_type) -%}
+        {{ return(dict(
+            part, commands_after_read=run_query('select count(*) from ' ~ trueup._subquery(after)).rows[0][0]
+        )) }}
+    {%- elif not first or first.get('arrived') is none -%}
         {{ return(part if not first else trueup._whole_log(part, 'argument `arrived` is new')) }}
     {%- endif -%}
-    {%- set rows -%}
-select * from {{ collection.source }}
-where _arrived >= {{ trueup._arrived_value_expr(first.arrived, part.arrived_type) }} or _arrived is null
-    {%- endset -%}
+    {%- set rows = trueup._arrived_since_select(collection.source, first.arrived, part.arrived_type) -%}
     {#- The row of the position itself is still there, unless the log has lost it or was made again. -#}
     {%- set of_position -%}
 select 1 from {{ collection.source }}
@@ -65,6 +68,13 @@ limit 1
         {{ return(trueup._whole_log(part, 'the log no longer has a command with the last value of `arrived`')) }}
     {%- endif -%}
     {{ return(dict(part, commands=trueup._ensure_log_part_view(collection, rows))) }}
+{%- endmacro %}
+
+
+{#- The rows of a log that arrived with a value of `arrived` or later, as a select. -#}
+{% macro _arrived_since_select(log, arrived, arrived_type) -%}
+select * from {{ log }}
+where _arrived >= {{ trueup._arrived_value_expr(arrived, arrived_type) }} or _arrived is null
 {%- endmacro %}
 
 

@@ -95,7 +95,7 @@
     {%- endif -%}
     {%- set read = part.read -%}
     {%- if part.get('commands_after_read') is not none -%}
-        {#- The position was counted before the log lost rows. All later counts are without them. -#}
+        {#- Later counts do not include the rows that the log has lost, so the position must not either. -#}
         {%- set read = dict(read, commands=plan.commands_read - part.commands_after_read) -%}
     {%- endif -%}
     {%- set is_read_settled = read is not none and read.upper <= plan.upper -%}

@@ -6,11 +6,8 @@
     {#- The corrections of this run may have brought the tables up to date already. -#}
     {%- set found = none if is_rebase or corrections else trueup._finding(collection, 'progress') -%}
     {%- set progress = found or trueup._ensure_progress(collection, corrections, is_rebase, heals) -%}
-    {%- set part = trueup._ensure_log_part(collection, progress) -%}
-    {%- set input_upper = trueup._get_input_upper(collection, progress, part) -%}
-    {%- if input_upper is not none -%}
-        {%- set part = dict(trueup._ensure_log_part(collection, progress), input_upper=input_upper) -%}
-    {%- endif -%}
+    {%- set input_upper = trueup._ensure_input_upper(collection, progress) -%}
+    {%- set part = dict(trueup._ensure_log_part(collection, progress), input_upper=input_upper) -%}
     {%- set commands = part.commands -%}
     {%- if '_offset' in collection.extras -%}
         {%- do trueup._require_no_correction_of_offsets(collection.options) -%}
@@ -51,7 +48,7 @@
 {#-
     Whether a batch must look for late commands: with `late: newest`, unless it is known that there are none. It
     is known if a position in the log is trusted, no command is late, and the last batch has looked, too. If the
-    whole log is read and may have lost rows, a count of 0 does not say so: as many rows may be lost as came late.
+    whole log is read and may have lost rows, a count of 0 proves nothing: the log may have lost as many rows as came late.
 -#}
 {% macro _must_take_late(collection, progress, part, late_dropped) -%}
     {{ return(

@@ -59,8 +59,8 @@ alter table {{ relation }} add columns (
 
 
 {#-
-    Raises if a later version of trueup has written a changelog. A run finds this out together with its position;
-    this is for the models and operations that do not plan.
+    Raises if a later version of trueup has written a changelog. A run that plans checks this anyway. Models and
+    operations that do not plan call this macro.
 -#}
 {% macro _require_known_changelog(changelog) -%}
     {%- set names = trueup._get_statistics_names(load_relation(changelog)) -%}
@@ -89,7 +89,7 @@ alter table {{ relation }} add columns (
 {%- endmacro %}
 
 
-{#- Raises if the last batch has a later format. -#}
+{#- Raises if a batch has a later format. -#}
 {% macro _require_known_format(changelog, format) -%}
     {%- if format is not none and format > trueup._format_number() -%}
         {%- do trueup._raise_newer(changelog, 'format ' ~ format) -%}

@@ -148,24 +148,26 @@ def test_a_late_command_that_misses_one_comparison_is_corrected_by_the_next(
     assert statistics[-1]["commands_settled"] == len(FIRST) + 2
 
 
+@pytest.mark.parametrize("reads", ["all", "new"])
 def test_a_late_command_that_comes_after_the_plan_of_a_comparison_is_left_to_the_next_one(
-    late: Project,
+    late: Project, reads: str
 ) -> None:
-    late.add_collection("after_plan", KEY, VALUE, {"late": "correct"})
-    late.append("after_plan", FIRST)
-    late.run("models/after_plan")
-
-    # A run that reads the whole log compares all keys.
-    late.sql("update {}.after_plan_log set log_order = log_order where k = 'c'")
+    name = f"after_plan_{reads}"
+    options = {"compare": "always"} if reads == "new" else {}
+    late.add_collection(name, KEY, VALUE, {"late": "correct", **options})
+    late.append(name, FIRST)
+    late.run(f"models/{name}")
+    if reads == "all":
+        late.sql(f"update {{}}.{name}_log set log_order = log_order where k = 'c'")
 
     def arrive() -> None:
-        late.append("after_plan", [put(3, 1, "a", "a3")])
+        late.append(name, [put(3, 1, "a", "a3")])
 
-    tables = [f"after_plan_{role}" for role in TABLES]
+    tables = [f"{name}_{role}" for role in TABLES]
     with before(r"create or replace temporary view `trueup__\w+__persisted`", arrive):
         late.run(*tables)
     late.run(*tables)
-    assert [one[4] for one in updates(late, "after_plan")] == ["late_command"] * 2
+    assert [one[4] for one in updates(late, name)] == ["late_command"] * 2
 
 
 def test_a_correction_comes_before_the_commands_of_the_same_key(late: Project) -> None:

@@ -356,10 +356,13 @@ def test_a_partial_log_may_lose_old_commands(project: Project) -> None:
     expect(project, name, (1, "a"), (2, "b"), (3, "c"))
 
 
+@pytest.mark.parametrize("position", ["snapshot", "arrived"])
 def test_a_partial_log_that_loses_commands_before_a_position_is_settled_counts_no_late_ones(
-    project: Project,
+    project: Project, position: str
 ) -> None:
     name = add(project, log="partial", input_upper="log_upper - 1")
+    if position == "arrived":
+        change_call(project, name, "sequence_by=", "arrived='log_ts', sequence_by=")
     project.append(name, [put(1, key, "a") for key in (1, 2, 3)])
     settle(project, name, put(2, 1, "b"))
     project.sql(f"delete from {{}}.{name}_log where log_ts = 1")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from dbt.adapters.spark.session import Cursor
 
 from dbt_trueup.errors import StorageError
 from dbt_trueup.plugin import statements
@@ -137,18 +136,18 @@ def test_another_error_is_none(error: str) -> None:
     assert describe_storage_fault(TRACE.format(error)) is None
 
 
-@pytest.mark.parametrize("name", ["fetchall", "fetchone"])
+@pytest.mark.parametrize(("fetcher", "name"), statements.FETCHES)
 def test_a_fault_that_is_met_when_rows_are_fetched_is_told(
-    monkeypatch: pytest.MonkeyPatch, name: str
+    monkeypatch: pytest.MonkeyPatch, fetcher: type, name: str
 ) -> None:
     errors = ["No space left on device", "[DIVIDE_BY_ZERO]"]
 
     def fetch(_: Any) -> None:
         raise RuntimeError(errors.pop(0))
 
-    monkeypatch.setattr(Cursor, name, fetch)
+    monkeypatch.setattr(fetcher, name, fetch)
     statements.install()
     with pytest.raises(StorageError, match=r"^full disk: "):
-        getattr(Cursor(), name)()
+        getattr(fetcher, name)(None)
     with pytest.raises(RuntimeError, match="DIVIDE"):
-        getattr(Cursor(), name)()
+        getattr(fetcher, name)(None)

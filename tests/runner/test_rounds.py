@@ -80,6 +80,9 @@ def test_a_model_that_is_skipped_because_of_its_ephemeral_parent_is_a_failure() 
     error = "Compilation Error in model child\n  the error of its parent"
     done = rounds.read_round([result("child", error, status="skipped")], 1)
     assert done.failures == ("child: Compilation Error in model child the error of its parent",)
+    skipped = result("other", "Skipping due to fail_fast", status="skipped")
+    broken = result("broken", "boom", status="error")
+    assert rounds.read_round([broken, skipped], 1).failures == ("broken: boom (1 model skipped)",)
 
 
 def test_a_session_that_has_stopped_is_another_version_so_a_round_reports_it(

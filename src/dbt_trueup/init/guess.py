@@ -24,10 +24,13 @@ LISTS = ("key", "reclock", "sequence_by", "columns")
 """The answers that are lists."""
 
 NEEDED = {"key": "a key", "ts": "a tick", "columns": "value columns"}
-"""The fields that must not be empty, and what they are. Only messages have a tick of their own."""
+"""The answers that must not be `none`, each with its name in the error.
 
-PLACE = ("partition", "offset")
-"""What the two columns of `reclock` say of a message."""
+`ts` may be `none` for messages, which carry a tick.
+"""
+
+RECLOCK_COLUMNS = ("partition", "offset")
+"""The meaning of the two columns of `--reclock`, in order."""
 
 NONE = "none"
 """The answer that a collection has nothing of this kind."""
@@ -143,7 +146,9 @@ def tick_of_column(log: Log, column: str) -> str:
 def require_effect(facts: Facts, answers: Mapping[str, Any]) -> None:
     """Raise if there is an answer to a question that this log does not have."""
     if unused := [field for field in answers if field not in facts.guesses]:
-        is_beside_ts = unused == ["reclock"] and facts["envelope"] != "snapshots"
+        is_beside_ts = (
+            unused[0] == "reclock" and answers.get("ts") and facts["envelope"] != "snapshots"
+        )
         cause = "--ts" if is_beside_ts else f"--envelope {facts['envelope']}"
         message = f"--{unused[0].replace('_', '-')} has no effect with {cause}: leave it out"
         raise UsageError(message)
@@ -162,8 +167,9 @@ def require_table(facts: Facts, table: str) -> None:
 
 def require_place(names: list[str]) -> None:
     """Raise unless `reclock` has its two columns."""
-    if len(names) != len(PLACE):
-        message = f"--reclock must name the {' and the '.join(PLACE)}; got {', '.join(names)}"
+    if len(names) != len(RECLOCK_COLUMNS):
+        needed = " and the ".join(RECLOCK_COLUMNS)
+        message = f"--reclock must name the {needed}; got {', '.join(names)}"
         raise UsageError(message)
 
 

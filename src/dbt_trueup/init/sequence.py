@@ -164,7 +164,7 @@ def guess_sequence_by(facts: Facts) -> Guess:
         orders = [*(order_expression(log, name) for name in columns), facts["ts"]]
         value = orders[:1] if facts["ts"] else None
         return Guess("sequence_by", value, "by its name" if columns else "the same as the tick")
-    # The first one with the fewest ties is taken: the tick, unless another column is needed.
+    # On equal ties the sequence decides: clear positions, then the tick, then other columns.
     choices = [*filter(words.is_position, columns), tick, *columns]
     ties = {name: count_ties(facts, tick, name) for name in choices}
     chosen = min(ties, key=ties.__getitem__)
@@ -201,7 +201,7 @@ def order_of_messages(facts: Facts) -> Guess:
 def order_expression(log: Log, column: str) -> str:
     """A column as an order. Texts of digits sort as numbers: a later one may be longer.
 
-    If zeros bring them all to one length, they sort as texts. They may be hexadecimal numbers.
+    Texts of one length with leading zeros sort as texts. They may be hexadecimal numbers.
     """
     values, name = log.values(column), quoted(column)
     if log.types[column] != "string" or not all_match(DIGITS, values):

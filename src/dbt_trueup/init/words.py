@@ -6,7 +6,10 @@ import re
 
 
 def whole_or_with_suffix(words: str) -> str:
-    """A pattern for words that say little inside of a longer name, such as in `txn_type`."""
+    """A pattern for words that count only as the whole name or before a suffix such as `_id`.
+
+    In `txn_type`, `txn` does not count.
+    """
     suffix = "id|no|at|on|ts|ts_ms|time|timestamp|date|datetime"
     return rf"^_*({words})$|(^|_)({words})_({suffix})$"
 

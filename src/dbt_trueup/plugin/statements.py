@@ -34,6 +34,14 @@ from .wrong_arguments import describe_wrong_arguments
 REPEATS = 3
 """How often an apply that lost to a rewrite of files is repeated."""
 
+FETCHES = (
+    (Cursor, "fetchall"),
+    (Cursor, "fetchone"),
+    (PyhiveConnectionWrapper, "fetchall"),
+    (PyodbcConnectionWrapper, "fetchall"),
+)
+"""What fetches rows: a session, Thrift and HTTP, and ODBC."""
+
 EMPTY_RESULT = "select 1 where false"
 
 
@@ -45,8 +53,8 @@ def install() -> None:
     wrap(SparkSession, "sql")
     wrap(PyhiveConnectionWrapper, "execute")
     wrap(PyodbcConnectionWrapper, "execute")
-    wrap_fetch("fetchall")
-    wrap_fetch("fetchone")
+    for fetcher, method in FETCHES:
+        wrap_fetch(fetcher, method)
     close_quietly()
 
 
@@ -104,18 +112,19 @@ def wrap(sender: type, method: str) -> None:
     setattr(sender, method, send_and_explain_lost_races)
 
 
-def wrap_fetch(method: str) -> None:
-    """Wrap a method of a session's cursor that fetches rows. Calling this again has no effect.
+def wrap_fetch(fetcher: type, method: str) -> None:
+    """Wrap a method that fetches rows. Calling this again has no effect.
 
     Args:
+        fetcher: The class of the method.
         method: Its name.
     """
-    fetch = getattr(Cursor, method)
+    fetch = getattr(fetcher, method)
     if hasattr(fetch, "explains_faults"):
         return
 
     @wraps(fetch)
-    def fetch_and_explain_faults(cursor: Cursor) -> Any:
+    def fetch_and_explain_faults(cursor: object) -> Any:
         try:
             return fetch(cursor)
         except Exception as error:
@@ -125,7 +134,7 @@ def wrap_fetch(method: str) -> None:
             raise short from error
 
     fetch_and_explain_faults.explains_faults = True  # type: ignore[attr-defined]
-    setattr(Cursor, method, fetch_and_explain_faults)
+    setattr(fetcher, method, fetch_and_explain_faults)
 
 
 def explain(statement: str, error: str) -> TrueupError | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dbt_trueup.plural import count
+
 if TYPE_CHECKING:
     from .rounds import Runs
     from .screen import Screen
@@ -14,5 +16,5 @@ def run_once(runs: Runs, screen: Screen) -> int:
     done = runs.run()
     screen.print_round(done)
     if not done.changes and not done.failures:
-        screen.print_line(f"nothing to do: {done.models} models in {done.seconds:.1f} s")
+        screen.print_line(f"nothing to do: {count(done.models, 'model')} in {done.seconds:.1f} s")
     return 1 if done.failures else 0

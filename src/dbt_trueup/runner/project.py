@@ -140,17 +140,19 @@ class Project:
                 )
             written = [settings.get(name, folder) for name, folder in WRITTEN_FOLDERS.items()]
             written += map(os.environ.get, ("DBT_ENGINE_TARGET_PATH", "DBT_TARGET_PATH"))
-            written.append(option(self.arguments, "--target-path"))
+            written.append(value_of_option(self.arguments, "--target-path"))
             sources.written.update(normal(root, str(folder)) for folder in written if folder)
         return found
 
 
-def option(words: Sequence[str], name: str) -> str | None:
+def value_of_option(words: Sequence[str], name: str) -> str | None:
     """Return the value of an option of dbt, None if it is not given.
 
     Example:
-        >>> option(["--target-path", "out"], "--target-path"), option(["--a=b=c"], "--a")
-        ('out', 'b=c')
+        >>> value_of_option(["--target-path", "out"], "--target-path")
+        'out'
+        >>> value_of_option(["--a=b=c"], "--a")
+        'b=c'
     """
     given = [word.partition("=")[2] for word in words if word.startswith(f"{name}=")]
     given += [value for word, value in pairwise(words) if word == name]

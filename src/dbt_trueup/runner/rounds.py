@@ -91,8 +91,15 @@ def read_round(results: Sequence[Any], seconds: float) -> Round:
 
 
 def has_failed(result: Any) -> bool:
-    """Return whether a result is an error. A skipped model may have that of its parent."""
-    return result.status in FAILED or (result.status == "skipped" and bool(result.message))
+    """Return whether a result is an error.
+
+    dbt gives a skipped model the error of its ephemeral parent. With `--fail-fast` it only says
+    that it has skipped the model.
+    """
+    said = result.message or ""
+    return result.status in FAILED or (
+        result.status == "skipped" and said != "" and "fail_fast" not in said
+    )
 
 
 def is_hook(result: Any) -> bool:
