@@ -37,7 +37,7 @@ delta: TESTS = tests/functional tests/faults
 delta: $(VENV)/trueup ## tests on Delta, all in some hours; TESTS=tests/functional/test_rules.py for one file
 	TRUEUP_DELTA=1 $(BIN)/pytest -m spark --numprocesses 2 --dist loadfile --no-loadscope-reorder $(TESTS)
 
-engines: $(VENV)/trueup ## the tests over servers and on a cluster, and with all settings, in half an hour
+engines: $(VENV)/trueup ## the tests over servers, on a cluster and with all settings, in an hour; not on Delta: see `make delta`
 	TRUEUP_ENGINES=1 $(BIN)/pytest tests/engines tests/functional/test_configurations.py
 
 bench: ROWS = 1000000

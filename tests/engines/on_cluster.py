@@ -20,9 +20,19 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 from pyspark.sql.functions import udf
 
+import demo.run
 from tests.between import sent_through
-from tests.engines.script import KEY, VALUE, check, open_project, put, run_python_aggregates
+from tests.engines.script import (
+    KEY,
+    VALUE,
+    check,
+    open_project,
+    put,
+    run_python_aggregates,
+    run_script,
+)
 from tests.engines.servers import settings
+from tests.git_repository import FILE, commit, new_repository
 from tests.oracle import Collection, Command
 
 if TYPE_CHECKING:
@@ -206,10 +216,22 @@ def hurt_batches(spark: SparkSession, project: Project, folder: Path) -> None:
     happened["copies of a slow task"] = len(list(folder.glob("copy *")))
 
 
+def run_demo(folder: Path) -> None:
+    """Run the demo over a small repository, twice. It compares the table with git."""
+    os.environ |= {"DBT_TARGET_PATH": str(folder / "target"), "TRUEUP_HOME": str(folder)}
+    repository = new_repository(folder / "small.git")
+    for content in ("1", "2"):
+        commit(repository, {b"same": (FILE, "1"), b"changed": (FILE, content)})
+        assert demo.run.main(["--repository", str(repository)]) == 0
+
+
 def main() -> None:
     """Run everything, and write the counts."""
     folder, master, package = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     project = open_project(folder, "cluster", cluster_settings(folder, master), package)
+    run_script(project, "dropped", late="drop")
+    run_script(project, "corrected", late="correct")
+    run_demo(folder)
     hurt_batches(project.spark, project, folder)
     run_python_aggregates(project)
     project.spark.stop()

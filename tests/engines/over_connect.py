@@ -9,7 +9,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.engines.script import lose_a_race, open_project, run_python_aggregates, run_script
+from tests.engines.script import (
+    lose_a_race,
+    open_project,
+    race_two_processes,
+    run_python_aggregates,
+    run_script,
+)
 from tests.engines.servers import LOOPBACK
 
 
@@ -22,6 +28,7 @@ def main() -> None:
     run_script(project, "corrected", late="correct")
     run_python_aggregates(project)
     lose_a_race(project)
+    race_two_processes(project, rounds=4)
 
 
 if __name__ == "__main__":

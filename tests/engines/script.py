@@ -101,20 +101,27 @@ def run_script(project: Project, name: str, late: Late = "drop") -> Collection:
 
 def run_python_aggregates(project: Project) -> None:
     """Fold open ticks and rebuild a state with the Python aggregates, in the workers of Spark."""
-    options = {"verify": "always", "eager": True, "fold": "udaf", "rehydrate": "udaf"}
-    project.add_collection("eager", KEY, VALUE, options | {"input_upper": "least(log_upper, 3)"})
+    with (
+        sent(r"create or replace table \S*eager_batch[^;]*trueup_provisional\(") as folded,
+        sent(r"create or replace table \S*eager_state[^;]*trueup_consolidate\(") as rebuilt,
+    ):
+        fold_open_ticks_and_rebuild(project, fold="udaf", rehydrate="udaf")
+    assert folded
+    assert rebuilt
+
+
+def fold_open_ticks_and_rebuild(project: Project, **options: str) -> None:
+    """Fold open ticks, then rebuild the state."""
+    eager = {"verify": "always", "eager": True, "input_upper": "least(log_upper, 3)"}
+    project.add_collection("eager", KEY, VALUE, eager | options)
     log = [put(1, "a", "one"), put(2, "a", "two"), put(5, "a", "open"), put(5, "b", "open")]
     project.append("eager", log)
-    with sent(r"create or replace table \S*eager_batch[^;]*trueup_provisional\(") as folded:
-        project.run("models/eager")
-    assert folded
+    project.run("models/eager")
     assert 5 in {update.ts for update in project.updates("eager")}
     oracle = Collection()
     oracle.run(log)
     assert multiset(project.rows("eager")) == multiset(oracle.rows)
-    with sent(r"create or replace table \S*eager_state[^;]*trueup_consolidate\(") as rebuilt:
-        project.run("eager_state", "--full-refresh")
-    assert rebuilt
+    project.run("eager_state", "--full-refresh")
     assert multiset(project.rows("eager")) == multiset(oracle.rows)
 
 

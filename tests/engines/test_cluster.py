@@ -16,6 +16,8 @@ from tests.engines.servers import (
     run_module,
     server,
 )
+from tests.faults import counts
+from tests.faults.scripts import SEED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,3 +85,6 @@ def test_killed_executors_and_failed_tasks_change_no_result(
         "attempts of a task that fails twice": 3,
         "copies of a slow task": 2,
     }
+    # Each of the last two lines counts the copies of one task.
+    faults = dict.fromkeys(happened, 1)
+    counts.add("cluster", SEED, faults, {})

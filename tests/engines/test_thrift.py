@@ -15,7 +15,16 @@ from dbt.adapters.spark.connections import PyhiveConnectionWrapper
 
 from tests.conftest import ROOT
 from tests.engines.remote import ThriftProject, ThriftSession
-from tests.engines.script import KEY, VALUE, check, lose_a_race, put, race_two_processes, run_script
+from tests.engines.script import (
+    KEY,
+    VALUE,
+    check,
+    fold_open_ticks_and_rebuild,
+    lose_a_race,
+    put,
+    race_two_processes,
+    run_script,
+)
 from tests.engines.servers import (
     LOOPBACK,
     MARKS,
@@ -85,6 +94,10 @@ def test_batches_late_commands_and_corrections_over_thrift_equal_the_oracle(
 ) -> None:
     run_script(project, "dropped", late="drop")
     run_script(project, "corrected", late="correct")
+
+
+def test_open_ticks_and_a_rebuild_need_no_python_on_the_server(project: ThriftProject) -> None:
+    fold_open_ticks_and_rebuild(project)
 
 
 def test_a_run_leaves_no_view_and_no_variable_in_a_shared_session(project: ThriftProject) -> None:

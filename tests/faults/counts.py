@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import re
+import subprocess
 from collections import Counter
 from datetime import datetime, timezone
 from pathlib import Path
@@ -23,10 +24,21 @@ TABLES = {
     "interleavings": "the other run",
     "kills": "fault",
     "random": "options of the collection",
+    "storage": "fault of a file, a disk or the catalog",
+    "cluster": "fault on a cluster",
     "happened": "what happened",
     "executions": "date",
 }
 """The tables of the page, each with its first header."""
+
+COMMIT = subprocess.run(
+    ["git", "describe", "--always", "--dirty"],
+    cwd=PATH.parent,
+    check=False,
+    capture_output=True,
+    text=True,
+).stdout.strip()
+"""The commit that is tested; empty outside of a repository."""
 
 ENGINES = {"iceberg": "Iceberg", "delta": "Delta"}
 """The table formats, each with what the page calls it."""
@@ -41,10 +53,18 @@ FAULTS = {
 }
 """The faults of a run."""
 
+MANY = "many"
+"""The class of the scripts with three or four runs."""
+
 LABELS = {
-    "interleavings": {name: each.other for name, each in SITUATIONS.items()},
+    "interleavings": {
+        **{name: each.other for name, each in SITUATIONS.items()},
+        MANY: "two or three other runs at once (before 2026-11-26 part of the first row)",
+    },
     "kills": FAULTS,
     "random": {},
+    "storage": {},
+    "cluster": {},
 }
 """What the page calls each class; a class of random scripts is shown as it is."""
 
@@ -59,7 +79,7 @@ def add(kind: str, seed: int, classes: Mapping[str, int], happened: Mapping[str,
     """Add the scripts of an execution that found no violation, and show the sums on the page.
 
     Args:
-        kind: `interleavings`, `kills`, or `random`.
+        kind: `interleavings`, `kills`, `random`, `storage` or `cluster`.
         seed: Its seed.
         classes: How often each class of script was played and took effect.
         happened: What else was counted.
@@ -68,6 +88,7 @@ def add(kind: str, seed: int, classes: Mapping[str, int], happened: Mapping[str,
         "kind": kind,
         "engine": TABLE_FORMAT,
         "date": datetime.now(timezone.utc).date().isoformat(),
+        "commit": COMMIT,
         "seed": seed,
         "classes": dict(classes),
         "happened": dict(happened),
@@ -125,19 +146,22 @@ def table(name: str) -> str:
                 one["date"],
                 one["kind"],
                 ENGINES[one["engine"]],
+                # The first executions did not note their commit.
+                one.get("commit", ""),
                 one["seed"],
                 sum(one["classes"].values()),
             ]
             for one in executions()
         ]
-        return markdown(["date", "kind", "engine", "seed", "scripts"], rows)
+        return markdown(["date", "kind", "engine", "commit", "seed", "scripts"], rows)
     if name == "happened":
         counted = by_engine(["interleavings", "kills", "random"], "happened")
         rows = [[each, *counts] for each, counts in counted.items()]
     else:
         counted = by_engine([name], "classes")
         rows = [[LABELS[name].get(each, f"`{each}`"), *counts] for each, counts in counted.items()]
-        rows.append(["all", *map(sum, zip(*counted.values(), strict=True))])
+        if rows:
+            rows.append(["all", *map(sum, zip(*counted.values(), strict=True))])
     return markdown([TABLES[name], *(f"on {engine}" for engine in ENGINES.values())], rows)
 
 

@@ -57,9 +57,15 @@ class Gate:
         with self._lock:
             self.scheduler.send(("statement", statement))
             order = self.scheduler.recv()
+            if order == "tell":
+                self.scheduler.send(("begins", statement))
             if order == "twice":
-                send()
+                execute(send())
             answer = send()
+            if order in ("halt", "lose", "tell"):
+                execute(answer)
+            if order == "tell":
+                self.scheduler.send(("ended", statement))
             if order == "halt":
                 self.scheduler.send(("halted", statement))
                 self.scheduler.recv()
@@ -67,6 +73,11 @@ class Gate:
                 message = "the reply was lost"
                 raise LostReplyError(message)
             return answer
+
+
+def execute(answer: DataFrame) -> None:
+    """Execute a query. Other statements were executed when they were sent."""
+    answer.collect()
 
 
 GATE = Gate()

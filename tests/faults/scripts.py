@@ -35,16 +35,21 @@ SECONDS = int(os.environ.get("TRUEUP_SECONDS", "0"))
 
 STOP = re.compile(
     r"^(/\*.*?\*/|\s|--.*\n)*(select|with|merge|insert|delete|update|alter|drop|call|truncate"
-    r"|create (or replace )?table|create (or replace )?view|show (table|create|tblproperties))\b",
+    r"|create (or replace )?table|create (or replace )?view|show (table|create|tblproperties)"
+    # Delta's own commands.
+    r"|describe (history|detail)|optimize|vacuum)\b",
     re.DOTALL | re.IGNORECASE,
 )
 """A statement that reads or writes a table, a view or its properties. A run may stop before it."""
 
 WRITE = re.compile(
-    r"^(/\*.*?\*/|\s)*(merge|insert|delete|update|alter|drop|call|truncate"
+    r"^(/\*.*?\*/|\s)*(merge|insert|delete|update|alter|drop|call|truncate|optimize|vacuum"
     r"|create (or replace )?(table|view))\b",
     re.DOTALL | re.IGNORECASE,
 )
+
+MARK = re.compile(r"/\* trueup: (\w+)")
+"""The marker of a statement. It says which step of a run the statement is."""
 
 LOST = re.compile(
     r"upper mismatch: |(batch|state|keys|columns|truncate) moved: |another run|nothing is compacted"
@@ -407,6 +412,7 @@ class Stage:
         self.subjects, self.workers = subjects, workers
         self.counts = Counter[str]()
         self._stops: dict[tuple[str, int], int] = {}
+        self._steps: dict[str, set[str]] = {}
 
     def run_alone(self, subject: Subject, *invocation: str) -> Outcome:
         """Run dbt to its end, without any other run. It must succeed."""
@@ -442,6 +448,10 @@ class Stage:
             (shown for (name, _), shown in self._stops.items() if name == situation), default=0
         )
 
+    def steps(self, situation: str) -> list[str]:
+        """The markers of the statements by which the other run of a situation has written."""
+        return sorted(self._steps.get(situation, ()))
+
     def learn(self, situation: str, number: int, worker: Worker) -> None:
         """Take the number of stops from a run, if it has come to its end.
 
@@ -452,6 +462,10 @@ class Stage:
             place = situation, min(number, 1)
             stops = sum(bool(STOP.match(statement)) for statement in worker.sent)
             self._stops[place] = max(self._stops.get(place, 2), stops)
+            if number:
+                writes = filter(WRITE.match, worker.sent)
+                marks = [MARK.search(statement) for statement in writes]
+                self._steps.setdefault(situation, set()).update(mark[1] for mark in marks if mark)
 
     def play(self, script: str) -> None:
         """Carry out a script, then check that nothing is lost or doubled."""

@@ -10,6 +10,7 @@ import os
 import re
 import sqlite3
 import subprocess
+from collections import Counter
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from tests.acceptance import Column, multiset
+from tests.faults import counts
+from tests.faults.scripts import SEED
 from tests.oracle import Collection, Command, check_laws, consolidate
 
 if TYPE_CHECKING:
@@ -47,6 +50,25 @@ def put(ts: int) -> list[Command]:
     ]
 
 
+met: list[str] = []
+"""The kinds of the faults that a test has met since its last recovery."""
+recovered: Counter[str] = Counter()
+"""How often a run recovered from each kind of fault."""
+
+
+@pytest.fixture(autouse=True)
+def _forget_the_faults_of_a_failed_test() -> None:
+    met.clear()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _counted() -> Iterator[None]:
+    """Note the faults of the long form for the page about faults."""
+    yield
+    if IS_LONG:
+        counts.add("storage", SEED, recovered, {})
+
+
 class Feed:
     """A collection of a project, its log so far, and the oracle."""
 
@@ -74,6 +96,7 @@ class Feed:
         said = "\n".join(self.project.messages)
         assert "\tat " not in said, f"a page of Java: {said[:3000]}"
         (line,) = FAULT.findall(said)
+        met.append(line.partition(":")[0])
         return str(line)
 
     def recover(self, *, is_last: bool = False) -> None:
@@ -93,6 +116,8 @@ class Feed:
         self.project.run(f"path:models/{self.name}")
         assert multiset(self.project.updates(self.name)) == multiset(updates)
         assert f"{self.name} is well." in self.project.operate("doctor", collection=self.name)
+        recovered.update(met)
+        met.clear()
 
     def files(self, role: str) -> list[Path]:
         """Give the data files of a table."""
@@ -216,6 +241,8 @@ def small_disk(folder: Path) -> Iterator[None]:
     try:
         mount("-t", "tmpfs", "-o", f"size={SMALL_DISK}", "tmpfs", str(folder))
     except (OSError, subprocess.CalledProcessError):
+        if IS_LONG:
+            raise
         pytest.skip("needs the right to mount a tmpfs")
     try:
         for path in folders:
@@ -272,7 +299,7 @@ def test_a_state_with_a_damaged_file_is_named_and_rebuilt_without_it(
         for line in (FAULT.findall(said)[0], feed.fail("orders_corrections")):
             assert "orders_state/data/" in line or "a data file" in line
             if "a data file" not in line:
-                assert line.endswith("dbt run --full-refresh -s orders_state.")
+                assert "rebuild it: dbt run --full-refresh -s orders_state." in line
         feed.project.run("orders_state", "--full-refresh")
         feed.arrive()
         feed.recover()
@@ -305,7 +332,7 @@ def test_a_table_of_one_run_with_a_damaged_file_can_be_dropped(
         assert line.startswith("missing file: " if damage.name == "missing" else "damaged file: ")
         if "a data file" not in line:
             assert f"orders_{role}/data/" in line
-            assert line.endswith(f"Drop the table orders_{role}: the next run makes it again.")
+            assert f"If orders_{role} is a table of trueup, drop it: the next run" in line
         feed.project.sql(f"drop table {{}}.orders_{role}")
         feed.recover(is_last=True)
 
@@ -381,6 +408,12 @@ def test_a_locked_missing_or_damaged_catalog_stops_a_run_and_loses_nothing(
         file.rename(away)
         assert feed.fail().startswith("damaged catalog: ")
         away.rename(file)
+        feed.recover()
+        feed.arrive()
+        content = file.read_bytes()
+        file.write_bytes(content[: len(content) // 2])
+        assert feed.fail().startswith("damaged catalog: ")
+        file.write_bytes(content)
         feed.recover()
 
 

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faults import counts
-from tests.faults.scripts import SECONDS, SEED, SITUATIONS_HERE, WRITE, advance, open_stage
+from tests.faults.scripts import (
+    SECONDS,
+    SEED,
+    SITUATIONS_HERE,
+    WRITE,
+    advance,
+    has_lost,
+    open_stage,
+)
 from tests.project import TABLE_FORMAT
 
 if TYPE_CHECKING:
@@ -40,35 +48,39 @@ def stage(new_project: Callable[[str], Project]) -> Iterator[Stage]:
 def play(stage: Stage, script: str, random: Random) -> bool:
     """Carry out a script such as `before heal 7`, then check that nothing is lost or doubled.
 
-    With a last word `more`, more commands arrive before the collection runs again. The script `jvm`
-    has no stop.
+    With a last word `more`, more commands arrive before the collection runs again. `jvm 2 700`
+    kills the run and its JVM 700 ms after the beginning of its second write.
 
     Returns:
-        Whether the fault happened: the run was not over before its stop.
+        Whether the fault happened: the run was not over before its stop, and if it was killed
+        during a statement, the statement went on.
     """
-    if script == "jvm":
-        return kill_jvm(stage, random)
-    fault, situation, stop, *more = script.split()
+    fault, *words = script.split()
+    if fault == "jvm":
+        return kill_jvm(stage, int(words[0]), int(words[1]) / 1000)
+    situation, stop, *more = words
     subject, invocations = stage.prepare(situation, 2)
     (worker,) = stage.workers.hire(1)
     worker.begin(*invocations[-1])
     advance(worker, stop)
     happened = worker.outcome is None
     if happened:
-        stage.counts[
-            f"faults at a {'write' if WRITE.match(worker.statement or '') else 'read'}"
-        ] += 1
+        is_write = WRITE.match(worker.statement or "")
         if fault in ("before", "after", "during"):
             if fault == "after":
                 worker.step("halt")
             if fault == "during":
-                worker.order()
-                time.sleep(random.random() * 0.4)
+                worker.order("tell")
+                happened = worker.is_still_executing(random.random() * 0.4)
             worker.kill()
         else:
             worker.step("lose" if fault == "lose" else "twice")
-            worker.finish()
-            stage.counts["runs that failed"] += not worker.outcome.success  # type: ignore[union-attr]
+            outcome = worker.finish()
+            said = outcome.text
+            assert outcome.success or "the reply was lost" in said or has_lost(outcome, situation)
+            assert "\tat org." not in said, f"a page of Java: {said}"
+            stage.counts["runs that failed"] += not outcome.success
+        stage.counts[f"faults at a {'write' if is_write else 'read'}"] += happened
     if worker.outcome is not None:
         stage.learn(situation, 1, worker)
         stage.workers.release(worker)
@@ -78,28 +90,31 @@ def play(stage: Stage, script: str, random: Random) -> bool:
     return happened
 
 
-def kill_jvm(stage: Stage, random: Random) -> bool:
-    """Kill a process and its JVM, at a random moment inside one of its writes or right before it.
+def kill_jvm(stage: Stage, number: int, seconds: float) -> bool:
+    """Kill a process and its JVM inside one of its writes.
+
+    Args:
+        stage: Where the collections are.
+        number: Which write, from 1 on.
+        seconds: How long after the beginning of the write.
 
     Returns:
-        Whether the run went on until then.
+        Whether the write went on at that moment.
     """
     process = stage.workers.start_alone()
     worker = stage.workers.accept_alone()
     subject, invocations = stage.prepare("run", 1)
     worker.begin(*invocations[0])
-    writes = random.randrange(1, 4)
+    left = number
     while worker.outcome is None:
-        is_write = re.search(r"/\* trueup: (create|append|apply|alter)", worker.statement or "")
-        writes -= bool(is_write)
-        if is_write and writes == 0:
+        left -= bool(re.search(r"/\* trueup: (create|append|apply|alter)", worker.statement or ""))
+        if left == 0:
             break
         worker.step()
     happened = worker.outcome is None
     if happened:
-        worker.order()
-        # Such a process has run nothing before, so its statements take about a second.
-        time.sleep(random.random() * 1.5)
+        worker.order("tell")
+        happened = worker.is_still_executing(seconds)
     worker.kill()
     process.wait()
     stage.settle(subject, "run")
@@ -113,9 +128,15 @@ def scripts(stage: Stage, random: Random) -> Iterator[str]:
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
         fault, situation = random.choice(FAULTS), random.choice(SITUATIONS)
-        stop = random.randrange(1, stage.stops(situation)[1])
+        stops = range(1, stage.stops(situation)[1])
+        stop = random.choice([random.choice(stops), random.choice(stage.steps(situation) or stops)])
         more = random.choice(["", " more"])
-        yield f"{fault} {situation} {stop}{more}" if fault != "jvm" else "jvm"
+        # A process with a JVM of its own has run nothing before, so a write takes about a second.
+        yield (
+            f"jvm {random.randrange(1, 4)} {random.randrange(1000)}"
+            if fault == "jvm"
+            else f"{fault} {situation} {stop}{more}"
+        )
 
 
 def test_the_next_run_completes_what_a_killed_process_has_left(stage: Stage) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from multiprocessing.connection import Listener
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -22,8 +23,12 @@ if TYPE_CHECKING:
 PATIENCE = 300
 """Seconds to wait for the next message of a worker."""
 
-Order = Literal["go", "halt", "lose", "twice"]
-"""Send the statement; send it and halt; send it and lose its reply; send it twice."""
+Order = Literal["go", "halt", "lose", "twice", "tell"]
+"""What to do with the statement.
+
+`go` sends it. `halt` sends it and halts. `lose` sends it and loses its reply. `twice` sends it two
+times. `tell` says when it begins and when it has ended.
+"""
 
 
 class Outcome(NamedTuple):
@@ -73,6 +78,16 @@ class Worker:
     def await_next(self) -> None:
         """Wait for what the worker wants next, after `order`."""
         self._wait()
+
+    def is_still_executing(self, seconds: float) -> bool:
+        """Wait for the begin of the statement after the order `tell`, and then for some seconds.
+
+        Returns:
+            Whether the statement has not ended since.
+        """
+        self._wait()
+        time.sleep(seconds)
+        return not self._link.poll()
 
     def finish(self) -> Outcome:
         """Let the invocation go on to its end."""
