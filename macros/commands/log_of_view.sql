@@ -24,16 +24,24 @@
 
 {#-
     The relation of the argument `relation`, with the mark if it is the plain name of a table. A join, a
-    SELECT, an alias, a version, a branch and a path have none.
+    SELECT, an alias, a version, a branch and a path have none. There is no mark either if one of the other
+    `arguments` has a subquery.
 -#}
-{% macro _marked_log(relation) -%}
+{% macro _marked_log(relation, arguments=[]) -%}
     {%- set is_name = modules.re.fullmatch(
         trueup._name_pattern() ~ '(?:\\.' ~ trueup._name_pattern() ~ ')*', relation | string
     ) -%}
     {%- set is_version = modules.re.search(
         '(^\\d+$|\\.`?(branch_|tag_|snapshot_id_|at_timestamp_)|/)', relation | string
     ) -%}
-    {{ return(relation ~ (' ' ~ trueup._log_mark() if is_name and not is_version else '')) }}
+    {%- set is_marked = is_name and not is_version and not trueup._has_subquery(arguments | join(', ')) -%}
+    {{ return(relation ~ (' ' ~ trueup._log_mark() if is_marked else '')) }}
+{%- endmacro %}
+
+
+{#- Whether an expression has a subquery. It may have other forms than a SELECT, such as `(table blocked)`. -#}
+{% macro _has_subquery(expression) -%}
+    {{ return(modules.re.search('(?i)[(]\\s*(select|with|table|from|values)\\b', expression) is not none) }}
 {%- endmacro %}
 
 
@@ -59,7 +67,8 @@
     {%- set found = modules.re.findall(marked, query or '') -%}
     {%- set has_window = modules.re.search('(?i)\\bover(\\s*\\(|\\s+[\\w`])', query or '') -%}
     {%- set arguments = (query or '').rpartition(trueup._log_boundary())[2] -%}
-    {%- set has_subquery = modules.re.findall('(?i)\\bselect\\b', arguments) | length > 1 -%}
+    {%- set has_subquery = modules.re.findall('(?i)\\bselect\\b', arguments) | length > 1
+        or trueup._has_subquery(arguments) -%}
     {{ return(found[0] if found | length == 1 and not has_window and not has_subquery else none) }}
 {%- endmacro %}
 

@@ -58,6 +58,9 @@
     {%- set name = collection ~ '_' ~ trueup._source_role(collection) -%}
     {%- set name = 'model.' ~ model.package_name ~ '.' ~ name -%}
     {%- set text = graph.nodes[name].raw_code ~ options.null_keys ~ options.ties -%}
+    {#- With `late: correct`, these options change settled rows, too. -#}
+    {%- set text = text ~ tojson([options.late, options.as_of, options.log]) if options.get('late') == 'correct'
+        else text -%}
     {{ return(local_md5(text)) }}
 {%- endmacro %}
 

@@ -26,7 +26,7 @@
         progress, definition=trueup._definition(collection.name, collection.options),
         tick=measured.lower, commands=commands, whole_log_reason=part.whole_log_reason,
         begins_orders=trueup._must_begin_orders(collection.options, progress),
-        takes_late=trueup._must_take_late(collection, progress, part, measured.late_dropped),
+        takes_late=trueup._must_take_late(collection, progress, part, measured),
         tombstones=trueup._get_tombstones(collection, progress),
         state_verified_by=trueup._finding(collection, 'state_verified_by'), **measured
     ) -%}
@@ -48,15 +48,17 @@
 {#-
     Whether a batch must look for late commands: with `late: newest`, unless it is known that there are none. It
     is known if a position in the log is trusted, no command is late, and the last batch has looked, too. If the
-    whole log is read and may have lost rows, a count of 0 proves nothing: the log may have lost as many rows as came late.
+    whole log is read and may have lost rows, a count of 0 proves nothing: the log may have lost as many rows as came late. A batch that forgets deleted keys
+    also looks: a superseded command that is read again keeps its key from being forgotten.
 -#}
-{% macro _must_take_late(collection, progress, part, late_dropped) -%}
+{% macro _must_take_late(collection, progress, part, measured) -%}
     {{ return(
         collection.options.late == 'newest' and '_offset' not in collection.extras
         and progress.last_seq > 0
         and (
-            late_dropped != 0 or part.read is none or trueup._must_begin_orders(collection.options, progress)
+            measured.late_dropped != 0 or part.read is none or trueup._must_begin_orders(collection.options, progress)
             or part.settled is none and trueup._may_lose_rows(collection.options)
+            or trueup._forget_below(collection.options, measured) is not none
         )
     ) }}
 {%- endmacro %}

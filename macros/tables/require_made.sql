@@ -22,6 +22,8 @@
         {%- do trueup._raise_error(
             'Config `unique_key` of ' ~ collection.name, 'the key that ' ~ collection.changelog ~ ' was made with: '
             ~ properties[name], came,
+            'Only upper and lower case differ: write the key as the changelog has it.'
+            if properties[name] | lower == came | lower else
             'Another key makes another collection: put it back, or start again from the log: '
             ~ trueup._rebase_command(collection.name, source_role)
         ) -%}

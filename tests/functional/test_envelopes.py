@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import hashlib
 import json
 import re
+import uuid
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 SCHEMA = {"id": "bigint", "status": "string", "amount": "decimal(10,2)", "tags": "array<string>"}
 LOST = "__debezium_unavailable_value"
+LOST_UUID = str(uuid.UUID(bytes=hashlib.md5(LOST.encode()).digest(), version=3))  # noqa: S324
 TICK = 1_522_152_329_914_496
 
 
@@ -137,6 +140,21 @@ DEBEZIUM = {
     "unavailable values of all types are unchanged": Message(
         event({"id": 1, "status": LOST, "amount": LOST, "tags": [LOST]}),
         [Decoded("upsert", 1, unchanged=("status", "amount", "tags"))],
+        {"id": 1},
+    ),
+    "unavailable arrays of numbers are unchanged": Message(
+        event({"id": 1, "status": "new", "tags": list(LOST.encode())}),
+        [Decoded("upsert", 1, "new", unchanged=("tags",))],
+        {"id": 1},
+    ),
+    "unavailable arrays of UUIDs and maps are unchanged": Message(
+        event({"id": 1, "status": json.dumps({LOST: LOST}), "tags": [LOST_UUID]}),
+        [Decoded("upsert", 1, unchanged=("status", "tags"))],
+        {"id": 1},
+    ),
+    "an unavailable map may be an object": Message(
+        event({"id": 1, "status": {LOST: LOST}}),
+        [Decoded("upsert", 1, unchanged=("status",))],
         {"id": 1},
     ),
     "a column that after lacks is null": Message(

@@ -170,6 +170,22 @@ def test_a_late_command_that_comes_after_the_plan_of_a_comparison_is_left_to_the
     assert [one[4] for one in updates(late, name)] == ["late_command"] * 2
 
 
+def test_if_the_option_is_set_later_the_corrections_have_the_cause_code_change(
+    late: Project,
+) -> None:
+    late.add_collection("set_later", KEY, VALUE)
+    late.append("set_later", FIRST)
+    late.run("models/set_later")
+    late.append("set_later", [put(3, 1, "a", "a3"), put(7, 1, "b", "b7")])
+    run(late, "set_later")
+    late.configure(set_later={**late.config["set_later"], "+meta": {"trueup": {"late": "correct"}}})
+    run(late, "set_later")
+    assert [(one[0], one[4]) for one in updates(late, "set_later", after=2)] == [
+        (8, "code_change"),
+        (8, "code_change"),
+    ]
+
+
 def test_a_correction_comes_before_the_commands_of_the_same_key(late: Project) -> None:
     run(late, "at_once")
     assert "at_once_batch: batch 2 [6, 8)" in late.messages

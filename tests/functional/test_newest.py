@@ -373,3 +373,16 @@ def test_the_newest_command_of_each_key_wins_however_the_log_arrives(
     statistics = project.progress(name)[-1]["_statistics"]
     keys = {each.key for each in log}
     assert statistics.tombstones == len(keys) - len(project.rows(name))
+
+
+@pytest.mark.iceberg_only
+def test_a_superseded_command_that_is_read_again_does_not_bring_a_deleted_key_back(
+    project: Project,
+) -> None:
+    name = add(project, "read_again", tombstones=10)
+    settle(project, name, delete(5, 1, "a"), put(6, 1, "z", "z6"))
+    settle(project, name, put(3, 1, "a", "a3"), put(1000, 1, "far", "f"), until=8)
+    settle(project, name, put(20, 1, "y", "y20"), until=30)
+    settle(project, name, put(2, 1, "b", "b2"), until=40)
+    rows = [("b", "b2"), ("y", "y20"), ("z", "z6")]
+    assert multiset(project.rows(name)) == multiset(rows)

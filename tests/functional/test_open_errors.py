@@ -104,3 +104,21 @@ def test_the_error_column_must_not_have_the_name_of_another_column(
     assert "Option `inline_errors` in `meta.trueup`" in said
     assert "must be a name that no key or value column has (k, v, n)." in said
     assert f"Got: {inline}" in said
+
+
+def test_the_error_column_must_not_have_the_name_of_a_column_that_the_log_has_lost(
+    project: Project,
+) -> None:
+    project.add_collection("shrunk", KEY, [*VALUE, Column("problem", "string")])
+    project.append("shrunk", [Command(1, (1,), ("a",), ("v", 1, "old"))])
+    project.run("shrunk_commands+")
+    path = "models/shrunk/shrunk_commands.sql"
+    text = (project.folder / path).read_text()
+    assert ", 'problem'" in text
+    project.write(path, text.replace(", 'problem'", ""))
+    meta = {"trueup": {"inline_errors": "problem"}}
+    project.configure(shrunk={**project.config["shrunk"], "+meta": meta})
+    project.append("shrunk", [Command(2, (1,), ("a",), ("w", 2, "new"))])
+    project.run("shrunk_commands+", fails=True)
+    assert "must be a name that no key or value column has" in "\n".join(project.messages)
+    assert len(project.progress("shrunk")) == 1

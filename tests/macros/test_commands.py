@@ -509,13 +509,19 @@ def test_only_the_plain_name_of_a_table_is_marked_as_the_log(
 
 @pytest.mark.parametrize(
     "expression",
-    ["count(*) over (partition by k)", "max(v) OVER w", "v = (select max(v) from log)"],
+    [
+        "count(*) over (partition by k)",
+        "max(v) OVER w",
+        "v = (select max(v) from log)",
+        "k in ( table blocked)",
+    ],
 )
 def test_an_argument_over_other_rows_needs_the_whole_log(expression: str) -> None:
     trueup = in_model("files_commands")
 
     assert trueup._log_of_view(render(trueup, error=expression)) is None
-    assert trueup._log_of_view(render(trueup, error="overlay")) == "lake.log"
+    for other in ("overlay", "extract(year from v)"):
+        assert trueup._log_of_view(render(trueup, error=other)) == "lake.log"
 
 
 @pytest.mark.parametrize(

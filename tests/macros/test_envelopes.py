@@ -183,3 +183,12 @@ def test_parse_json_requires_an_sql_expression(text: object) -> None:
     must, _, _ = refused(in_model("files").parse_json, text, SCHEMA)
 
     assert must == "`trueup.parse_json` argument `text` must be an SQL expression."
+
+
+@pytest.mark.parametrize("envelope", ENVELOPES)
+def test_an_envelope_with_a_subquery_needs_the_whole_log(envelope: str) -> None:
+    trueup = in_model("files_commands")
+    assert trueup._log_of_view(render(envelope)) == "lake.log"
+    value = "case when (select max(x) from meta.y) > 1 then value end"
+    assert trueup._log_of_view(render(envelope, value=value)) is None
+    assert trueup._log_of_view(render(envelope, sequence_by=["k in (table y)"])) is None

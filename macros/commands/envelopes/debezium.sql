@@ -38,7 +38,6 @@
     {%- set key_columns = trueup._columns_of('debezium', schema, of_key=true) -%}
     {#- A tombstone has no tick and no order, so both must come from columns of the log. -#}
     {%- set has_tombstones = key and (sequence_by and (ts or reclock) or reclock and not old_key) -%}
-    {%- set mark = trueup._literal(unchanged_value) -%}
 with messages as (
 
     select
@@ -51,7 +50,9 @@ with messages as (
         {{ ts or 'null' }} as log_ts,
         {{ trueup._sequence_expr(sequence_by or []) }} as log_sequence,
         {{ trueup._log_place_list(reclock, arrived) }}
-    from {{ trueup._marked_log(relation) }}
+    from {{ trueup._marked_log(
+        relation, [value, key, ts, old_key, arrived] + (sequence_by or []) + (reclock or [])
+    ) }}
 
 ),
 
@@ -150,7 +151,7 @@ changes as (
 {{ trueup._decoded_changes_ctes(
     key=key_columns,
     values=trueup._columns_of('debezium', schema, of_key=false),
-    marks=[mark, 'base64(' ~ mark ~ ')', 'lower(hex(' ~ mark ~ '))']
+    marks=trueup._forms_of_unchanged(unchanged_value)
 ) }}
 
 select * from decoded

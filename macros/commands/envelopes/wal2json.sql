@@ -39,7 +39,7 @@ with messages as (
         {{ ts or 'null' }} as log_ts,
         {{ trueup._sequence_expr(sequence_by or []) }} as log_sequence,
         {{ trueup._log_place_list(reclock, arrived) }}
-    from {{ trueup._marked_log(relation) }}
+    from {{ trueup._marked_log(relation, [value, ts, arrived] + (sequence_by or []) + (reclock or [])) }}
 
 ),
 

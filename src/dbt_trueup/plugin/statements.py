@@ -8,6 +8,7 @@ unchanged.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from functools import wraps
 from typing import Any
@@ -98,18 +99,29 @@ def wrap(sender: type, method: str) -> None:
             try:
                 return send(connection, *given, **named)
             except Exception as error:  # noqa: PERF203 - three times at most
-                if may_be_repeated(statement, str(error)) and repeats < REPEATS:
+                text = text_of(error)
+                if may_be_repeated(statement, text) and repeats < REPEATS:
                     repeats += 1
                     continue
-                if may_be_skipped(statement, str(error)):
+                if may_be_skipped(statement, text):
                     return send(connection, EMPTY_RESULT)
-                explained = explain(statement, str(error))
+                explained = explain(statement, text)
                 if explained is not None:
                     raise explained from error
                 raise
 
     send_and_explain_lost_races.explains_lost_races = True  # type: ignore[attr-defined]
     setattr(sender, method, send_and_explain_lost_races)
+
+
+def text_of(error: Exception) -> str:
+    """Return the text of an error. Spark Connect has the class of Java in parentheses before it.
+
+    Example:
+        >>> text_of(RuntimeError("(org.apache.iceberg.exceptions.ValidationException) Found"))
+        'org.apache.iceberg.exceptions.ValidationException: Found'
+    """
+    return re.sub(r"\(([\w.$]+(?:Exception|Error))\) ", r"\1: ", str(error))
 
 
 def wrap_fetch(fetcher: type, method: str) -> None:
@@ -128,7 +140,7 @@ def wrap_fetch(fetcher: type, method: str) -> None:
         try:
             return fetch(cursor)
         except Exception as error:
-            short = without_page(str(error))
+            short = without_page(text_of(error))
             if short is None:
                 raise
             raise short from error
