@@ -370,6 +370,10 @@ def test_a_partial_log_that_loses_commands_before_a_position_is_settled_counts_n
 
     # The run that reads the whole log does not know how many came late.
     assert [each.late_dropped for each in found] == [None, 0, 0, 0]
+    if position == "arrived":
+        # The last one is read again, because more may arrive with its value.
+        assert [each.commands_read for each in found[1:]] == [3, 3, 3]
+        return
     assert [each.commands_read for each in found[1:]] == [2, 2, 2]
     assert settle(project, name, put(1, 2, "late"), put(7, 1, "c")).late_dropped == 1
 
