@@ -64,7 +64,15 @@ LABELS = {
     "kills": FAULTS,
     "random": {},
     "storage": {},
-    "cluster": {},
+    "cluster": {
+        **{
+            f"{step}: killed {moment}": f"all executors are killed in the {step}, {moment}"
+            for step in ("stage", "append", "apply")
+            for moment in ("at its first task", "after a shuffle")
+        },
+        "attempts of a task that fails twice": "a task fails twice",
+        "copies of a slow task": "a task hangs, and speculation starts a copy",
+    },
 }
 """What the page calls each class; a class of random scripts is shown as it is."""
 

@@ -114,8 +114,8 @@ def test_the_error_column_must_not_have_the_name_of_a_column_that_the_log_has_lo
     project.run("shrunk_commands+")
     path = "models/shrunk/shrunk_commands.sql"
     text = (project.folder / path).read_text()
-    assert ", 'problem'" in text
-    project.write(path, text.replace(", 'problem'", ""))
+    assert ', "problem"' in text
+    project.write(path, text.replace(', "problem"', ""))
     meta = {"trueup": {"inline_errors": "problem"}}
     project.configure(shrunk={**project.config["shrunk"], "+meta": meta})
     project.append("shrunk", [Command(2, (1,), ("a",), ("w", 2, "new"))])
