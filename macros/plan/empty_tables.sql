@@ -30,10 +30,7 @@
 {#- A changelog without a batch: the columns, and no rows. -#}
 {% macro _empty_changelog_select(commands, unique_key, columns) -%}
 select
-    {{ trueup._column_list(unique_key) }},
-    {% for column in columns if column.name not in unique_key -%}
-    {{ trueup._quoted(column.name) }},
-    {% endfor -%}
+    {{ trueup._key_and_value_terms(unique_key, columns) | trim }}
     _error,
     _error_key,
     _ts,
@@ -54,10 +51,7 @@ where false
 {#- A state that has applied no batch: only its progress row. -#}
 {% macro _unapplied_state_select(changelog, unique_key, columns) -%}
 select
-    {{ trueup._column_list(unique_key) }},
-    {% for column in columns if column.name not in unique_key -%}
-    {{ trueup._quoted(column.name) }},
-    {% endfor -%}
+    {{ trueup._key_and_value_terms(unique_key, columns) | trim }}
     _error,
     _error_key,
     _ts,
@@ -66,4 +60,21 @@ select
     _upper
 from (values (0)) as genesis
 left join {{ changelog }} on false
+{%- endmacro %}
+
+
+{#-
+    The key and then the value columns for a select. A varchar, which Spark describes as a string, becomes one: a
+    Delta table would take over its length, and no longer accept what the log accepts later.
+-#}
+{% macro _key_and_value_terms(unique_key, columns) -%}
+    {%- set types, values = {}, [] -%}
+    {%- for column in columns -%}
+        {%- do types.update({column.name: column.type}) -%}
+        {%- do values.append(column.name) if column.name not in unique_key -%}
+    {%- endfor -%}
+    {%- for name in unique_key + values %}
+        {%- set quoted = trueup._quoted(name) %}
+    {{ 'cast(' ~ quoted ~ ' as string) as ' ~ quoted if types.get(name) == 'string' else quoted }},
+    {%- endfor -%}
 {%- endmacro %}

@@ -206,3 +206,13 @@ def test_an_edit_of_the_state_is_found_by_its_versions_without_a_scan_of_an_uned
 
         assert "healed" in project.messages[0] or "rebuilt" in project.messages[0]
         assert state(project) == healthy
+
+
+def test_a_longer_varchar_of_the_log_fits_into_the_tables(project: Project) -> None:
+    project.add_collection("varied", KEY, [Column("v", "varchar(3)")])
+    project.append("varied", [put(1, 1, "abc")])
+    project.run("models/varied")
+    project.sql("alter table {}.varied_log alter column v type varchar(9)")
+    project.append("varied", [put(2, 1, "abcdefghi")])
+    project.run("models/varied")
+    assert project.rows("varied") == [(1, "abcdefghi")]
