@@ -73,7 +73,9 @@ def test_one_model_of_a_deferred_collection_cannot_run_alone(schemas: Schemas, r
     assert f"The model counts_{reads}, which counts_{role} reads, must be empty.counts_" in said
     assert f"Got: prod.counts_{reads}, by --defer" in said
     assert "Run the whole collection: dbt run -s counts_desired+" in said
-    assert not schemas.project.sql("show tables in empty")
+    # Delta's catalog also lists the views of runs that have failed in this session.
+    made = schemas.project.sql("show tables in empty")
+    assert not [row for row in made if not row["isTemporary"]]
 
 
 @pytest.fixture(scope="module")
