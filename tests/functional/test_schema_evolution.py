@@ -159,7 +159,7 @@ def refused(project: Project, name: str) -> str:
 
 # ------------------------------------------------------------------ followed or ignored changes
 
-ODD = ["a b`c", "e.f", "Ünï 😀", "it's \\ # --"]
+ODD = [f"a b{TICK}c", "e.f", "Ünï 😀", "it's \\ # --"]
 COLUMNS = {
     "i": "bigint",
     "f": "double",
