@@ -71,7 +71,7 @@ def play(stage: Stage, script: str, random: Random) -> bool:
                 worker.step("halt")
             if fault == "during":
                 worker.order("tell")
-                happened = worker.is_still_executing(random.random() * 0.4)
+                happened = worker.is_still_executing(random.random() * 0.15)
             worker.kill()
         else:
             worker.step("lose" if fault == "lose" else "twice")
