@@ -30,7 +30,7 @@
 {#- A changelog without a batch: the columns, and no rows. -#}
 {% macro _empty_changelog_select(commands, unique_key, columns) -%}
 select
-    {{ trueup._key_and_value_terms(unique_key, columns) | trim }}
+    {{ trueup._key_and_value_terms(unique_key, columns) }},
     _error,
     _error_key,
     _ts,
@@ -51,7 +51,7 @@ where false
 {#- A state that has applied no batch: only its progress row. -#}
 {% macro _unapplied_state_select(changelog, unique_key, columns) -%}
 select
-    {{ trueup._key_and_value_terms(unique_key, columns) | trim }}
+    {{ trueup._key_and_value_terms(unique_key, columns) }},
     _error,
     _error_key,
     _ts,
@@ -68,13 +68,15 @@ left join {{ changelog }} on false
     Delta table would take over its length, and no longer accept what the log accepts later.
 -#}
 {% macro _key_and_value_terms(unique_key, columns) -%}
-    {%- set types, values = {}, [] -%}
+    {%- set types, terms = {}, [] -%}
     {%- for column in columns -%}
         {%- do types.update({column.name: column.type}) -%}
-        {%- do values.append(column.name) if column.name not in unique_key -%}
     {%- endfor -%}
-    {%- for name in unique_key + values %}
-        {%- set quoted = trueup._quoted(name) %}
-    {{ 'cast(' ~ quoted ~ ' as string) as ' ~ quoted if types.get(name) == 'string' else quoted }},
+    {%- for name in unique_key + trueup._value_names(columns, unique_key) -%}
+        {%- set quoted = trueup._quoted(name) -%}
+        {%- do terms.append(
+            'cast(' ~ quoted ~ ' as string) as ' ~ quoted if types.get(name) == 'string' else quoted
+        ) -%}
     {%- endfor -%}
+    {{ return(terms | join(',\n    ')) }}
 {%- endmacro %}

@@ -11,7 +11,7 @@
 -#}
 {% macro _ensure_input_upper(collection, progress) -%}
     {%- set given = collection.options.get('input_upper') | string -%}
-    {%- if not modules.re.search('\\b(select|table|from|values)\\b', given | lower) or '_offset' in collection.extras -%}
+    {%- if not trueup._has_subquery('(' ~ given ~ ')') or '_offset' in collection.extras -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set log_upper = trueup._ensure_log_upper(collection, progress) if 'log_upper' in given | lower else none -%}

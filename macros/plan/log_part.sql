@@ -7,7 +7,8 @@
     - `code`: a hash of the query of the commands; see `_code_of_commands`
     - `snapshot`: the snapshot at which this part ends; none if the log has none
     - `commands_after_read`: the number of commands after `read`. Only set if the run reads the whole of a log
-      that may lose rows
+      that may lose rows. With `arrived` there is `counts_after` instead: an SQL expression of which commands these
+      are
     - `arrived_type`: the type of the argument `arrived`; none if it is not given
     - `whole_log_reason`: why it is the whole log; none if it is not
 -#}
@@ -50,14 +51,13 @@
     {%- set first = part.settled -%}
     {%- if not first and part.read and part.read.get('arrived') is not none
             and trueup._may_lose_rows(collection.options) -%}
-        {%- set after = trueup._arrived_since_select(collection.source, part.read.arrived, part.arrived_type) -%}
-        {{ return(dict(
-            part, commands_after_read=run_query('select count(*) from ' ~ trueup._subquery(after)).rows[0][0]
-        )) }}
+        {#- The statement that counts all commands counts these, too: the log may grow between two statements. -#}
+        {{ return(dict(part, counts_after=trueup._arrived_since_expr(part.read.arrived, part.arrived_type))) }}
     {%- elif not first or first.get('arrived') is none -%}
         {{ return(part if not first else trueup._whole_log(part, 'argument `arrived` is new')) }}
     {%- endif -%}
-    {%- set rows = trueup._arrived_since_select(collection.source, first.arrived, part.arrived_type) -%}
+    {%- set rows = 'select * from ' ~ collection.source ~ '\nwhere '
+        ~ trueup._arrived_since_expr(first.arrived, part.arrived_type) -%}
     {#- The row of the position itself is still there, unless the log has lost it or was made again. -#}
     {%- set of_position -%}
 select 1 from {{ collection.source }}
@@ -71,10 +71,9 @@ limit 1
 {%- endmacro %}
 
 
-{#- The rows of a log that arrived with a value of `arrived` or later, as a select. -#}
-{% macro _arrived_since_select(log, arrived, arrived_type) -%}
-select * from {{ log }}
-where _arrived >= {{ trueup._arrived_value_expr(arrived, arrived_type) }} or _arrived is null
+{#- Whether a command arrived with a value of `arrived` or later, as an SQL expression. -#}
+{% macro _arrived_since_expr(arrived, arrived_type) -%}
+_arrived >= {{ trueup._arrived_value_expr(arrived, arrived_type) }} or _arrived is null
 {%- endmacro %}
 
 

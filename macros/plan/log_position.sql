@@ -94,9 +94,10 @@
         {{ return(none) }}
     {%- endif -%}
     {%- set read = part.read -%}
-    {%- if part.get('commands_after_read') is not none -%}
+    {%- set after_read = plan.get('commands_after_read', part.get('commands_after_read')) -%}
+    {%- if after_read is not none -%}
         {#- Later counts do not include the rows that the log has lost, so the position must not either. -#}
-        {%- set read = dict(read, commands=plan.commands_read - part.commands_after_read) -%}
+        {%- set read = dict(read, commands=plan.commands_read - after_read) -%}
     {%- endif -%}
     {%- set is_read_settled = read is not none and read.upper <= plan.upper -%}
     {{ return({

@@ -109,6 +109,9 @@ select
     {%- if part.get('arrived_type') %},
     last_arrived,
     commands_arrived_last,
+    {% if part.get('counts_after') -%}
+    commands_after_read,
+    {% endif -%}
     null_arrivals
     {%- endif %}
     {{- ',\n    partitions' if settled }}
@@ -160,6 +163,9 @@ log as (
                 then {{ trueup._arrived_number_expr('max(seen.last_arrived)', part.arrived_type) }}
         end as last_arrived,
         count(case when _arrived >= seen.last_arrived then 1 end) as commands_arrived_last,
+        {% if part.get('counts_after') -%}
+        count(case when {{ part.counts_after }} then 1 end) as commands_after_read,
+        {% endif -%}
         count(case when _arrived is null then 1 end) as null_arrivals
         {%- endif %}
     from {{ commands }}

@@ -48,8 +48,9 @@
 {#-
     Whether a batch must look for late commands: with `late: newest`, unless it is known that there are none. It
     is known if a position in the log is trusted, no command is late, and the last batch has looked, too. If the
-    whole log is read and may have lost rows, a count of 0 proves nothing: the log may have lost as many rows as came late. A batch that forgets deleted keys
-    also looks: a superseded command that is read again keeps its key from being forgotten.
+    whole log is read and may have lost rows, a count of 0 proves nothing: the log may have lost as many rows as
+    came late. A batch that forgets deleted keys also looks: a superseded command that is read again keeps its key
+    from being forgotten.
 -#}
 {% macro _must_take_late(collection, progress, part, measured) -%}
     {{ return(

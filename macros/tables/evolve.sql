@@ -16,16 +16,16 @@
     {%- do trueup._require_same_order(collection, properties) -%}
     {%- if stored
             and trueup._is_unchanged(trueup._schema_changes(collection.command_columns, stored.columns)) -%}
-        {%- do trueup._require_free_name(collection.options.inline_errors, stored.columns) -%}
-        {{ return(stored.columns) }}
+        {%- set columns = stored.columns -%}
+    {%- else -%}
+        {%- set columns = trueup._ensure_columns(
+            changelog, collection.state, collection.unique_key, collection.command_columns,
+            collection.options
+        ) -%}
+        {%- do trueup._keep_finding(collection, 'stored', {'properties': properties, 'columns': columns}) -%}
     {%- endif -%}
-    {%- set columns = trueup._ensure_columns(
-        changelog, collection.state, collection.unique_key, collection.command_columns,
-        collection.options
-    ) -%}
-    {#- These columns are also those that the commands no longer have. -#}
+    {#- Columns that the commands no longer have are among them. -#}
     {%- do trueup._require_free_name(collection.options.inline_errors, columns) -%}
-    {%- do trueup._keep_finding(collection, 'stored', {'properties': properties, 'columns': columns}) -%}
     {{ return(columns) }}
 {%- endmacro %}
 

@@ -41,7 +41,8 @@
             {%- do trueup._raise_error(
                 'A key or value column of a collection on Delta',
                 'named without a backquote, because the MERGE of Delta cannot write it', column.name,
-                'Nothing is written. Give the column another name in the relation that the commands read, or in the SELECT.'
+                'Nothing is written. Give the column another name in the relation that the commands read, or in the'
+                ~ ' SELECT.'
             ) -%}
         {%- endif -%}
     {%- endfor -%}

@@ -453,19 +453,18 @@ class Stage:
         return sorted(self._steps.get(situation, ()))
 
     def learn(self, situation: str, number: int, worker: Worker) -> None:
-        """Take the number of stops from a run, if it has come to its end.
+        """Take the steps that a run has sent and, if it has come to its end, its number of stops.
 
         Only the first run of a situation may differ from the others. A run that found nothing to do
         has fewer stops, so the greatest number counts.
         """
+        if number:
+            marks = map(MARK.search, filter(WRITE.match, worker.sent))
+            self._steps.setdefault(situation, set()).update(mark[1] for mark in marks if mark)
         if worker.outcome is not None and worker.outcome.success:
             place = situation, min(number, 1)
             stops = sum(bool(STOP.match(statement)) for statement in worker.sent)
             self._stops[place] = max(self._stops.get(place, 2), stops)
-            if number:
-                writes = filter(WRITE.match, worker.sent)
-                marks = [MARK.search(statement) for statement in writes]
-                self._steps.setdefault(situation, set()).update(mark[1] for mark in marks if mark)
 
     def play(self, script: str) -> None:
         """Carry out a script, then check that nothing is lost or doubled."""

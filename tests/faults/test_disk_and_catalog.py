@@ -37,6 +37,8 @@ in_the_long_form = pytest.mark.skipif(not IS_LONG, reason="runs in the long form
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
 FAULT = re.compile(r"(?:missing|damaged|full|no|locked) (?:file|disk|write|catalog)\b.*")
 """The line of a fault."""
+OTHERWISE = "Otherwise restore the file from a backup."
+"""How the advice ends if a file has the name of one of trueup's tables."""
 SMALL_DISK = 8 << 20
 """Bytes of the tmpfs."""
 
@@ -299,7 +301,9 @@ def test_a_state_with_a_damaged_file_is_named_and_rebuilt_without_it(
         for line in (FAULT.findall(said)[0], feed.fail("orders_corrections")):
             assert "orders_state/data/" in line or "a data file" in line
             if "a data file" not in line:
-                assert "rebuild it: dbt run --full-refresh -s orders_state." in line
+                assert line.endswith(
+                    f"rebuild it: dbt run --full-refresh -s orders_state. {OTHERWISE}"
+                )
         feed.project.run("orders_state", "--full-refresh")
         feed.arrive()
         feed.recover()
@@ -332,7 +336,8 @@ def test_a_table_of_one_run_with_a_damaged_file_can_be_dropped(
         assert line.startswith("missing file: " if damage.name == "missing" else "damaged file: ")
         if "a data file" not in line:
             assert f"orders_{role}/data/" in line
-            assert f"If orders_{role} is a table of trueup, drop it: the next run" in line
+            advice = f"If orders_{role} is a table of trueup, drop it: the next run makes it again."
+            assert line.endswith(f"{advice} {OTHERWISE}")
         feed.project.sql(f"drop table {{}}.orders_{role}")
         feed.recover(is_last=True)
 

@@ -81,8 +81,8 @@ def play(stage: Stage, script: str, random: Random) -> bool:
             assert "\tat org." not in said, f"a page of Java: {said}"
             stage.counts["runs that failed"] += not outcome.success
         stage.counts[f"faults at a {'write' if is_write else 'read'}"] += happened
+    stage.learn(situation, 1, worker)
     if worker.outcome is not None:
-        stage.learn(situation, 1, worker)
         stage.workers.release(worker)
     if more:
         subject.arrive()

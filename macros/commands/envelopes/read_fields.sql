@@ -4,8 +4,8 @@
     the other columns; and `absent`, the names of the columns that are not in the map.
 
     `marks` is a list of SQL expressions of strings. With it, a column that holds one of them
-    (alone, first in an array, or as its JSON) is not an error. It is null, and its name is in the array
-    `marked`.
+    (alone, first in an array, or as the JSON of an array or object) is not an error. It is null, and its name
+    is in the array `marked`.
 
     `binary_format` is how the source writes bytes: `base64` or `hex`.
 -#}
@@ -21,8 +21,7 @@ transform(transform(array({{ fields }}), _fields -> named_struct(
     {%- if marks %},
     'is_marked_{{ loop.index }}', coalesce(
         try_variant_get({{ field }}, '$', 'string') in ({{ marks | join(', ') }})
-        or try_variant_get({{ field }}, '$[0]', 'string') in ({{ marks | join(', ') }})
-        or to_json({{ field }}) in ({{ marks | join(', ') }}),
+        or try_variant_get({{ field }}, '$[0]', 'string') in ({{ marks | join(', ') }}),
         false
     )
     {%- endif %}{{ ',' if not loop.last }}

@@ -140,9 +140,8 @@ def warn_of_caches(settings: Mapping[str, str]) -> None:
     """
     for name, value in settings.items():
         is_catalog = re.fullmatch(r"spark\.sql\.catalog\.[^.]+", name)
-        if not is_catalog or not value.startswith("org.apache.iceberg.spark."):
-            continue
-        if name == REWRITE_CATALOG:
+        is_of_iceberg = is_catalog and value.startswith("org.apache.iceberg.spark.")
+        if not is_of_iceberg or name == REWRITE_CATALOG:
             continue
         switch = f"{name}.cache-enabled"
         if settings.get(switch, "true").lower() != "false":
