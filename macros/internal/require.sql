@@ -34,6 +34,17 @@
 {%- endmacro %}
 
 
+{#- Raises if a macro was called with arguments that it does not have: `others`, by name. -#}
+{% macro _require_no_others(macro, others) -%}
+    {%- if others -%}
+        {%- do trueup._raise_error(
+            'Each argument of `trueup.' ~ macro ~ '`', 'one that docs/macros.md lists', others | join(', '),
+            'Nothing is written. Correct the name in ' ~ model.original_file_path ~ '.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
 {#-
     Raises unless `value` is a non-empty list of non-empty strings. The strings are expressions. With
     `are_names` they are column names, which may not repeat in Spark's sense. `next_step` is that of the error.

@@ -15,7 +15,8 @@
         {%- do trueup._raise_error(
             '`trueup.' ~ macro ~ '` in ' ~ model.name ~ ': config `unique_key`',
             'a non-empty list of key columns', 'nothing',
-            'Set it once for the folder of the collection: `+unique_key: [...]` in dbt_project.yml.'
+            'Set it once for the folder of the collection: `+unique_key: [...]` in dbt_project.yml. If `trueup'
+            ~ ' init` wrote the models: `unique_key: [...]` in their YAML file.'
         ) -%}
     {%- endif -%}
     {%- do trueup._require_list(subject, unique_key, next_step=trueup._config_next_step()) -%}

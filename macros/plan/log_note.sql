@@ -35,6 +35,16 @@
 {%- endmacro %}
 
 
+{#- A note about late commands without an effect, for dbt's line of the batch; none if there is none. -#}
+{% macro _late_note(options, plan) -%}
+    {%- set late = plan.late_dropped if options.late == 'drop' else none -%}
+    {{ return(
+        late ~ (' late command has' if late == 1 else ' late commands have')
+        ~ ' no effect (option `late: drop`)' if late else none
+    ) }}
+{%- endmacro %}
+
+
 {#-
     The greatest settled tick for which the log once had commands, if the log now ends before it; else none.
     The changelog tells which tick that is. The frontier does not: it may be ahead of the log for good

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 QUIET = ("--quiet", "--no-use-colors", "--log-level", "none")
-"""dbt writes only to its log file. Its result has what we need to know."""
+"""dbt prints nothing. It also logs nothing, unless its log file has a level of its own."""
 
 UNLOGGED = ("--log-level-file", "none")
-"""For queries: dbt would write their text and their rows to its log file, with keys and values."""
+"""For queries. With a level that the user has set, the log file would get their text and rows."""
 
 FAILED = ("error", "fail", "runtime error", "partial success")
 """The statuses of dbt that make a command fail."""
@@ -129,9 +129,15 @@ def to_one_line(text: object) -> str:
         >>> inline = "sql_operation inline_query (from remote system.sql)"
         >>> to_one_line(f"Compilation Error in {inline}\n  it must be 1")
         'it must be 1'
+        >>> to_one_line("It must be 1.\nGot: 2\nCorrect it.")
+        'It must be 1. Got: 2. Correct it.'
     """
     lines = [line.strip() for line in str(text).splitlines()]
-    joined = " ".join(line for line in lines if line and not line.startswith(NOT_THE_ERROR))
+    joined = " ".join(
+        f"{line}." if line.startswith("Got: ") and not line.endswith((".", ":", ";")) else line
+        for line in lines
+        if line and not line.startswith(NOT_THE_ERROR)
+    )
     joined = OF_INLINE_QUERY.sub("", joined)
     if len(joined) <= SHOWN_CHARACTERS:
         return joined

@@ -85,6 +85,7 @@ def test_a_log_is_settled_in_bounded_batches_also_after_a_kill(project: Project)
     assert exit_code == 1
     assert "no progress in two rounds; c: read only: batch 1 is staged, not appended" in lines
     assert progress(lines) == []
+    assert "/* trueup: create */" in (project.folder / "logs" / "dbt.log").read_text()
 
     # The run is killed in its second round: the batch is appended, but not applied.
     with killed_before(r"(?s)trueup: apply.*c_state", times=2):

@@ -102,6 +102,16 @@ def test_arguments_that_spark_cannot_read_are_refused_in_three_lines(
     assert len(said.splitlines()) == 4
 
 
+def test_an_argument_that_the_macro_does_not_have_is_refused(project: Project) -> None:
+    commands(project, "bad_input.c_log", sequnce_by="['log_order']")
+    refused(project, "Each argument of `trueup.commands` must be one that docs", "Got: sequnce_by")
+
+
+def test_a_log_that_is_missing_is_named(project: Project) -> None:
+    commands(project, "bad_input.nope")
+    refused(project, "Each table that the model of the commands reads must exist", "`nope`")
+
+
 def test_the_key_must_equal_the_key_of_the_changelog(
     new_project: Callable[[str], Project],
 ) -> None:

@@ -109,7 +109,10 @@ def test_late_commands_are_counted_once_and_exactly(project: Project) -> None:
     settle(project, name, put(10, 1, "a"))
     project.append(name, [put(3, 2, "late"), put(4, 3, "late")])
     project.run(f"models/{name}")
+    note = "late commands have no effect (option `late: drop`)"
+    assert f"{name}_batch: up to date at 11; 2 {note}" in project.messages
     second = settle(project, name, put(11, 4, "b"), put(5, 5, "late"))
+    assert f"{name}_batch: batch 2 [11, 12); 3 {note}" in project.messages
     third = settle(project, name, put(12, 4, "c"))
 
     # The run without a batch reads the late commands, and the next batch counts them.

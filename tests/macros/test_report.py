@@ -63,6 +63,23 @@ def test_a_run_that_is_idle_because_the_log_ends_too_early_is_a_notice(
     assert trueup._idle_code(plan, note) == code
 
 
+@pytest.mark.parametrize(
+    ("late", "count", "note"),
+    [
+        ("drop", 1, "1 late command has no effect (option `late: drop`)"),
+        ("drop", 2, "2 late commands have no effect (option `late: drop`)"),
+        ("drop", 0, None),
+        ("drop", None, None),
+        ("newest", 2, None),
+        ("correct", 2, None),
+    ],
+)
+def test_a_run_says_how_many_late_commands_have_no_effect(
+    late: str, count: int | None, note: str | None
+) -> None:
+    assert in_model("files_batch")._late_note({"late": late}, {"late_dropped": count}) == note
+
+
 def test_an_idle_run_says_how_many_commands_wait() -> None:
     trueup, plan = in_model("files_batch"), {"last_seq": 3, "lower": 12, "commands_ahead": 5}
 

@@ -216,7 +216,7 @@ def test_the_first_lines_say_what_to_look_at(document: dict[str, Any]) -> None:
             "orders_state differs from its certificate in 2 buckets; a run with `verify: content`"
             " heals it."
         ),
-        "3 open errors, 3 more than 24 hours ago: orders 3.",
+        "3 open errors (24 hours ago: 0): orders 3.",
     ]
 
 

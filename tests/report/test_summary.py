@@ -79,11 +79,11 @@ def test_the_third_line_counts_open_errors_and_compares_them_with_a_day_ago() ->
     fewer = logged("payments", open_errors=2, errors_of_a_day=-1)
 
     assert summarize([FRESH])[2] == (True, CLEAN)
-    assert summarize([many])[2].text == "10 open errors, 4 more than 24 hours ago."
-    assert summarize([fewer])[2].text == "2 open errors, 1 fewer than 24 hours ago."
+    assert summarize([many])[2].text == "10 open errors (24 hours ago: 6)."
+    assert summarize([fewer])[2].text == "2 open errors (24 hours ago: 3)."
     assert summarize([fewer, many])[2] == (
         False,
-        "12 open errors, 3 more than 24 hours ago: orders 10, payments 2.",
+        "12 open errors (24 hours ago: 9): orders 10, payments 2.",
     )
 
 

@@ -16,7 +16,7 @@ from dbt_trueup import dbt
 from dbt_trueup.errors import DbtError, UsageError
 from dbt_trueup.runner import growth, project, rounds, screen
 from dbt_trueup.runner.batches import Settled
-from dbt_trueup.runner.project import with_vars
+from dbt_trueup.runner.project import file_level, with_vars
 from dbt_trueup.runner.rounds import Round
 
 if TYPE_CHECKING:
@@ -326,3 +326,28 @@ def test_the_files_of_a_project_are_watched_and_what_dbt_writes_is_not(tmp_path:
     (tmp_path.parent / "elsewhere").mkdir(exist_ok=True)
     (tmp_path.parent / "elsewhere" / "far.sql").touch()
     assert "../elsewhere/far.sql" in found()
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment", "level"),
+    [
+        ("name: shop", {}, "debug"),
+        ("flags: {log_level_file: info}", {}, "info"),
+        ("flags: {log_level: warn}", {}, "warn"),
+        ("flags: {log_level_file: info}", {"DBT_LOG_LEVEL_FILE": "none"}, "none"),
+    ],
+)
+def test_the_log_file_of_dbt_gets_what_the_user_has_set(
+    settings: str,
+    environment: dict[str, str],
+    level: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "dbt_project.yml").write_text(settings)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    assert file_level(["--project-dir", str(tmp_path)]) == level
+    monkeypatch.chdir(tmp_path)
+    assert file_level([]) == level

@@ -28,6 +28,7 @@ EXAMPLE = """\
 
 
 @click.group(epilog=epilog(EXAMPLE), context_settings={"max_content_width": 100})
+@click.version_option(package_name="dbt-trueup")
 def trueup() -> None:
     """Keep tables exactly as their logs say. Run it in the folder of a dbt project."""
 
@@ -66,6 +67,7 @@ def carry_out(words: list[str]) -> int:
         click.echo("stopped", err=True)
         return 130
     except (TrueupError, OSError) as error:
-        click.echo(f"trueup {words[0]}: {error}", err=True)
+        said = str(error).removeprefix(f"trueup {words[0]} ")
+        click.echo(f"trueup {words[0]}: {said}", err=True)
         return 2
     return exit_code

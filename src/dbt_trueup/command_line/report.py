@@ -19,7 +19,7 @@ Example: a file to open in a browser or to send to somebody
   $ trueup report orders payments
   2 of 2 collections with a log are up to date.
   No state differs from its certificate.
-  12 open errors, 3 more than 24 hours ago: orders 10, payments 2.
+  12 open errors (24 hours ago: 9): orders 10, payments 2.
   report  /srv/shop/target/trueup_report.html
 
 Example: metrics for Prometheus

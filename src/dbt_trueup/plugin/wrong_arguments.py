@@ -13,6 +13,8 @@ from .commit_conflicts import MARK
 SAID = re.compile(r"(\[[A-Z][A-Z_.]+\] .+?) SQLSTATE: \w{5}", re.DOTALL)
 """What Spark says of a statement that it cannot read. A position and a plan follow."""
 
+MISSING = re.compile(r"^\[TABLE_OR_VIEW_NOT_FOUND\] The table or view (\S+) cannot be found")
+
 LINE = re.compile(r"\n(.+)\n-*\^\^\^")
 """The line that has an error of syntax. Spark marks the place below it."""
 
@@ -34,10 +36,22 @@ def describe_wrong_arguments(statement: str, error: str) -> str | None:
         The arguments of `trueup.commands` must be SQL that Spark can read over the log.
         Got: [UNRESOLVED_COLUMN] A column with name `nope` cannot be resolved.
         Correct the argument that has it. The view is not made.
+        >>> missing = "[TABLE_OR_VIEW_NOT_FOUND] The table or view `a`.`b` cannot be found. Verify"
+        >>> print(describe_wrong_arguments(statement, f"{missing} it. SQLSTATE: 42P01; line 3"))
+        Each table that the model of the commands reads must exist.
+        Got: no table or view `a`.`b`
+        Make it, or correct its name in the model or in the YAML of the source.
     """
     mark, said, line = MARK.search(statement), SAID.search(error), LINE.search(error)
     if mark is None or mark["step"] != "check" or said is None:
         return None
+    missing = MISSING.search(said[1])
+    if missing is not None:
+        return (
+            "Each table that the model of the commands reads must exist.\n"
+            f"Got: no table or view {missing[1]}\n"
+            "Make it, or correct its name in the model or in the YAML of the source."
+        )
     return (
         "The arguments of `trueup.commands` must be SQL that Spark can read over the log.\n"
         f"Got: {' '.join(said[1].split())}{f' In: {line[1].strip()}' if line else ''}\n"

@@ -192,13 +192,13 @@
           field: "at", type: "temporal", title: "committed (UTC)", scale: { type: "utc" },
           axis: {
             tickCount: 4, labelOverlap: true, grid: false,
-            ...(values.length === 1 ? { format: "%Y-%m-%d %H:%M" } : {}),
+            format: timeFormat(values.map((each) => each.at)),
           },
         },
         y: {
           field: "y", type: isDate ? "temporal" : "quantitative", title,
           scale: isDate ? { type: "utc" } : { zero: kind === "distance" },
-          axis: isDate ? { tickCount: 4 } : { tickCount: 4, format: "~s", labelExpr: PLAIN_ZERO },
+          axis: isDate ? { tickCount: 4, format: timeFormat(values.map((each) => each.y)) } : { tickCount: 4, format: "~s", labelExpr: PLAIN_ZERO },
         },
         tooltip: [
           { field: "name", title: "batch" },
@@ -207,6 +207,15 @@
         ],
       },
     };
+  }
+
+  // How an axis shows times, with 24 hours: the longer their span, the coarser.
+  function timeFormat(times) {
+    const numbers = times.map((time) => new Date(time).getTime());
+    const days = (Math.max(...numbers) - Math.min(...numbers)) / 86_400_000;
+    if (days === 0) return "%Y-%m-%d %H:%M";
+    if (days < 1) return "%H:%M";
+    return days < 8 ? "%m-%d %H:%M" : "%Y-%m-%d";
   }
 
   // The 256 buckets of the certificate as a square. Wrong buckets have a cross.

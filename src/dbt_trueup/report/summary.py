@@ -86,19 +86,16 @@ def summarize_certificates(collections: Sequence[Collection]) -> Line:
 
 
 def summarize_errors(collections: Sequence[Collection]) -> Line:
-    """Say how many errors are open, and how many more than a day ago."""
+    """Say how many errors are open, and how many were a day ago."""
     total = sum(one.open_errors for one in collections)
     grown = sum(one.errors_of_a_day for one in collections)
     if not total and not grown:
         return Line(is_good=True, text="No open errors.")
-    change = (
-        "as many as" if not grown else f"{abs(grown):,} {'more' if grown > 0 else 'fewer'} than"
-    )
     worst = sorted(collections, key=lambda one: -one.open_errors)
     names = some([f"{one.name} {one.open_errors:,}" for one in worst if one.open_errors])
     where = f": {', '.join(names)}" if names and len(collections) > 1 else ""
     number = count(total, "open error") if total else "No open errors"
-    return Line(not total, f"{number}, {change} 24 hours ago{where}.")
+    return Line(not total, f"{number} (24 hours ago: {total - grown:,}){where}.")
 
 
 def some(texts: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import yaml
 from dbt.cli.exceptions import DbtUsageException
 from dbt.cli.main import dbtRunner
+from dbt.cli.resolvers import default_project_dir
 
 from dbt_trueup.dbt import QUIET, to_one_line
 from dbt_trueup.errors import UsageError
@@ -63,7 +64,7 @@ class Project:
         `dbt parse` does not get the vars. Otherwise dbt would parse the project anew whenever
         somebody runs it without them.
         """
-        self.options = [*QUIET, *options]
+        self.options = [*QUIET, "--log-level-file", file_level(options), *options]
         self.run_options = with_vars(self.options, run_vars or {})
         self.arguments = list(arguments)
         self.manifest: Any = None
@@ -180,6 +181,19 @@ def settings_of(root: Path) -> dict[str, Any]:
     except (OSError, ValueError, yaml.YAMLError):
         return {}
     return settings if isinstance(settings, dict) else {}
+
+
+def file_level(options: Sequence[str]) -> str:
+    """Return how much dbt writes to its log file: what the user has set, else dbt's default.
+
+    It must be said, because QUIET would also silence the file.
+    """
+    folder = value_of_option(options, "--project-dir") or os.environ.get("DBT_PROJECT_DIR")
+    flags = settings_of(Path(folder) if folder else default_project_dir()).get("flags")
+    flags = flags if isinstance(flags, dict) else {}
+    names = ("DBT_ENGINE_LOG_LEVEL_FILE", "DBT_LOG_LEVEL_FILE")
+    given = [*map(os.environ.get, names), flags.get("log_level_file"), flags.get("log_level")]
+    return next((str(level) for level in given if level), "debug")
 
 
 def files_in(folder: str, left_out: Collection[str]) -> Iterator[str]:
