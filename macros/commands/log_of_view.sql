@@ -41,7 +41,10 @@
 
 {#- Whether an expression has a subquery. It may have other forms than a SELECT, such as `(table blocked)`. -#}
 {% macro _has_subquery(expression) -%}
-    {{ return(modules.re.search('(?i)[(]\\s*(select|with|table|from|values)\\b', expression) is not none) }}
+    {%- set space = '(?:\\s|/[*].*?[*]/|--[^\n]*\n)*' -%}
+    {{ return(
+        modules.re.search('(?is)[(]' ~ space ~ '(select|with|table|from|values)\\b', expression) is not none
+    ) }}
 {%- endmacro %}
 
 

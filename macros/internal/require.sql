@@ -38,8 +38,9 @@
 {% macro _require_no_others(macro, others) -%}
     {%- if others -%}
         {%- do trueup._raise_error(
-            'Each argument of `trueup.' ~ macro ~ '`', 'one that docs/macros.md lists', others | join(', '),
-            'Nothing is written. Correct the name in ' ~ model.original_file_path ~ '.'
+            'Each argument of `trueup.' ~ macro ~ '`', 'one that the macro has', others | join(', '),
+            'Nothing is written. Correct the name in ' ~ model.original_file_path
+            ~ '; docs/macros.md of trueup lists the arguments.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}

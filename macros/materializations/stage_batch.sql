@@ -24,12 +24,12 @@
         {%- do trueup._require_adopted_corrections(collection, comparison, adopted) -%}
     {%- endif -%}
     {%- set note = trueup._get_log_note(collection, plan) -%}
-    {%- set late_note = trueup._late_note(collection.options, plan) -%}
+    {%- set late_note = trueup._late_note(collection, plan) if note is none else none -%}
     {%- set plan = trueup._adopting_plan(plan) if adopted else plan -%}
     {#- 3. If an approved batch is staged or there is nothing to do, stage nothing. -#}
     {%- set idle = {
         'message': [trueup._idle_message(plan, note), late_note] | select | join('; '),
-        'code': 'NOTICE' if late_note else trueup._idle_code(plan, note)
+        'code': trueup._idle_code(plan, note)
     } -%}
     {%- set leftover = plan.leftover_batch_id -%}
     {%- if leftover is not none and trueup._get_is_approved(collection.batch, leftover) -%}

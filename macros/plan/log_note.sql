@@ -35,9 +35,13 @@
 {%- endmacro %}
 
 
-{#- A note about late commands without an effect, for dbt's line of the batch; none if there is none. -#}
-{% macro _late_note(options, plan) -%}
-    {%- set late = plan.late_dropped if options.late == 'drop' else none -%}
+{#-
+    A note about late commands without an effect, for dbt's line of the batch; none if there is none. In a log
+    without ticks such a command is a redelivery: it had its effect before.
+-#}
+{% macro _late_note(collection, plan) -%}
+    {%- set drops_late = collection.options.late == 'drop' and '_offset' not in collection.extras -%}
+    {%- set late = plan.late_dropped if drops_late else none -%}
     {{ return(
         late ~ (' late command has' if late == 1 else ' late commands have')
         ~ ' no effect (option `late: drop`)' if late else none

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 QUIET = ("--quiet", "--no-use-colors", "--log-level", "none")
-"""dbt prints nothing. It also logs nothing, unless its log file has a level of its own."""
+"""dbt prints nothing. It also logs nothing, unless the user has set a level for the log file."""
 
 UNLOGGED = ("--log-level-file", "none")
 """For queries. With a level that the user has set, the log file would get their text and rows."""

@@ -104,7 +104,7 @@ def test_arguments_that_spark_cannot_read_are_refused_in_three_lines(
 
 def test_an_argument_that_the_macro_does_not_have_is_refused(project: Project) -> None:
     commands(project, "bad_input.c_log", sequnce_by="['log_order']")
-    refused(project, "Each argument of `trueup.commands` must be one that docs", "Got: sequnce_by")
+    refused(project, "Each argument of `trueup.commands` must be one that", "Got: sequnce_by")
 
 
 def test_a_log_that_is_missing_is_named(project: Project) -> None:

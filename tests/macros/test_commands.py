@@ -547,3 +547,18 @@ def test_the_model_of_the_commands_has_its_own_materialization() -> None:
     render(trueup)
 
     assert trueup.context["config"].set_by_model == {"materialized": "trueup_commands"}
+
+
+@pytest.mark.parametrize(
+    ("expression", "has_one"),
+    [
+        ("k in (select k from blocked)", True),
+        ("k in (table blocked)", True),
+        ("( /* the operators */ SELECT max(t) from w)", True),
+        ("(-- select\n 1)", False),
+        ("(-- the operators\nvalues (1))", True),
+        ("greatest(selected, 1)", False),
+    ],
+)
+def test_a_subquery_is_recognised_by_its_first_word(expression: str, has_one: bool) -> None:
+    assert in_model("files_commands")._has_subquery(expression) is has_one

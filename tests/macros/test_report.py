@@ -77,7 +77,11 @@ def test_a_run_that_is_idle_because_the_log_ends_too_early_is_a_notice(
 def test_a_run_says_how_many_late_commands_have_no_effect(
     late: str, count: int | None, note: str | None
 ) -> None:
-    assert in_model("files_batch")._late_note({"late": late}, {"late_dropped": count}) == note
+    trueup, plan = in_model("files_batch"), {"late_dropped": count}
+    collection: dict[str, Any] = {"options": {"late": late}, "extras": []}
+    assert trueup._late_note(collection, plan) == note
+    # A command with a settled offset had its effect before.
+    assert trueup._late_note(collection | {"extras": ["_offset"]}, plan) is None
 
 
 def test_an_idle_run_says_how_many_commands_wait() -> None:

@@ -329,25 +329,32 @@ def test_the_files_of_a_project_are_watched_and_what_dbt_writes_is_not(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("settings", "environment", "level"),
+    ("settings", "environment", "options", "level"),
     [
-        ("name: shop", {}, "debug"),
-        ("flags: {log_level_file: info}", {}, "info"),
-        ("flags: {log_level: warn}", {}, "warn"),
-        ("flags: {log_level_file: info}", {"DBT_LOG_LEVEL_FILE": "none"}, "none"),
+        ("name: shop", {}, [], "debug"),
+        ("name: shop", {}, ["--select", "orders", "--threads", "2"], "debug"),
+        ("flags: {log_level_file: info}", {}, [], "info"),
+        ("flags: {log_level: warn}", {}, [], "warn"),
+        ("flags: {log_level_file: info}", {"DBT_LOG_LEVEL_FILE": "none"}, [], "none"),
+        ("name: shop", {"DBT_LOG_LEVEL": "warn"}, [], "warn"),
+        ("name: shop", {}, ["--log-level", "error"], "error"),
+        ("name: shop", {}, ["--log-level", "error", "--log-level-file", "info"], "info"),
+        ("name: shop", {}, ["--no-such-option"], "debug"),
     ],
 )
 def test_the_log_file_of_dbt_gets_what_the_user_has_set(
     settings: str,
     environment: dict[str, str],
+    options: list[str],
     level: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "dbt_project.yml").write_text(settings)
+    monkeypatch.setenv("DBT_PROFILES_DIR", str(tmp_path))
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
 
-    assert file_level(["--project-dir", str(tmp_path)]) == level
+    assert file_level(["--project-dir", str(tmp_path), *options]) == level
     monkeypatch.chdir(tmp_path)
-    assert file_level([]) == level
+    assert file_level(options) == level

@@ -40,7 +40,7 @@ def describe_wrong_arguments(statement: str, error: str) -> str | None:
         >>> print(describe_wrong_arguments(statement, f"{missing} it. SQLSTATE: 42P01; line 3"))
         Each table that the model of the commands reads must exist.
         Got: no table or view `a`.`b`
-        Make it, or correct its name in the model or in the YAML of the source.
+        Make it, or correct its name where a model, source or view has it. The view is not made.
     """
     mark, said, line = MARK.search(statement), SAID.search(error), LINE.search(error)
     if mark is None or mark["step"] != "check" or said is None:
@@ -50,7 +50,7 @@ def describe_wrong_arguments(statement: str, error: str) -> str | None:
         return (
             "Each table that the model of the commands reads must exist.\n"
             f"Got: no table or view {missing[1]}\n"
-            "Make it, or correct its name in the model or in the YAML of the source."
+            "Make it, or correct its name where a model, source or view has it. The view is not made."
         )
     return (
         "The arguments of `trueup.commands` must be SQL that Spark can read over the log.\n"

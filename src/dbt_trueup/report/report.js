@@ -214,7 +214,7 @@
     const numbers = times.map((time) => new Date(time).getTime());
     const days = (Math.max(...numbers) - Math.min(...numbers)) / 86_400_000;
     if (days === 0) return "%Y-%m-%d %H:%M";
-    if (days < 1) return "%H:%M";
+    if (days < 1 / 144) return "%H:%M:%S";
     return days < 8 ? "%m-%d %H:%M" : "%Y-%m-%d";
   }
 

@@ -9,10 +9,12 @@ from stat import S_ISDIR
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+import click
 import yaml
 from dbt.cli.exceptions import DbtUsageException
+from dbt.cli.flags import Flags, args_to_context
 from dbt.cli.main import dbtRunner
-from dbt.cli.resolvers import default_project_dir
+from dbt_common.exceptions import DbtBaseException
 
 from dbt_trueup.dbt import QUIET, to_one_line
 from dbt_trueup.errors import UsageError
@@ -64,8 +66,9 @@ class Project:
         `dbt parse` does not get the vars. Otherwise dbt would parse the project anew whenever
         somebody runs it without them.
         """
-        self.options = [*QUIET, "--log-level-file", file_level(options), *options]
-        self.run_options = with_vars(self.options, run_vars or {})
+        self.options = [*QUIET, *options]
+        level = file_level([*options, *arguments])
+        self.run_options = ["--log-level-file", level, *with_vars(self.options, run_vars or {})]
         self.arguments = list(arguments)
         self.manifest: Any = None
         self.ran: dict[str, str] = {}
@@ -183,17 +186,16 @@ def settings_of(root: Path) -> dict[str, Any]:
     return settings if isinstance(settings, dict) else {}
 
 
-def file_level(options: Sequence[str]) -> str:
-    """Return how much dbt writes to its log file: what the user has set, else dbt's default.
+def file_level(words: Sequence[str]) -> str:
+    """Return how much `dbt run` with these options writes to its log file.
 
-    It must be said, because QUIET would also silence the file.
+    It must be said, because QUIET would also silence the file. dbt itself reads what the user has
+    set: options, variables and flags of the project.
     """
-    folder = value_of_option(options, "--project-dir") or os.environ.get("DBT_PROJECT_DIR")
-    flags = settings_of(Path(folder) if folder else default_project_dir()).get("flags")
-    flags = flags if isinstance(flags, dict) else {}
-    names = ("DBT_ENGINE_LOG_LEVEL_FILE", "DBT_LOG_LEVEL_FILE")
-    given = [*map(os.environ.get, names), flags.get("log_level_file"), flags.get("log_level")]
-    return next((str(level) for level in given if level), "debug")
+    try:
+        return str(Flags(args_to_context(["run", *words])).LOG_LEVEL_FILE)
+    except (click.ClickException, DbtBaseException):
+        return "debug"  # dbt says what is wrong when it runs
 
 
 def files_in(folder: str, left_out: Collection[str]) -> Iterator[str]:
