@@ -6,8 +6,10 @@ export REPOSITORY =
 DBT = 1.11
 VENV = .venv$(subst -1.11,,-$(DBT))
 BIN = $(VENV)/bin
+# The tests of a file share their tables, so they stay in one process. tests/conftest.py sorts the files.
+TWO_PROCESSES = --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help run test quick lint faults mutations delta engines bench clean
+.PHONY: help run test long quick lint faults mutations delta engines bench clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -15,8 +17,11 @@ help: ## list these commands
 run: $(VENV)/trueup profiles.yml ## bring the demo to the HEAD of this checkout, or of REPOSITORY=path
 	@$(BIN)/python -m demo.run $${REPOSITORY:+--repository "$$REPOSITORY"}
 
-test: lint ## everything that must hold: lint, then all tests; DBT=1.12 for that dbt
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+test: lint ## lint, then the tests, in twenty minutes; DBT=1.12 for that dbt
+	$(BIN)/pytest -m "not long" $(TWO_PROCESSES)
+
+long: $(VENV)/trueup ## the tests that `make test` leaves out, in forty minutes
+	$(BIN)/pytest -m long $(TWO_PROCESSES)
 
 quick: $(VENV)/trueup ## the tests that need no Spark, in about two minutes
 	$(BIN)/pytest -m "not spark" --numprocesses 2
@@ -35,7 +40,7 @@ mutations: $(VENV)/trueup ## ten bugs, one at a time, each of which a test must 
 # Delta needs other JARs than Iceberg, so these tests have processes and Spark sessions of their own.
 delta: TESTS = tests/functional tests/faults
 delta: $(VENV)/trueup ## tests on Delta, all in some hours; TESTS=tests/functional/test_rules.py for one file
-	TRUEUP_DELTA=1 $(BIN)/pytest -m spark --numprocesses 2 --dist loadfile --no-loadscope-reorder $(TESTS)
+	TRUEUP_DELTA=1 $(BIN)/pytest -m spark $(TWO_PROCESSES) $(TESTS)
 
 engines: $(VENV)/trueup ## the tests over servers, on a cluster and with all settings, in an hour; not on Delta: see `make delta`
 	TRUEUP_ENGINES=1 $(BIN)/pytest tests/engines tests/functional/test_configurations.py

@@ -80,12 +80,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+    mark_other_cases(items)
     other = {"delta": "iceberg_only", "iceberg": "delta_only"}[TABLE_FORMAT]
     left_out = [item for item in items if item.get_closest_marker(other)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in set(left_out)]
     order = {f"test_{name}.py": place for place, name in enumerate(SLOWEST_FIRST)}
     items.sort(key=lambda item: order.get(item.path.name, len(order)))
+
+
+def mark_other_cases(items: list[pytest.Item]) -> None:
+    """Mark all cases but the first of each test that has the mark `long_cases`."""
+    seen: set[str] = set()
+    for item in items:
+        if item.get_closest_marker("long_cases"):
+            test = item.nodeid.partition("[")[0]
+            if test in seen:
+                item.add_marker("long")
+            seen.add(test)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -86,6 +86,7 @@ def log(spark: SparkSession, repository: Path) -> Callable[[], list[Row]]:
     return lambda: spark.table(table).orderBy("commit_no", "change_no").collect()
 
 
+@pytest.mark.long
 @WITH_SPARK
 def test_the_demo_settles_a_history_and_then_only_new_commits(
     demo: Callable[[], Printed],
@@ -122,6 +123,7 @@ def test_the_demo_settles_a_history_and_then_only_new_commits(
     assert "  changed    1 inserted, 1 updated, 1 deleted by 1 commit\n" + EXACT in later.out
 
 
+@pytest.mark.long
 @WITH_SPARK
 @pytest.mark.usefixtures("no_report")
 def test_a_rewritten_history_is_refused_and_nothing_is_appended(
@@ -143,6 +145,7 @@ def test_a_rewritten_history_is_refused_and_nothing_is_appended(
     assert log() == before
 
 
+@pytest.mark.long
 @WITH_SPARK
 @pytest.mark.usefixtures("no_report")
 def test_a_kill_neither_loses_nor_repeats_a_change(

@@ -128,6 +128,7 @@ def test_every_expectation_holds_on_the_demo(demo: Demo, check: Callable[..., Pr
     assert "no key of files is there twice" in page.read_text()
 
 
+@pytest.mark.long
 def test_a_changed_row_in_the_state_is_reported(demo: Demo, check: Callable[..., Printed]) -> None:
     demo.damage("files_state", "update {} set mode = '100755' where path = 'c'")
 
@@ -150,12 +151,14 @@ def test_a_changed_row_in_the_state_is_reported(demo: Demo, check: Callable[...,
     )
 
 
+@pytest.mark.long
 def test_a_row_of_another_kind_is_reported(demo: Demo, check: Callable[..., Printed]) -> None:
     demo.damage("files_state", "update {} set _kind = 'error' where path = 'c'")
 
     assert "path 'c'" in check("files").failed()["state_is_consolidated"]
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(
     ("table", "damage", "found"),
     [
@@ -181,6 +184,7 @@ def test_a_duplicate_key_is_reported(demo: Demo, check: Callable[..., Printed]) 
     assert "state_matches_certificate" in failed
 
 
+@pytest.mark.long
 def test_a_duplicate_update_in_the_changelog_is_reported(
     demo: Demo, check: Callable[..., Printed]
 ) -> None:
@@ -206,6 +210,7 @@ def test_a_duplicate_update_in_the_changelog_is_reported(
     )
 
 
+@pytest.mark.long
 def test_a_frontier_that_goes_back_is_reported(demo: Demo, check: Callable[..., Printed]) -> None:
     demo.damage("files_changelog", "update {} set _upper = 1 where _kind = 'progress' and _seq = 2")
 

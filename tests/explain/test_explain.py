@@ -359,6 +359,7 @@ def test_a_state_without_the_last_batch_is_behind(project: Project) -> None:
     assert rows(found)["state"] == ("behind", '{"v":"p"}')
 
 
+@pytest.mark.long
 def test_a_changelog_that_no_command_explains_differs(project: Project) -> None:
     """Somebody has made two additions of another row of the last change."""
     changed = "update {}.drop_changelog set verdict = 'x', _diff = 1 where k = 'a' and _ts = 5"
@@ -371,6 +372,7 @@ def test_a_changelog_that_no_command_explains_differs(project: Project) -> None:
     assert [one["verdict"] for one in found["commands"]].count("wins") == 0
 
 
+@pytest.mark.long
 def test_a_late_command_stops_each_run_with_late_fail(project: Project) -> None:
     project.add_collection("fail", KEY, VALUE, {"late": "fail", "input_upper": "7"})
     project.append("fail", FIRST)
@@ -382,6 +384,7 @@ def test_a_late_command_stops_each_run_with_late_fail(project: Project) -> None:
     assert found[5, "last"] == ["wins"]
 
 
+@pytest.mark.long
 def test_a_correction_that_was_changed_again_does_not_win_any_more(project: Project) -> None:
     project.append("correct", [put(6, "again")])
     project.run("path:models/correct")

@@ -192,6 +192,7 @@ def test_a_drifted_table_becomes_a_healed_collection(
     assert {row["_ts"] for row in adopted} == {5}
 
 
+@pytest.mark.long
 def test_an_adoption_counts_only_the_commands_that_it_settles(project: Project) -> None:
     name = "open_end"
     project.add_collection(name, KEY, VALUE, {**OPTIONS, "input_upper": "log_upper - 1"})
@@ -257,6 +258,7 @@ KILLS = [
 """After which statement a run is killed, and how many batches the tables have then."""
 
 
+@pytest.mark.long
 def test_a_killed_adoption_is_continued(
     project: Project,
     adopt: Callable[..., tuple[int, str, str]],
@@ -330,6 +332,7 @@ def test_the_var_refuses_a_log_with_changes_of_key_before_it_makes_a_table(
     assert "moved_changelog" not in tables
 
 
+@pytest.mark.long
 def test_a_rebase_forgets_the_adoption_but_not_if_a_table_took_the_name_of_the_view(
     project: Project,
 ) -> None:

@@ -112,6 +112,7 @@ def test_a_log_that_is_missing_is_named(project: Project) -> None:
     refused(project, "Each table that the model of the commands reads must exist", "`nope`")
 
 
+@pytest.mark.long
 def test_the_key_must_equal_the_key_of_the_changelog(
     new_project: Callable[[str], Project],
 ) -> None:
@@ -134,6 +135,7 @@ def test_an_input_upper_of_type_double_is_refused(project: Project) -> None:
     refused(project, "Option `input_upper` must be an integer or a timestamp", "of type double")
 
 
+@pytest.mark.long
 def test_a_column_without_a_type_is_refused_before_the_tables_have_it(made: Project) -> None:
     """Iceberg takes such a column. After that no run could write to the tables."""
     made.add_collection("typed", KEY, VALUE)
@@ -190,6 +192,7 @@ def test_a_column_cannot_change_its_type_from_string_to_int(project: Project) ->
     refused(project, "must be of the type that it has in", "v, which was string and is int")
 
 
+@pytest.mark.long
 def test_the_order_of_the_columns_may_change(new_project: Callable[[str], Project]) -> None:
     project = new_project("reordered")
     project.add_collection("c", KEY, [Column("v", "string"), Column("w", "string")])
@@ -233,6 +236,7 @@ def test_a_column_of_type_map_is_refused(project: Project) -> None:
     refused(project, "of a type that can be compared", "Got: m map<string,int>", "to_json")
 
 
+@pytest.mark.long
 def test_a_collection_without_its_state_model_is_refused(project: Project) -> None:
     state = project.folder / "models/c/c_state.sql"
     text = state.read_text()
@@ -287,6 +291,7 @@ def test_the_changelog_cannot_run_before_the_batch(new_project: Callable[[str], 
     assert "c_changelog must be run after c_batch has made" in "\n".join(project.messages)
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_a_changelog_that_lost_batches_is_refused(project: Project) -> None:
     kept = project.sql("select snapshot_id from {}.c_changelog.snapshots order by committed_at")

@@ -67,6 +67,7 @@ def roll_back(project: Project, table: str) -> None:
     project.sql(f"call lake.system.set_current_snapshot('{{}}.{table}', {before})")
 
 
+@pytest.mark.long
 def test_a_state_that_is_rolled_back_behind_a_compaction_is_rebuilt(project: Project) -> None:
     project.operate("compact", collection="rolled", since=3)
     roll_back(project, "rolled_state")
@@ -90,6 +91,7 @@ def test_without_verification_a_state_behind_a_compaction_stops_the_run(project:
     check(project, "trusted")
 
 
+@pytest.mark.long
 def test_after_a_rebase_with_another_key_the_next_run_with_commands_works(project: Project) -> None:
     late = Command(1, (1,), ("late",), ("late",))
     project.append("renewed", [late])
@@ -143,6 +145,7 @@ def test_no_run_makes_an_empty_changelog_beside_a_state_with_batches(project: Pr
     check(project, "dropped")
 
 
+@pytest.mark.long
 def test_a_foreign_column_of_a_state_is_named_with_what_to_do(project: Project) -> None:
     for change in ("add column note string", "rename column v to w"):
         project.sql(f"alter table {{}}.widened_state {change}")
@@ -155,6 +158,7 @@ def test_a_foreign_column_of_a_state_is_named_with_what_to_do(project: Project) 
         check(project, "widened")
 
 
+@pytest.mark.long
 def test_a_copy_of_a_changelog_is_taken_after_its_properties_are_set(project: Project) -> None:
     project.sql("alter table {}.restored_changelog rename to {}.backup")
     project.sql("create table {}.restored_changelog using iceberg as select * from {}.backup")
@@ -171,6 +175,7 @@ def test_a_copy_of_a_changelog_is_taken_after_its_properties_are_set(project: Pr
     check(project, "restored", more)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("late", ["drop", "correct"])
 def test_rows_that_somebody_writes_into_the_empty_state_are_not_the_prior_values(
     project: Project, late: str

@@ -242,6 +242,7 @@ def in_a_new_process(project: Project, spark: SparkSession) -> Iterator[Callable
     use(spark)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("built")
 def test_one_process_per_model_with_retries_settles_the_batch_once(
     project: Project, in_a_new_process: Callable[[str], str]

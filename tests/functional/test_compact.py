@@ -114,6 +114,7 @@ def state(project: Project, name: str) -> Counter[Any]:
     return multiset(project.sql(f"select * from {{}}.{name}_state"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["c", "e"])
 def test_ticks_from_since_on_stay_readable_and_earlier_ticks_are_refused(
     project: Project, name: str
@@ -148,6 +149,7 @@ def test_ticks_from_since_on_stay_readable_and_earlier_ticks_are_refused(
     assert [row["_seq"] for row in project.progress(name)] == [row["_seq"] for row in progress]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["c", "e"])
 def test_later_runs_continue_after_a_compaction_and_keep_since(project: Project, name: str) -> None:
     later = [
@@ -186,6 +188,7 @@ def test_later_runs_continue_after_a_compaction_and_keep_since(project: Project,
     assert project.progress(name)[-1]["_statistics"]["since"] == 9
 
 
+@pytest.mark.long
 def test_compact_refuses_bad_arguments_an_old_state_and_a_damaged_changelog(
     project: Project,
 ) -> None:
@@ -221,6 +224,7 @@ def test_compact_refuses_bad_arguments_an_old_state_and_a_damaged_changelog(
     assert project.progress("r")[-1]["_statistics"]["since"] is None
 
 
+@pytest.mark.long
 def test_a_compaction_writes_nothing_if_another_one_came_first(project: Project) -> None:
     name = "raced"
     project.add_collection(name, KEY, VALUE)
@@ -237,6 +241,7 @@ def test_a_compaction_writes_nothing_if_another_one_came_first(project: Project)
         project.rows(f"{name}_at_4")
 
 
+@pytest.mark.long
 def test_a_compaction_leaves_the_changelog_of_a_rebase_alone(project: Project) -> None:
     name = "begun_again"
     project.add_collection(name, KEY, VALUE)
@@ -257,6 +262,7 @@ def test_a_compaction_leaves_the_changelog_of_a_rebase_alone(project: Project) -
     assert project.rows(name) == [("a", "v5")]
 
 
+@pytest.mark.long
 def test_the_first_tick_of_changes_must_not_be_after_the_second(project: Project) -> None:
     project.add_collection("turned", KEY, VALUE)
     project.write("models/turned/turned_back.sql", "{{ trueup.changes_between('turned', 2, 1) }}")
@@ -266,6 +272,7 @@ def test_the_first_tick_of_changes_must_not_be_after_the_second(project: Project
         project.rows("turned_back")
 
 
+@pytest.mark.long
 def test_another_key_is_no_damage(project: Project) -> None:
     """The certificates depend on the key. With another one, each batch would look damaged."""
     project.add_collection("rekeyed", KEY, VALUE)
@@ -281,6 +288,7 @@ def test_another_key_is_no_damage(project: Project) -> None:
     assert wrong.endswith("was made with `k`")
 
 
+@pytest.mark.long
 def test_a_key_may_have_a_name_that_spark_hides(project: Project) -> None:
     """Spark shows no property of a table that looks like a URL or a secret."""
     key = [Column("page_url", "string"), Column("token", "string")]

@@ -84,6 +84,7 @@ UNKNOWN_TO_SQLFLUFF = (
 """Its grammar of Spark lacks `group by all` and `struct(column.* except (field))`."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("project", ["consumer", "demo"])
 def test_compiled_sql_follows_the_rules_for_generated_sql(
     project: str, consumer: Path, tmp_path: Path

@@ -150,6 +150,7 @@ def check(project: Project, name: str, log: list[Command] | None = None) -> None
     assert multiset(project.errors(name)) == multiset(oracle.errors)
 
 
+@pytest.mark.long
 def test_a_change_of_key_takes_no_value_from_before_a_truncate(project: Project) -> None:
     check(project, "truncated")
 
@@ -187,6 +188,7 @@ def test_an_error_message_with_a_long_key_is_short(project: Project) -> None:
     assert len(said) < 5_000
 
 
+@pytest.mark.long
 def test_a_late_command_is_corrected_through_a_long_chain_of_renames(project: Project) -> None:
     check(project, "renamed_daily")
     late = [put(0, 1, "0", "x", "late", 1.0)]

@@ -275,6 +275,7 @@ DAMAGED = [("plain", damage) for damage in DAMAGES] + [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "damage"), DAMAGED, ids=[f"{name}-{damage.name}" for name, damage in DAMAGED]
 )
@@ -308,6 +309,7 @@ def test_healed_states_equal_the_oracle_and_pass_their_tests(project: Project) -
     assert certificate_tests(project, "test_name:matches_certificate")
 
 
+@pytest.mark.long
 def test_a_state_is_healed_before_the_next_batch_reads_it(project: Project) -> None:
     project.sql("update {}.plain_state set v = 'x' where k = 'a'")
     project.sql("delete from {}.eager_state where k = 'a'")
@@ -370,6 +372,7 @@ def test_a_state_that_moved_after_its_verification_is_not_healed(project: Projec
     assert state(project, "plain") == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("damage", CHANGELOG_DAMAGES)
 def test_a_run_that_needs_a_damaged_changelog_stops_and_names_the_batch(
     project: Project, damage: str
@@ -394,6 +397,7 @@ def test_a_run_that_needs_a_damaged_changelog_stops_and_names_the_batch(
         go_back(project, table, snapshot)
 
 
+@pytest.mark.long
 def test_matches_certificate_fails_only_on_damaged_tables(project: Project) -> None:
     kept = {table: snapshots(project, table)[0] for table in ("plain_changelog", "eager_state")}
     project.sql(CHANGELOG_DAMAGES["value_changed"].replace("{}", "{}.plain_changelog"))
@@ -413,6 +417,7 @@ def test_matches_certificate_fails_only_on_damaged_tables(project: Project) -> N
         go_back(project, table, snapshot)
 
 
+@pytest.mark.long
 def test_a_state_is_healed_unless_option_verify_is_never(project: Project) -> None:
     kept = snapshots(project, "plain_state")[0]
     healthy = state(project, "plain")
@@ -426,6 +431,7 @@ def test_a_state_is_healed_unless_option_verify_is_never(project: Project) -> No
     go_back(project, "plain_state", kept)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("verify", ["never", 3])
 def test_a_dropped_state_is_rebuilt_even_if_no_verification_is_due(
     project: Project, verify: str | int

@@ -66,6 +66,7 @@ def schemas(new_project: Callable[[str], Project]) -> Schemas:
     return made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("role", ["corrections", "batch", "changelog", "state"])
 def test_one_model_of_a_deferred_collection_cannot_run_alone(schemas: Schemas, role: str) -> None:
     said = schemas.run("empty", f"counts_{role}", fails=True)
@@ -85,6 +86,7 @@ def developed(schemas: Schemas) -> Schemas:
     return schemas
 
 
+@pytest.mark.long
 def test_a_whole_collection_reads_its_inputs_in_the_production_schema(developed: Schemas) -> None:
     assert not [row for row in developed.project.sql("show tables in dev") if "upstream" in row]
     for table in ("files", "counts"):
@@ -92,6 +94,7 @@ def test_a_whole_collection_reads_its_inputs_in_the_production_schema(developed:
     assert developed.rows("dev.files") == [("key 1", "a")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("role", ["batch", "changelog", "state"])
 def test_favor_state_does_not_split_a_collection_over_two_schemas(
     developed: Schemas, role: str
@@ -130,6 +133,7 @@ def test_the_lag_of_deferred_collections_is_that_of_production(developed: Schema
     assert "lagging.files" not in view[0].replace("`", "")
 
 
+@pytest.mark.long
 def test_a_select_that_reads_a_collection_in_two_schemas_is_refused(developed: Schemas) -> None:
     project = developed.project
     project.write("models/upstream/between.sql", "select * from {{ ref('files') }}")

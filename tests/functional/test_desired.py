@@ -129,6 +129,7 @@ def test_a_table_of_desired_rows_that_an_earlier_run_made_settles_nothing(
     ]
 
 
+@pytest.mark.long
 def test_the_comparison_after_many_differences_joins_all_rows(
     own_project: Callable[[str], Project], views: dict[str, str]
 ) -> None:
@@ -151,6 +152,7 @@ def test_the_comparison_after_many_differences_joins_all_rows(
     )
 
 
+@pytest.mark.long
 def test_an_empty_difference_still_advances_the_upper(project: Project) -> None:
     project.append("items", [put(9, "d", "x")])
     project.run()
@@ -158,6 +160,7 @@ def test_an_empty_difference_still_advances_the_upper(project: Project) -> None:
     assert project.progress("counts")[-1]["_upper"] == 10
 
 
+@pytest.mark.long
 def test_a_changed_select_writes_the_difference_with_cause_code_change(project: Project) -> None:
     seq = project.progress("counts")[-1]["_seq"]
     query_of(project, "counts", COUNTED.replace("count(*)", "count(*) + 10"))
@@ -221,6 +224,7 @@ def test_corrections_older_than_the_last_batch_are_ignored(project: Project) -> 
     assert project.progress("counts")[-1]["_seq"] == last
 
 
+@pytest.mark.long
 def test_a_duplicate_key_stops_the_run_and_the_error_names_it(project: Project) -> None:
     before = len(project.progress("counts"))
     query_of(project, "counts", COUNTED + " union all select 'x', 7")
@@ -243,6 +247,7 @@ TWICE = {
 """New rows of an input, the key that they duplicate, and whether the code changes."""
 
 
+@pytest.mark.long
 def test_a_duplicate_key_is_found_with_any_persisted_rows(
     own_project: Callable[[str], Project],
 ) -> None:
@@ -295,6 +300,7 @@ def test_a_rebase_begins_again_with_the_rows_of_the_select(project: Project) -> 
     )
 
 
+@pytest.mark.long
 def test_a_tick_is_a_millisecond_without_option_of(project: Project) -> None:
     project.add_select("clock", "select v, count(*) as n from {{ ref('items') }} group by v", ["v"])
     began = int(time.time() * 1000)
@@ -343,6 +349,7 @@ def test_a_view_is_final_after_its_last_refresh(project: Project) -> None:
     assert multiset(project.rows("once")) == rows
 
 
+@pytest.mark.long
 def test_a_batch_with_too_many_retractions_waits_for_approval(project: Project) -> None:
     project.add_select("guarded", COUNTED, ["v"], of=["items"], max_retractions=0.5)
     project.run(*models_of("guarded"), "guarded")
@@ -377,6 +384,7 @@ def staged_batch(project: Project) -> str:
     return str(batch_id)
 
 
+@pytest.mark.long
 def test_an_approval_does_not_apply_to_a_changed_plan(project: Project) -> None:
     before = multiset(project.rows("guarded"))
     for ts, keys in ((510, "abcdefgh"), (520, "ijk")):
@@ -397,6 +405,7 @@ def test_an_approval_does_not_apply_to_a_changed_plan(project: Project) -> None:
     assert project.rows("guarded") == [("moved a", 1)]
 
 
+@pytest.mark.long
 def test_until_limits_the_inputs_of_a_select_but_not_the_select(project: Project) -> None:
     project.append("items", [put(600, "capped", "capped"), put(700, "ahead", "ahead")])
     project.run("models/items", *models_of("counts"), until=601)
@@ -409,6 +418,7 @@ def test_until_limits_the_inputs_of_a_select_but_not_the_select(project: Project
     assert (700, "ahead", 1, 1, None) in updates(project, "counts")
 
 
+@pytest.mark.long
 def test_a_key_may_be_null_and_columns_follow_the_select(
     own_project: Callable[[str], Project],
 ) -> None:

@@ -77,6 +77,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
     return project
 
 
+@pytest.mark.long
 def test_bad_rows_become_errors_and_good_rows_stay_as_in_a_dict(project: Project) -> None:
     before: Marks = {}
     for batch, marks in enumerate(DAYS):

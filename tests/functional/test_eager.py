@@ -137,6 +137,7 @@ def ahead_of(oracle: Collection, arrived: list[Command]) -> Collection:
     return ahead
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(EXAMPLES))
 def test_open_ticks_are_written_at_once_and_end_with_the_settled_result(
     project: Project, seed: int
@@ -202,6 +203,7 @@ def opened(project: Project, request: pytest.FixtureRequest) -> str:
     return name
 
 
+@pytest.mark.long
 def test_the_state_keeps_no_trace_of_retracted_provisional_rows(
     project: Project, opened: str
 ) -> None:
@@ -216,6 +218,7 @@ def test_the_state_keeps_no_trace_of_retracted_provisional_rows(
     assert ticks == {3, 5}, "what is settled was written to"
 
 
+@pytest.mark.long
 def test_a_run_without_new_commands_writes_no_updates(project: Project, opened: str) -> None:
     before = project.sql(f"select * from {{}}.{opened}_changelog")
     run(project, opened)
@@ -227,6 +230,7 @@ def test_a_run_without_new_commands_writes_no_updates(project: Project, opened: 
     assert f"{opened}_changelog: batch 2: 0 updates, upper 3" in project.messages
 
 
+@pytest.mark.long
 def test_a_run_that_stops_after_any_step_loses_no_commands(project: Project, opened: str) -> None:
     oracle, arrived = Collection(), list(OPENED)
     oracle.run(OPENED, 2)
@@ -277,6 +281,7 @@ def test_eager_must_stay_on_until_open_ticks_are_retracted(project: Project, ope
     check(project, opened, oracle)
 
 
+@pytest.mark.long
 def test_eager_can_be_switched_off_if_the_open_ticks_changed_nothing(project: Project) -> None:
     name = "unchanged"
     add(project, name)

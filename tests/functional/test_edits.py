@@ -54,6 +54,7 @@ def restored(project: Project) -> Any:
 LIVE = "update {}.orders_changelog set v = 'edited' where k = 'a' and _ts = 2 and _diff = 1"
 
 
+@pytest.mark.long
 def test_a_full_refresh_of_the_state_refuses_an_edited_changelog(restored: Project) -> None:
     before_it = multiset(restored.sql("select * from {}.orders_state"))
     restored.sql(LIVE)
@@ -67,6 +68,7 @@ def test_a_full_refresh_of_the_state_refuses_an_edited_changelog(restored: Proje
     assert multiset(restored.sql("select * from {}.orders_state")) == before_it
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", ["orders_batch", "orders_state"])
 def test_a_missing_state_is_not_rebuilt_from_an_edited_changelog(
     project: Project, model: str
@@ -116,6 +118,7 @@ ONE_OF_EACH_KIND = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("seq", "fields"), [(1, [*EDITS]), (2, ONE_OF_EACH_KIND)])
 def test_an_edit_of_a_progress_row_stops_the_run_and_names_the_batch(
     restored: Project, seq: int, fields: list[str]
@@ -151,6 +154,7 @@ def test_an_edit_of_the_tick_of_an_update_stops_a_rebuild_of_the_state(restored:
     assert "Batch 2 of edits.orders_changelog must be" in restored.messages[0]
 
 
+@pytest.mark.long
 def test_an_edit_of_the_upper_before_the_apply_does_not_reach_the_state(restored: Project) -> None:
     restored.append("orders", [put(3)])
 
@@ -184,6 +188,7 @@ STAGED_EDITS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("moment", ["after it was staged", "right before the append"])
 def test_an_edited_staged_batch_is_never_appended(project: Project, moment: str) -> None:
     name, appended = f"{project.name}.orders_batch", len(project.progress("orders"))

@@ -705,6 +705,7 @@ def append(project: Project, *messages: tuple[Any, ...]) -> None:
     frame.coalesce(1).writeTo(log).append()
 
 
+@pytest.mark.long
 def test_a_debezium_log_gives_the_right_rows_and_errors_after_each_run(shop: Project) -> None:
     def shown() -> list[tuple[Any, ...]]:
         rows = shop.sql("select id, status, cast(amount as string) from {}.orders order by id")

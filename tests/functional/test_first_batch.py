@@ -62,6 +62,7 @@ def test_the_first_batch_writes_one_addition_for_each_row_and_error(project: Pro
     assert (found.records_indexed, found.since) == (3, 5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ties", ["hash", "prefer_delete"])
 def test_the_last_commands_of_few_keys_are_the_same(project: Project, ties: str) -> None:
     """A batch of millions of commands on few keys takes another way; see `_get_has_few_keys`."""
@@ -117,6 +118,7 @@ def test_an_eager_collection_must_begin_with_its_history(project: Project) -> No
     project.configure(**{name: {"+enabled": False}})
 
 
+@pytest.mark.long
 @strategies.few
 @given(data=st.data())
 def test_only_the_updates_of_the_first_batch_differ_from_those_of_history(
@@ -165,6 +167,7 @@ def last_additions(updates: list[Update]) -> list[Update]:
     return [update for update in last.values() if update.diff == 1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "found"),
     [

@@ -61,6 +61,7 @@ def let_another_run_win(
     return injected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("before", ['.c_changelog"', "merge into"], ids=["first", "merge"])
 def test_a_retry_after_a_conflict_succeeds_and_the_next_run_settles_the_rest(
     project: Project, monkeypatch: pytest.MonkeyPatch, before: str
@@ -88,6 +89,7 @@ def counts(project: Project) -> Any:
     return {table: project.sql(f"select count(*) from {{}}.{table}")[0][0] for table in tables}
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("flag", [["--empty"], ["--sample=1 day"]])
 @pytest.mark.parametrize("command", ["run", "build"])
 def test_a_run_with_empty_or_sample_is_refused_and_changes_nothing(

@@ -203,6 +203,7 @@ def at_random(kinds: Kinds) -> list[list[Command]]:
     return arrivals
 
 
+@pytest.mark.long
 def test_both_folds_equal_the_oracle_on_all_vectors_with_several_order_types(
     project: Project,
 ) -> None:
@@ -252,6 +253,7 @@ RICH = [
 ]
 
 
+@pytest.mark.long
 def test_both_folds_write_the_same_bytes_for_many_types_and_for_ties(project: Project) -> None:
     one, nan = Decimal("0.000000000000000001"), float("nan")
     at = datetime(2024, 3, 10, 7, 30, 0, 1, tzinfo=timezone.utc)
@@ -283,6 +285,7 @@ def test_both_folds_write_the_same_bytes_for_many_types_and_for_ties(project: Pr
     assert pair.project.progress("rich_udaf")[-1]["_statistics"]["ties"] > 0
 
 
+@pytest.mark.long
 def test_open_ticks_are_folded_natively_if_the_session_has_no_aggregate(project: Project) -> None:
     pair = Pair(project, "without", ([Column("k", "string")], [Column("v", "string")]))
     log = [Command(ts, (1,), ("a",), (f"v{ts}",)) for ts in (1, 2, 3)]

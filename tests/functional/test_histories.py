@@ -35,6 +35,7 @@ def history(new_project: Callable[[str], Project], request: pytest.FixtureReques
     return project
 
 
+@pytest.mark.long
 def test_every_tree_of_a_history_with_all_kinds_of_changes_is_exact(
     new_project: Callable[[str], Project], tmp_path: Path
 ) -> None:
@@ -91,6 +92,7 @@ def test_as_of_gives_every_tree_of_dbt_core_after_one_run(history: Project) -> N
     )
 
 
+@pytest.mark.long
 def test_an_open_tick_cannot_be_read(new_project: Callable[[str], Project]) -> None:
     project = new_project("not_settled")
     project.add_collection("files", KEY, VALUE)

@@ -119,6 +119,7 @@ def places_of(text: str, project: Project, home: Path, printed: list[str]) -> li
     return found + [line for line in printed if text in line]
 
 
+@pytest.mark.long
 def test_options_that_stop_a_run_show_keys_and_no_values(project: Project, home: Path) -> None:
     project.add_collection("stops", [Column("k", "string")], [Column("v", "string")])
     first, second = "a shown key", "another shown key"
@@ -168,6 +169,7 @@ def test_a_query_of_the_program_reaches_no_log_file(
     assert not [path for path in folder.rglob("*.log") if b"hidden" in path.read_bytes()]
 
 
+@pytest.mark.long
 def test_a_long_name_is_stored_or_refused_by_the_file_system(project: Project) -> None:
     """255 characters: a column takes them, a table only if its folder and files do."""
     long = "hostile" * 36 + f"'{TICK}}}"
@@ -180,6 +182,7 @@ def test_a_long_name_is_stored_or_refused_by_the_file_system(project: Project) -
     assert row.__fields__ == ["k", long]
 
 
+@pytest.mark.long
 def test_hostile_partitions_and_orders_are_stored_unchanged_and_reach_no_log_file(
     project: Project, home: Path
 ) -> None:

@@ -125,6 +125,7 @@ def expected_orders() -> list[tuple[Any, ...]]:
     return sorted(collection.rows)
 
 
+@pytest.mark.long
 def test_the_contract_of_the_view_is_enforced(project: Path) -> None:
     properties = project / "models/orders/orders.yml"
     text = properties.read_text()

@@ -196,6 +196,7 @@ def scans(project: Project, views: dict[str, str], collection: str) -> str:
     return re.sub(r"#\d+L?", "", found[1])
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(("collection", "has_range"), HAS_RANGE.items())
 def test_a_stage_of_neighbouring_keys_reads_only_their_range_if_it_can(
     project: Project, views: dict[str, str], collection: str, *, has_range: bool
@@ -215,6 +216,7 @@ def test_a_stage_of_neighbouring_keys_reads_only_their_range_if_it_can(
         assert f"a <= {ROWS + 39}" in scanned
 
 
+@pytest.mark.long
 def test_a_key_in_a_statement_reaches_the_log_file_of_dbt_only_at_its_debug_level(
     project: Project,
 ) -> None:
@@ -229,6 +231,7 @@ def test_a_key_in_a_statement_reaches_the_log_file_of_dbt_only_at_its_debug_leve
         assert (key in logged) == (level == "debug")
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("collection", KEYS)
 def test_a_batch_of_scattered_keys_gives_the_right_state(project: Project, collection: str) -> None:
     append(project, collection, "a * 7919 % 2003", "range(70) as given (a)", deletes="a % 5 = 0")
@@ -272,6 +275,7 @@ def test_keys_that_arrive_after_planning_stop_the_run(
     assert_right(project, collection)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("collection", HAS_RANGE)
 def test_a_batch_with_many_of_the_keys_reads_the_state_without_a_range(
     project: Project, views: dict[str, str], collection: str
@@ -282,6 +286,7 @@ def test_a_batch_with_many_of_the_keys_reads_the_state_without_a_range(
     assert " >= " not in scans(project, views, collection)
 
 
+@pytest.mark.long
 def test_a_limited_batch_uses_a_range_even_if_many_commands_wait(
     project: Project, views: dict[str, str]
 ) -> None:
@@ -294,6 +299,7 @@ def test_a_limited_batch_uses_a_range_even_if_many_commands_wait(
     assert_right(project, "capped")
 
 
+@pytest.mark.long
 def test_a_changed_key_takes_the_value_of_a_distant_old_key(project: Project) -> None:
     append(project, "moved", "a", "range(3, 4) as given (a)")
     run(project, "moved")

@@ -127,6 +127,7 @@ def test_late_commands_are_corrected_at_the_frontier_which_stays_open(late: Proj
     ]
 
 
+@pytest.mark.long
 def test_a_late_command_that_misses_one_comparison_is_corrected_by_the_next(
     late: Project,
 ) -> None:
@@ -148,6 +149,7 @@ def test_a_late_command_that_misses_one_comparison_is_corrected_by_the_next(
     assert statistics[-1]["commands_settled"] == len(FIRST) + 2
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("reads", ["all", "new"])
 def test_a_late_command_that_comes_after_the_plan_of_a_comparison_is_left_to_the_next_one(
     late: Project, reads: str
@@ -170,6 +172,7 @@ def test_a_late_command_that_comes_after_the_plan_of_a_comparison_is_left_to_the
     assert [one[4] for one in updates(late, name)] == ["late_command"] * 2
 
 
+@pytest.mark.long
 def test_if_the_option_is_set_later_the_corrections_have_the_cause_code_change(
     late: Project,
 ) -> None:
@@ -186,6 +189,7 @@ def test_if_the_option_is_set_later_the_corrections_have_the_cause_code_change(
     ]
 
 
+@pytest.mark.long
 def test_a_correction_comes_before_the_commands_of_the_same_key(late: Project) -> None:
     run(late, "at_once")
     assert "at_once_batch: batch 2 [6, 8)" in late.messages
@@ -217,6 +221,7 @@ def test_until_limits_ticks_but_not_corrections(late: Project) -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_dry_run_stages_corrections_and_a_batch_ignores_old_corrections(late: Project) -> None:
     run(late, "dry", until=6, read_only=True)
     assert len(late.progress("dry")) == 1
@@ -243,6 +248,7 @@ def test_a_batch_without_its_table_of_corrections_says_what_to_run(late: Project
     assert ("a", "a3") in late.rows("unmade")
 
 
+@pytest.mark.long
 def test_changed_code_of_the_commands_writes_exactly_the_difference(late: Project) -> None:
     edit(late, "coded", '"log_delete"', "\"log_delete or v = 'b2'\"")
     late.run("coded_commands", *(f"coded_{role}" for role in TABLES))
@@ -253,6 +259,7 @@ def test_changed_code_of_the_commands_writes_exactly_the_difference(late: Projec
     assert len(late.progress("coded")) == 2
 
 
+@pytest.mark.long
 def test_a_fixed_error_becomes_the_row_of_its_command(late: Project) -> None:
     assert [error.key for error in late.errors("mended")] == [("e",)]
     edit(late, "mended", "case when v = 'bad' then v end", "log_error")
@@ -266,6 +273,7 @@ def test_a_fixed_error_becomes_the_row_of_its_command(late: Project) -> None:
     assert ("e", "bad") in late.rows("mended")
 
 
+@pytest.mark.long
 def test_a_partial_log_never_corrects_a_row_with_an_older_command(late: Project) -> None:
     run(late, "lossy")
     assert "lossy_corrections: corrections: 2 late_command" in late.messages
@@ -340,6 +348,7 @@ def test_late_correct_is_refused_for_a_log_without_ticks(
     assert "must be drop, newest or fail where the log has no ticks (`reclock`)" in said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(EXAMPLES))
 def test_random_late_logs_equal_the_oracle_after_every_run(project: Project, seed: int) -> None:
     rng = Random(seed)  # noqa: S311 - no secret
@@ -392,6 +401,7 @@ DESIRED = r"create or replace temporary view `trueup__\w+__desired`"
 """The statement that folds the desired rows. A run sends it only if it compares."""
 
 
+@pytest.mark.long
 def test_if_no_command_is_late_nothing_is_compared(project: Project) -> None:
     project.add_collection("calm", KEY, VALUE, {"late": "correct"})
     project.append("calm", FIRST)
@@ -404,6 +414,7 @@ def test_if_no_command_is_late_nothing_is_compared(project: Project) -> None:
     assert ("a", "a7") in project.rows("calm")
 
 
+@pytest.mark.long
 def test_only_the_keys_of_late_commands_are_folded_again(project: Project) -> None:
     project.add_collection("few", KEY, VALUE, {"late": "correct"}, ["truncate_when"])
     before_truncate = [put(1, 1, "x", "gone"), Command(2, (1,), None, None, is_truncate=True)]
@@ -419,6 +430,7 @@ def test_only_the_keys_of_late_commands_are_folded_again(project: Project) -> No
     assert {row["k"] for row in desired.collect()} <= {"a", "b", "d", None}
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("asks", ["compare", "var"])
 def test_all_keys_are_compared_when_the_option_or_the_var_says_so(
     project: Project, asks: str
@@ -439,6 +451,7 @@ def test_all_keys_are_compared_when_the_option_or_the_var_says_so(
     assert counts == [1, 0]
 
 
+@pytest.mark.long
 def test_a_comparison_whose_corrections_no_batch_took_is_made_again(project: Project) -> None:
     name = "not_taken"
     project.add_collection(name, KEY, VALUE, {"late": "correct", "compare": 2})
@@ -470,6 +483,7 @@ def test_a_comparison_whose_corrections_no_batch_took_is_made_again(project: Pro
     assert counts == [1, 0]
 
 
+@pytest.mark.long
 def test_a_missing_table_of_corrections_is_made_again(project: Project) -> None:
     name = "dropped"
     project.add_collection(name, KEY, VALUE, {"late": "correct"})
@@ -481,6 +495,7 @@ def test_a_missing_table_of_corrections_is_made_again(project: Project) -> None:
     assert multiset(project.rows(name)) == multiset([("a", "a1"), ("b", "b6"), ("c", "c5")])
 
 
+@pytest.mark.long
 def test_other_columns_of_the_commands_lead_to_a_comparison_of_all_keys(project: Project) -> None:
     project.add_collection("wider", KEY, VALUE, {"late": "correct"})
     project.append("wider", FIRST)
@@ -492,6 +507,7 @@ def test_other_columns_of_the_commands_lead_to_a_comparison_of_all_keys(project:
     assert found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", ["overwritten", "hidden", "code"])
 def test_what_changes_between_comparison_and_batch_is_found_by_the_next_run(
     project: Project, case: str
@@ -519,6 +535,7 @@ def test_what_changes_between_comparison_and_batch_is_found_by_the_next_run(
     assert (row in project.rows(name)) is is_right
 
 
+@pytest.mark.long
 def test_a_changed_option_counts_as_compared_only_if_the_batch_takes_a_comparison(
     project: Project,
 ) -> None:
@@ -535,6 +552,7 @@ def test_a_changed_option_counts_as_compared_only_if_the_batch_takes_a_compariso
     assert multiset(project.rows(name)) == multiset([("b", "b6"), ("c", "c5")])
 
 
+@pytest.mark.long
 def test_a_changed_option_that_is_changed_back_leaves_no_row_of_its_own(project: Project) -> None:
     name, models = "back_again", [f"back_again_{role}" for role in TABLES]
     project.add_collection(name, KEY, VALUE, {"late": "correct", "ties": "prefer_upsert"})

@@ -175,6 +175,7 @@ def test_live_shows_the_unsettled_commands_of_a_log_without_ticks(offsets: Proje
     assert topic.project.rows("c_live")
 
 
+@pytest.mark.long
 def test_provisional_rows_of_a_log_without_ticks_are_not_final_in_live(
     offsets: Project,
 ) -> None:

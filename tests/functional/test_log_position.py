@@ -91,6 +91,7 @@ def compact(project: Project, name: str, _upper: int) -> None:
 # ------------------------------------------------------------------------------- what a run reads
 
 
+@pytest.mark.long
 def test_a_run_reads_only_the_commands_that_came_after_the_last_batch(project: Project) -> None:
     name = add(project)
     first = settle(project, name, put(1, 1, "a"), put(1, 2, "b"), put(2, 3, "c"))
@@ -104,6 +105,7 @@ def test_a_run_reads_only_the_commands_that_came_after_the_last_batch(project: P
     expect(project, name, (1, "d"), (2, "f"), (3, "c"), (4, "e"))
 
 
+@pytest.mark.long
 def test_late_commands_are_counted_once_and_exactly(project: Project) -> None:
     name = add(project)
     settle(project, name, put(10, 1, "a"))
@@ -121,6 +123,7 @@ def test_late_commands_are_counted_once_and_exactly(project: Project) -> None:
     expect(project, name, (1, "a"), (4, "c"))
 
 
+@pytest.mark.long
 def test_commands_that_wait_are_read_again_until_they_are_settled(project: Project) -> None:
     name = add(project, input_upper="log_upper - 1")
     settle(project, name, put(1, 1, "a"), put(2, 2, "b"))
@@ -131,6 +134,7 @@ def test_commands_that_wait_are_read_again_until_they_are_settled(project: Proje
     expect(project, name, (1, "a"), (2, "b"), (3, "3"), (4, "4"), (5, "5"))
 
 
+@pytest.mark.long
 def test_a_command_far_ahead_does_not_hide_the_commands_before_it(project: Project) -> None:
     name = add(project)
     settle(project, name, put(1, 1, "a"))
@@ -143,6 +147,7 @@ def test_a_command_far_ahead_does_not_hide_the_commands_before_it(project: Proje
     expect(project, name, (1, "a"), (2, "b"), (4, "c"), (6, "d"), (9, "far"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{}, {"max_commands_per_batch": 1}])
 def test_a_log_that_ends_at_the_tick_minus_one_is_settled_as_a_whole(
     project: Project, options: dict[str, int]
@@ -155,6 +160,7 @@ def test_a_log_that_ends_at_the_tick_minus_one_is_settled_as_a_whole(
     expect(project, name, (1, "a"), (2, "b"))
 
 
+@pytest.mark.long
 def test_a_large_log_is_settled_in_limited_batches(project: Project) -> None:
     name = add(project, max_commands_per_batch=2)
     project.append(name, [put(ts, ts, "a") for ts in range(1, 6)])
@@ -244,6 +250,7 @@ UNTRUSTED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", UNTRUSTED)
 def test_a_run_reads_the_whole_log_if_it_cannot_trust_the_position(
     project: Project, case: str
@@ -263,6 +270,7 @@ def test_a_run_reads_the_whole_log_if_it_cannot_trust_the_position(
     assert settle(project, name, put(4, 3, "c")).commands_read == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("late", ["drop", "correct"])
 def test_a_log_that_is_rolled_back_while_commands_wait_is_read_as_a_whole(
     project: Project, late: str
@@ -280,6 +288,7 @@ def test_a_log_that_is_rolled_back_while_commands_wait_is_read_as_a_whole(
     expect(project, name, (1, "a"), (2, b), (3, c), (4, "d"), (5, "e"))
 
 
+@pytest.mark.long
 def test_a_comparison_that_planned_more_ticks_does_not_move_the_position(project: Project) -> None:
     name = add(project, late="correct")
     settle(project, name, *(put(ts, ts, "a") for ts in (0, 9)))
@@ -291,6 +300,7 @@ def test_a_comparison_that_planned_more_ticks_does_not_move_the_position(project
     expect(project, name, *((ts, "a") for ts in (0, 9, 10, 12, 14, 16, 17)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("position", ["snapshot", "arrived"])
 def test_an_input_upper_beyond_the_log_settles_nothing_if_nothing_is_new(
     project: Project, position: str
@@ -305,6 +315,7 @@ def test_an_input_upper_beyond_the_log_settles_nothing_if_nothing_is_new(
     expect(project, name, (1, "b"))
 
 
+@pytest.mark.long
 def test_an_input_upper_that_reads_the_log_sees_all_of_it(project: Project) -> None:
     """Two sources write to one log, and a tick is settled if both have passed it."""
     name = f"c{next(numbers)}"
@@ -319,6 +330,7 @@ def test_an_input_upper_that_reads_the_log_sees_all_of_it(project: Project) -> N
     assert (found.late_dropped, found.whole_log_reason) == (0, None)
 
 
+@pytest.mark.long
 def test_what_an_input_upper_promises_is_in_the_part_of_the_log_that_the_run_reads(
     project: Project,
 ) -> None:
@@ -339,6 +351,7 @@ def test_what_an_input_upper_promises_is_in_the_part_of_the_log_that_the_run_rea
     assert settle(project, name, put(8, 1, "c")) == project.progress(name)[1]["_statistics"]
 
 
+@pytest.mark.long
 def test_a_column_may_have_any_name_beside_arrived(project: Project) -> None:
     name = f"c{next(numbers)}"
     project.add_collection(name, KEY, [Column("seen_arrived", "string")])
@@ -348,6 +361,7 @@ def test_a_column_may_have_any_name_beside_arrived(project: Project) -> None:
     expect(project, name, (1, "b"))
 
 
+@pytest.mark.long
 def test_a_partial_log_may_lose_old_commands(project: Project) -> None:
     name = add(project, log="partial")
     settle(project, name, put(1, 1, "a"))
@@ -359,6 +373,7 @@ def test_a_partial_log_may_lose_old_commands(project: Project) -> None:
     expect(project, name, (1, "a"), (2, "b"), (3, "c"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("position", ["snapshot", "arrived"])
 def test_a_partial_log_that_loses_commands_before_a_position_is_settled_counts_no_late_ones(
     project: Project, position: str
@@ -381,6 +396,7 @@ def test_a_partial_log_that_loses_commands_before_a_position_is_settled_counts_n
     assert settle(project, name, put(1, 2, "late"), put(7, 1, "c")).late_dropped == 1
 
 
+@pytest.mark.long
 def test_a_late_command_is_found_if_the_log_has_lost_as_many_commands(project: Project) -> None:
     name = add(project, log="partial", late="newest", max_commands_per_batch=2)
     settle(project, name, put(1, 1, "a1"), put(2, 2, "b2"), put(3, 3, "c3"))
@@ -392,6 +408,7 @@ def test_a_late_command_is_found_if_the_log_has_lost_as_many_commands(project: P
     expect(project, name, (1, "a2"), (2, "b2"), (3, "c3"), (4, "d5"))
 
 
+@pytest.mark.long
 def test_a_compaction_of_the_log_changes_no_position(project: Project) -> None:
     name = add(project)
     for ts in (1, 2, 3):
@@ -413,6 +430,7 @@ def test_new_columns_of_the_log_are_read_at_once(project: Project) -> None:
     assert multiset(project.rows(name)) == multiset([(1, "a", None), (2, "b", 5)])
 
 
+@pytest.mark.long
 def test_a_log_of_another_format_is_read_as_a_whole(project: Project) -> None:
     name = add(project)
     project.sql(f"alter table {{}}.{name}_log rename to {{}}.{name}_old")
@@ -427,6 +445,7 @@ def test_a_log_of_another_format_is_read_as_a_whole(project: Project) -> None:
     expect(project, name, (1, "a"), (2, "a"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "relation",
     ["{log} as l", "{log} natural join {schema}.once"],
@@ -445,6 +464,7 @@ def test_a_relation_that_is_not_the_name_of_a_table_is_read_as_a_whole(
     expect(project, name, (1, "a"), (2, "b"))
 
 
+@pytest.mark.long
 def test_with_a_subquery_in_the_sql_of_the_commands_the_whole_log_is_read(project: Project) -> None:
     name = add(project)
     change_call(project, name, '"log_ts"', '"log_ts - (select min(log_ts) from log)"')
@@ -462,6 +482,7 @@ def test_an_idle_run_of_an_eager_collection_stages_nothing(project: Project) -> 
     assert any("up to date at 2" in said for said in project.messages)
 
 
+@pytest.mark.long
 def test_with_late_fail_a_refused_command_can_be_deleted(project: Project) -> None:
     name = add(project, log="partial", late="fail")
     settle(project, name, put(5, 1, "a"))
@@ -473,6 +494,7 @@ def test_with_late_fail_a_refused_command_can_be_deleted(project: Project) -> No
     expect(project, name, (1, "a"), (3, "b"))
 
 
+@pytest.mark.long
 def test_with_a_window_in_the_sql_of_the_commands_the_whole_log_is_read(project: Project) -> None:
     name = add(project)
     window = "row_number() over (partition by k order by log_order)"
@@ -517,6 +539,7 @@ def land(project: Project, name: str, at: int | None, *commands: tuple[int, int,
     return project.progress(name)[-1]["_statistics"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("type_", ARRIVALS)
 def test_with_arrived_a_run_reads_what_arrived_at_or_after_the_last_value(
     project: Project, type_: str
@@ -534,6 +557,7 @@ def test_with_arrived_a_run_reads_what_arrived_at_or_after_the_last_value(
     expect(project, name, (1, "e"), (2, "b"), (3, "d"))
 
 
+@pytest.mark.long
 def test_a_command_with_a_null_in_arrived_is_refused(project: Project) -> None:
     name = add_view(project, "at")
     land(project, name, 5, (1, 1, "a"))
@@ -553,6 +577,7 @@ def test_arrived_of_another_type_is_refused(project: Project) -> None:
     assert "must be an expression of one of these types: tinyint, " in "\n".join(project.messages)
 
 
+@pytest.mark.long
 def test_a_rebase_refuses_a_null_in_arrived_before_it_drops_anything(project: Project) -> None:
     name = add_view(project, "at")
     land(project, name, 5, (1, 1, "a"))
@@ -562,6 +587,7 @@ def test_a_rebase_refuses_a_null_in_arrived_before_it_drops_anything(project: Pr
     expect(project, name, (1, "a"))
 
 
+@pytest.mark.long
 def test_if_the_type_of_arrived_changes_the_whole_log_is_read(project: Project) -> None:
     name = add_view(project, "date_from_unix_date(at)")
     land(project, name, 20000, (1, 1, "a"))
@@ -585,6 +611,7 @@ def test_a_log_that_lost_its_last_arrivals_is_read_as_a_whole(project: Project) 
     expect(project, name, (1, "a"), (2, "b"))
 
 
+@pytest.mark.long
 def test_a_log_can_get_and_lose_the_argument_arrived(project: Project) -> None:
     name = add(project)
     settle(project, name, put(1, 1, "a"))
@@ -602,6 +629,7 @@ def test_a_log_can_get_and_lose_the_argument_arrived(project: Project) -> None:
 # ------------------------------------------------------------------------------- at the same moment
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "statement", ["temporary view.*log_part", "log_upper", "create or replace table"]
 )
@@ -620,6 +648,7 @@ def test_commands_that_arrive_during_a_run_wait_for_the_next_one(
     expect(project, name, (1, "a"), (2, "b"), (4, "c"), (5, "d"))
 
 
+@pytest.mark.long
 def test_with_arrived_the_log_may_grow_between_two_reads_of_a_statement(
     project: Project, tmp_path: Path
 ) -> None:

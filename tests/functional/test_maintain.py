@@ -86,6 +86,7 @@ def plant(folder: Path) -> Path:
     return orphan
 
 
+@pytest.mark.long
 def test_maintenance_keeps_the_content_of_every_table_and_view(
     project: Project, home: Path
 ) -> None:
@@ -137,6 +138,7 @@ def test_a_run_maintains_the_tables_after_every_sixth_batch(project: Project, ho
     assert orphan.exists()
 
 
+@pytest.mark.long
 def test_runs_after_a_maintenance_agree_with_the_oracle(project: Project) -> None:
     oracle = Collection()
     log: list[Command] = []

@@ -90,6 +90,7 @@ def test_a_late_command_wins_only_if_it_is_newer_than_the_last_one_of_its_key(
     assert project.errors(name) == []
 
 
+@pytest.mark.long
 def test_late_commands_alone_make_a_batch(project: Project) -> None:
     name = add(project, "alone")
     settle(project, name, put(5, 1, "a", "a5"), put(5, 1, "b", "b5"))
@@ -104,6 +105,7 @@ def test_late_commands_alone_make_a_batch(project: Project) -> None:
     assert ("d", "d2") not in project.rows(name)
 
 
+@pytest.mark.long
 def test_the_orders_survive_a_rebuild_a_heal_and_a_compaction(project: Project) -> None:
     name = add(project, "kept", verify="always")
     settle(project, name, put(2, 1, "a", "a2"), delete(5, 1, "c"))
@@ -145,6 +147,7 @@ def set_late(project: Project, name: str, late: str, **options: Any) -> None:
     project.configure(**{name: {"+unique_key": ["k"], "+meta": options}})
 
 
+@pytest.mark.long
 def test_a_log_without_ticks_is_in_the_order_of_its_commands(project: Project) -> None:
     name = "topic"
     add_topic(project, name, "newest")
@@ -195,6 +198,7 @@ def test_a_log_without_ticks_cannot_begin_to_keep_orders_later(project: Project)
     assert [tuple(row) for row in project.sql(f"select k, v from {{}}.{name}")] == [("a", "a10")]
 
 
+@pytest.mark.long
 def test_a_correction_does_not_bound_the_commands_of_its_key(project: Project) -> None:
     name = "corrected"
     project.add_collection(name, KEY, VALUE, {"late": "correct"})
@@ -224,6 +228,7 @@ def test_a_batch_that_reads_a_part_of_the_log_does_not_forget_the_orders(project
     assert multiset(project.rows(name)) == multiset([("a", "a12"), ("k", "k10")])
 
 
+@pytest.mark.long
 def test_a_collection_can_begin_to_keep_orders_later(project: Project) -> None:
     name = "switched"
     project.add_collection(name, KEY, VALUE)
@@ -239,6 +244,7 @@ def test_a_collection_can_begin_to_keep_orders_later(project: Project) -> None:
     assert multiset(project.rows(name)) == multiset(rows)
 
 
+@pytest.mark.long
 def test_without_its_last_command_a_key_is_bounded_by_the_tick_of_its_last_change(
     project: Project,
 ) -> None:
@@ -253,6 +259,7 @@ def test_without_its_last_command_a_key_is_bounded_by_the_tick_of_its_last_chang
     assert found.tombstones == 0
 
 
+@pytest.mark.long
 def test_the_option_can_be_taken_away_again(project: Project) -> None:
     name = add(project, "taken_away")
     settle(project, name, put(5, 1, "a", "a5"), delete(5, 1, "b"))
@@ -290,6 +297,7 @@ def test_what_cannot_be_decided_by_key_is_refused(project: Project, case: str) -
     project.configure(**{name: {"+enabled": False}})
 
 
+@pytest.mark.long
 def test_a_rebase_that_would_be_refused_drops_nothing(project: Project) -> None:
     name = "kept_history"
     project.add_collection(name, KEY, VALUE, {}, ["truncate_when"])
@@ -319,6 +327,7 @@ def test_a_deleted_key_is_forgotten_after_as_many_ticks_as_the_option_says(
     assert multiset(project.rows(name)) == multiset(rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("late", "expected"),
     [
@@ -345,6 +354,7 @@ def test_the_rows_are_those_of_the_table_on_the_page_about_auto_cdc(
     assert found == expected
 
 
+@pytest.mark.long
 @strategies.few
 @given(data=st.data())
 def test_the_newest_command_of_each_key_wins_however_the_log_arrives(
@@ -375,6 +385,7 @@ def test_the_newest_command_of_each_key_wins_however_the_log_arrives(
     assert statistics.tombstones == len(keys) - len(project.rows(name))
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_a_superseded_command_that_is_read_again_does_not_bring_a_deleted_key_back(
     project: Project,

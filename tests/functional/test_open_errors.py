@@ -58,6 +58,7 @@ def outcomes(project: Project, *, fails: bool) -> dict[str, str]:
     return dict(message.split(": ", 1) for message in project.messages)
 
 
+@pytest.mark.long
 def test_an_error_with_a_known_key_shows_in_a_row_of_nulls(project: Project) -> None:
     assert project.spark.table("open_errors.c").columns == ["k", INLINE, "v", "n"]
     assert multiset(project.rows("c")) == multiset(
@@ -106,6 +107,7 @@ def test_the_error_column_must_not_have_the_name_of_another_column(
     assert f"Got: {inline}" in said
 
 
+@pytest.mark.long
 def test_the_error_column_must_not_have_the_name_of_a_column_that_the_log_has_lost(
     project: Project,
 ) -> None:

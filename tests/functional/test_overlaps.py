@@ -58,6 +58,7 @@ def staged(project: Project, name: str) -> set[str]:
     return {row[0] for row in project.sql(f"select distinct _batch_id from {{}}.{name}_batch")}
 
 
+@pytest.mark.long
 def test_a_run_with_nothing_to_do_keeps_the_staged_batch_of_another_run(
     project: Project,
 ) -> None:
@@ -72,6 +73,7 @@ def test_a_run_with_nothing_to_do_keeps_the_staged_batch_of_another_run(
     assert project.rows("idle") == [("a", "value 2")]
 
 
+@pytest.mark.long
 def test_a_run_removes_only_the_staged_batch_that_it_saw(project: Project) -> None:
     add(project, "plan", [put(1)])
     project.append("plan", [put(2)])
@@ -87,6 +89,7 @@ def test_a_run_removes_only_the_staged_batch_that_it_saw(project: Project) -> No
     assert len(project.progress("plan")) == 1
 
 
+@pytest.mark.long
 def test_a_run_fails_if_another_run_replaced_its_staged_batch(project: Project) -> None:
     add(project, "replaced", [put(1)])
     project.append("replaced", [put(2)])
@@ -106,6 +109,7 @@ def test_a_run_fails_if_another_run_replaced_its_staged_batch(project: Project) 
     assert project.rows("replaced") == [("a", "value 2")]
 
 
+@pytest.mark.long
 def test_a_batch_that_was_planned_before_this_run_began_is_a_conflict_too(
     project: Project,
 ) -> None:
@@ -145,6 +149,7 @@ def test_max_retractions_does_not_count_the_rows_of_another_batch(project: Proje
     assert "max_retractions" not in said
 
 
+@pytest.mark.long
 def test_a_run_says_that_its_batch_continues_another_one_if_the_last_batch_has_changed(
     project: Project,
 ) -> None:
@@ -164,6 +169,7 @@ def test_a_run_says_that_its_batch_continues_another_one_if_the_last_batch_has_c
     assert len(project.progress("continued")) == 1
 
 
+@pytest.mark.long
 def test_a_rebase_drops_the_state_that_another_run_has_rebuilt_meanwhile(project: Project) -> None:
     add(project, "again", [put(1)])
     project.sql("create table {}.again_kept using {format} as select * from {}.again_state")
@@ -183,6 +189,7 @@ REMOVED = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 @pytest.mark.parametrize(("on_conflict", "rows"), [("fail", 2), ("skip", 2), ("retry", 3)])
 def test_a_batch_that_another_run_has_replaced_and_appended_is_a_conflict(
@@ -207,6 +214,7 @@ def test_a_batch_that_another_run_has_replaced_and_appended_is_a_conflict(
     assert project.rows(name) == [("a", "value 3")]
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(
     ("edit", "left"),
     [
@@ -234,6 +242,7 @@ def test_a_batch_that_is_edited_after_this_run_staged_it_is_not_appended(
     assert project.rows(name) == [("a", "value 2")]
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_a_state_that_another_run_has_caught_up_is_left_alone(project: Project) -> None:
     """The apply expects what the append has left, but reads where the state stands."""
@@ -247,6 +256,7 @@ def test_a_state_that_another_run_has_caught_up_is_left_alone(project: Project) 
     assert project.rows("caught") == [("a", "value 2")]
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_a_run_plans_anew_if_another_run_appended_since_its_corrections(project: Project) -> None:
     add(project, "planned", [put(1)], verify="always")
@@ -282,6 +292,7 @@ def overtaken(project: Project, name: str, times: int, **options: object) -> lis
     return found
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_a_run_that_loses_its_append_stages_again(project: Project) -> None:
     _, second = overtaken(project, "retried", 1, on_conflict="retry", late="newest")
@@ -299,6 +310,7 @@ def test_a_run_that_loses_its_append_stages_again(project: Project) -> None:
     assert "retried_batch: up to date at 10" in project.messages
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_a_batch_is_staged_again_with_the_options_of_its_own_model(project: Project) -> None:
     _, second = overtaken(project, "own", 1, on_conflict="retry")
@@ -331,6 +343,7 @@ def test_a_run_that_loses_its_append_to_one_with_a_new_column_stages_again(
     assert project.sql("select k, v, w from {}.grown") == [("a", "value 9", None)]
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_a_run_that_loses_its_append_to_all_that_it_has_is_done(project: Project) -> None:
     _, second = overtaken(project, "beaten", 1, on_conflict="retry")
@@ -344,6 +357,7 @@ def test_a_run_that_loses_its_append_to_all_that_it_has_is_done(project: Project
     assert project.rows("beaten") == [("a", "value 2")]
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_a_run_that_loses_four_times_ends_with_the_error(
     project: Project, monkeypatch: pytest.MonkeyPatch
@@ -368,6 +382,7 @@ def test_a_run_that_loses_four_times_ends_with_the_error(
     assert project.rows("unlucky") == [("a", "value 9")]
 
 
+@pytest.mark.long
 def test_a_rebase_removes_the_staged_batch(project: Project) -> None:
     add(project, "rebased", [put(1)])
     project.sql("delete from {}.rebased_log where true")
@@ -378,6 +393,7 @@ def test_a_rebase_removes_the_staged_batch(project: Project) -> None:
     assert project.progress("rebased") == []
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_a_compaction_keeps_updates_that_the_state_has_not_applied(project: Project) -> None:
     add(project, "compacted", [put(1), put(1, "b")])
@@ -412,6 +428,7 @@ def run_elsewhere(project: Project, *select: str) -> None:
 
 
 # On Delta, the tests of another process would have another catalog.
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_a_run_that_overlaps_the_first_run_does_not_rebuild_the_state(
     project: Project,
@@ -432,6 +449,7 @@ def test_a_run_that_overlaps_the_first_run_does_not_rebuild_the_state(
     assert multiset(project.rows("young")) == multiset([("a", "value 1"), ("b", "value 1")])
 
 
+@pytest.mark.long
 def test_a_run_publishes_the_result_of_a_select_at_one_moment(project: Project) -> None:
     table = f"{project.name}.numbers"
     project.sql(f"create table {table} using {{format}} as select id as k, 0 as n from range(9)")
@@ -445,6 +463,7 @@ def test_a_run_publishes_the_result_of_a_select_at_one_moment(project: Project) 
     assert multiset(project.rows("numbered")) == multiset([(k, 2 * (k < 5)) for k in range(9)])
 
 
+@pytest.mark.long
 def test_the_newer_of_two_corrections_of_a_key_wins(project: Project) -> None:
     log = [put(1), put(1, "b"), put(2)]
     add(project, "newer", log, late="correct", verify="always")

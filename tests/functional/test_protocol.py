@@ -39,6 +39,7 @@ def batches(project: Project, name: str) -> list[tuple[int, int]]:
     return [(row["_lower"], row["_upper"]) for row in project.progress(name)]
 
 
+@pytest.mark.long
 def test_a_batch_takes_whole_ticks_and_at_least_one(project: Project) -> None:
     log = [put(1, "a"), put(1, "b"), put(1, "c"), put(2), put(3), put(4)]
     add(project, "cut", log, max_commands_per_batch=2)
@@ -67,6 +68,7 @@ def test_the_first_batch_begins_at_as_of_and_older_commands_are_not_late(project
     assert project.progress("since")[0]["_statistics"]["late_dropped"] == 0
 
 
+@pytest.mark.long
 def test_a_batch_without_a_change_advances_the_upper(project: Project) -> None:
     add(project, "idle", [put(1)])
     run(project, "idle")
@@ -76,6 +78,7 @@ def test_a_batch_without_a_change_advances_the_upper(project: Project) -> None:
     assert len(project.updates("idle")) == 1
 
 
+@pytest.mark.long
 def test_until_limits_a_batch_and_never_moves_the_frontier_back(project: Project) -> None:
     add(project, "capped", [put(1), put(2), put(3)])
     for until in (3, 2, 0, 99):
@@ -83,6 +86,7 @@ def test_until_limits_a_batch_and_never_moves_the_frontier_back(project: Project
     assert batches(project, "capped") == [(0, 3), (3, 4)]
 
 
+@pytest.mark.long
 def test_the_next_run_removes_the_staged_batch_of_a_dry_run(project: Project) -> None:
     add(project, "dry", [put(1)])
     run(project, "dry")
@@ -113,6 +117,7 @@ def contents(project: Project, name: str) -> Any:
     return multiset(project.sql(f"select * from {{}}.{name}_state"))
 
 
+@pytest.mark.long
 def test_a_full_refresh_of_the_state_rebuilds_it_from_the_changelog(made: Project) -> None:
     before = contents(made, "made")
     made.sql("update {}.made_state set v = 'tampered' where k = 'a'")
@@ -129,6 +134,7 @@ def test_the_next_run_rebuilds_a_missing_state(made: Project) -> None:
     assert len(made.progress("made")) == 3
 
 
+@pytest.mark.long
 def test_runs_go_on_after_a_full_refresh_of_a_state_without_batches(
     project: Project,
 ) -> None:
@@ -140,6 +146,7 @@ def test_runs_go_on_after_a_full_refresh_of_a_state_without_batches(
     assert project.rows("empty") == [("a", "value 1")]
 
 
+@pytest.mark.long
 def test_a_rebase_starts_again_from_the_log(project: Project) -> None:
     add(project, "rebased", [put(1), put(2, "b")])
     run(project, "rebased")

@@ -283,6 +283,7 @@ def seeds() -> Iterator[int]:
         yield seed
 
 
+@pytest.mark.long
 def test_random_options_give_the_same_result_as_the_oracle(project: Project) -> None:
     played, happened = Counter[str](), Counter[str]()
     is_counted = SECONDS > 0 and "TRUEUP_EXAMPLE_SEED" not in os.environ

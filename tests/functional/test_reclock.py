@@ -135,6 +135,7 @@ def first(made: Topic) -> Topic:
     return made
 
 
+@pytest.mark.long
 def test_a_command_has_the_tick_of_its_batch_and_its_offset_as_order(first: Topic) -> None:
     first.check()
     assert {update.ts for update in first.project.updates("c")} == {0}
@@ -306,6 +307,7 @@ def test_an_offset_must_be_an_integer(without_partition: Topic, offset: str) -> 
     assert "\tat org." not in said
 
 
+@pytest.mark.long
 def test_a_rebase_settles_the_whole_log_in_one_batch(without_partition: Topic) -> None:
     topic = without_partition
     topic.project.sql("delete from {}.c_topic where `partition` is null or `offset` is null")

@@ -110,6 +110,7 @@ UNBALANCED: dict[str, tuple[str, dict[str, str], str]] = {
 """One update that somebody adds to the changelog: a copy of another update with some changes."""
 
 
+@pytest.mark.long_cases
 @each_way
 @pytest.mark.parametrize("what", UNBALANCED)
 def test_a_changelog_that_does_not_add_up_stops_the_rebuild(
@@ -142,6 +143,7 @@ def test_a_changelog_that_does_not_add_up_stops_the_rebuild(
     assert contents(project) == applied
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("verify", ["never", "always"])
 def test_a_missing_state_is_not_rebuilt_from_an_edited_changelog(
     project: Project, verify: str

@@ -284,6 +284,7 @@ def steps(new_project: Callable[[str], Project]) -> dict[str, Any]:
     return seen
 
 
+@pytest.mark.long
 def test_a_new_column_of_the_commands_is_added(steps: dict[str, Any]) -> None:
     for role in ("changelog", "state"):
         assert not {"n", "wide", *ODD} & steps["before"][role].keys()
@@ -336,6 +337,7 @@ def test_an_old_tick_reads_the_same_after_the_columns_change(steps: dict[str, An
         assert multiset(steps[step]["as of"]) == then
 
 
+@pytest.mark.long
 def test_a_state_rebuilt_from_the_changelog_has_the_same_rows(steps: dict[str, Any]) -> None:
     c = steps["c"]
     c.project.run("c_state", "--full-refresh")

@@ -58,6 +58,7 @@ def ranges_of(project: Project, table: str) -> list[Any]:
     return found
 
 
+@pytest.mark.long
 def test_a_run_finds_the_new_rows_of_a_wide_table_by_the_ranges_of_its_files(
     project: Project,
 ) -> None:
@@ -100,6 +101,7 @@ def weak(project: Project, table: str) -> Iterator[list[str]]:
     assert f"Got: {level} = snapshot" in message
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("table", ["c_changelog", "c_state"])
 def test_a_table_with_a_weaker_isolation_stops_a_run(project: Project, table: str) -> None:
     with weak(project, table) as said:
@@ -107,6 +109,7 @@ def test_a_table_with_a_weaker_isolation_stops_a_run(project: Project, table: st
     assert project.rows("c") == [("a", "one")]
 
 
+@pytest.mark.long
 def test_a_state_with_a_weaker_isolation_does_not_catch_up(project: Project) -> None:
     project.append("c", [Command(3, (1,), ("a",), ("three",))])
     project.run("c_batch", "c_changelog")
@@ -117,6 +120,7 @@ def test_a_state_with_a_weaker_isolation_does_not_catch_up(project: Project) -> 
     assert project.rows("c") == [("a", "three")]
 
 
+@pytest.mark.long
 def test_a_state_with_a_weaker_isolation_is_not_healed(project: Project) -> None:
     project.configure(c={"+unique_key": ["k"], "+meta": {"trueup": {"verify": "always"}}})
     project.sql("update {}.c_state set v = 'edited' where _kind = 'row'")
@@ -134,6 +138,7 @@ def test_a_changelog_with_a_weaker_isolation_is_not_compacted(project: Project) 
     assert multiset(project.updates("c")) == before
 
 
+@pytest.mark.long
 def test_a_spark_that_inlines_ctes_in_commands_stops_a_run(project: Project) -> None:
     setting = "spark.sql.legacy.inlineCTEInCommands"
     project.append("c", [Command(4, (1,), ("a",), ("four",))])

@@ -51,6 +51,7 @@ def recreate(project: Project, name: str, log: list[Command]) -> None:
     project.append(name, log)
 
 
+@pytest.mark.long
 def test_a_recreated_log_that_ends_below_the_frontier_gives_a_message(project: Project) -> None:
     add(project, "anew", [put(1), put(100, "b")])
     run(project, "anew")
@@ -96,6 +97,7 @@ QUIET: dict[str, tuple[dict[str, Any], list[Command]]] = {
 """Collections whose logs may end below the frontier: the options, and the log of the second run."""
 
 
+@pytest.mark.long
 def test_a_log_that_may_end_below_the_frontier_gives_no_message(project: Project) -> None:
     for name, (options, _) in QUIET.items():
         project.add_collection(name, KEY, VALUE, options)
@@ -128,6 +130,7 @@ def test_a_collection_begins_at_0_or_at_a_smaller_tick_of_its_log(project: Proje
     assert late == [0, 0]
 
 
+@pytest.mark.long
 def test_an_empty_log_settles_nothing_and_its_first_tick_is_not_late(project: Project) -> None:
     add(project, "none_yet", [], late="fail")
     assert run(project, "none_yet") == "none_yet_batch: up to date at 0"
@@ -136,6 +139,7 @@ def test_an_empty_log_settles_nothing_and_its_first_tick_is_not_late(project: Pr
     assert project.rows("none_yet") == [("a", "value -5")]
 
 
+@pytest.mark.long
 def test_late_commands_below_zero_are_corrected_too(project: Project) -> None:
     add(project, "mended", [put(-5), put(2, "b")], late="correct")
     run(project, "mended")
@@ -146,6 +150,7 @@ def test_late_commands_below_zero_are_corrected_too(project: Project) -> None:
     )
 
 
+@pytest.mark.long
 def test_the_message_of_a_batch_counts_the_commands_below_as_of(project: Project) -> None:
     add(project, "since", [put(-3), put(1, "b"), put(9, "c")], as_of=5)
     note = "2 commands below the option `as_of` (5) are left out"
@@ -159,6 +164,7 @@ def test_the_message_of_a_batch_counts_the_commands_below_as_of(project: Project
     assert run(project, "not_yet") == f"not_yet_batch: up to date at 5; {note}"
 
 
+@pytest.mark.long
 def test_a_select_over_ticks_below_zero_is_written_at_the_last_tick(project: Project) -> None:
     add(project, "items", [put(-9), put(-8, "b")])
     project.add_select(
@@ -172,6 +178,7 @@ def test_a_select_over_ticks_below_zero_is_written_at_the_last_tick(project: Pro
     assert project.rows("counted") == [(1, 3)]
 
 
+@pytest.mark.long
 def test_the_greatest_bigint_is_not_a_valid_tick(project: Project) -> None:
     add(project, "endless", [put(1), put(2, "b")])
     run(project, "endless")
@@ -211,6 +218,7 @@ def test_the_greatest_bigint_is_not_a_valid_offset(project: Project) -> None:
     assert project.rows("offsets") == [("a", "x")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["tinyint", "int"])
 def test_until_and_as_of_may_exceed_the_integer_type_of_the_ticks(
     project: Project, kind: str

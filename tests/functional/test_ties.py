@@ -49,6 +49,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
     return project
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", GROWING)
 def test_ties_keep_their_winners_when_a_column_is_added_or_widened(
     project: Project, name: str
@@ -69,6 +70,7 @@ def test_ties_keep_their_winners_when_a_column_is_added_or_widened(
     assert (columns["n"], columns["f"], columns["a"]) == ("bigint", "double", "string")
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("name", NESTED)
 def test_nested_values_with_nulls_in_different_places_make_a_tie(
     project: Project, name: str

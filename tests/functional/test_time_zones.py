@@ -136,6 +136,7 @@ def data_tests_of(name: str) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(EXAMPLES))
 def test_runs_in_random_zones_over_changing_columns_agree_with_the_oracle(
     new_project: Callable[[str], Project], in_zone: Callable[[str], None], seed: int

@@ -71,6 +71,7 @@ def state(project: Project) -> Any:
     return multiset(project.sql("select * from {}.orders_state"))
 
 
+@pytest.mark.long
 def test_runs_do_not_scan_a_state_that_only_trueup_has_written(project: Project) -> None:
     with sent(SCAN) as found:
         for _ in range(3):
@@ -91,6 +92,7 @@ def test_a_rewrite_of_the_files_leads_to_no_scan(project: Project) -> None:
     assert not found
 
 
+@pytest.mark.long
 def test_a_batch_that_a_killed_run_left_behind_leads_to_no_scan(project: Project) -> None:
     ts = latest_tick(project)
     project.append("orders", [Command(ts, (ts,), (1,), ("killed",))])
@@ -101,6 +103,7 @@ def test_a_batch_that_a_killed_run_left_behind_leads_to_no_scan(project: Project
     assert (1, "killed") in project.rows("orders")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("verify", "expected"), [("content", 3), (2, 1), ("always", 0), ("never", 0)]
 )
@@ -173,6 +176,7 @@ def replace(project: Project) -> None:
 EDITS = [update, delete, insert, merge, roll_back, replace]
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
 def test_an_edit_of_the_state_is_found_by_its_snapshots(
     project: Project, edit: Callable[[Project], None], healthy: Any
@@ -193,6 +197,7 @@ def test_an_edit_of_the_state_is_found_by_its_snapshots(
     assert "healed" in project.messages[0] or "rebuilt" in project.messages[0]
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_an_edit_after_a_rebuild_is_found(project: Project) -> None:
     """A rebuild applies several batches by one commit, which breaks the count of commits."""
@@ -234,6 +239,7 @@ def test_an_edit_between_two_statements_is_found_by_the_next_run(project: Projec
     assert 98 not in [row[0] for row in project.rows("orders")]
 
 
+@pytest.mark.long
 def test_an_edit_during_a_scan_is_found_by_the_next_run(project: Project) -> None:
     use(project, 1)
     settle(project, latest_tick(project))

@@ -168,6 +168,7 @@ def killed_after(statement_no: int) -> Iterator[list[str]]:
         Cursor.execute = execute  # type: ignore[method-assign]
 
 
+@pytest.mark.long
 def test_the_next_run_completes_a_killed_widening(widened: Widened) -> None:
     for statement_no in count(1, STRIDE):
         widened.begin_round()
@@ -179,6 +180,7 @@ def test_the_next_run_completes_a_killed_widening(widened: Widened) -> None:
     assert statement_no > 8, "the run has become shorter: are all of its statements still here?"
 
 
+@pytest.mark.long
 def test_a_widening_keeps_the_dates_of_a_batch_that_is_not_applied(
     widened: Widened, in_zone: Callable[[str], None]
 ) -> None:
@@ -192,6 +194,7 @@ def test_a_widening_keeps_the_dates_of_a_batch_that_is_not_applied(
     widened.check_round()
 
 
+@pytest.mark.long
 def test_a_batch_staged_before_a_widening_is_not_appended_and_loses_no_date(
     widened: Widened, in_zone: Callable[[str], None]
 ) -> None:
@@ -229,6 +232,7 @@ def widening_of_another_run(widened: Widened) -> Callable[[], None]:
     return widen
 
 
+@pytest.mark.long
 def test_a_batch_that_is_staged_during_a_widening_loses_no_date(
     widened: Widened, in_zone: Callable[[str], None]
 ) -> None:
@@ -240,6 +244,7 @@ def test_a_batch_that_is_staged_during_a_widening_loses_no_date(
     widened.check_round()
 
 
+@pytest.mark.long
 def test_a_rebuild_of_the_state_during_a_widening_loses_no_date(
     widened: Widened, in_zone: Callable[[str], None]
 ) -> None:
@@ -253,6 +258,7 @@ def test_a_rebuild_of_the_state_during_a_widening_loses_no_date(
     widened.check_round()
 
 
+@pytest.mark.long
 def test_an_append_during_a_widening_fails_and_loses_no_date(
     widened: Widened, tmp_path: Path
 ) -> None:
@@ -285,6 +291,7 @@ def test_an_append_during_a_widening_fails_and_loses_no_date(
     widened.check_round()
 
 
+@pytest.mark.long
 def test_a_killed_widening_is_dropped_if_the_log_has_a_date_again(widened: Widened) -> None:
     name = widened.begin_round()
     with killed_after(2):
@@ -294,6 +301,7 @@ def test_a_killed_widening_is_dropped_if_the_log_has_a_date_again(widened: Widen
     widened.check_round()
 
 
+@pytest.mark.long
 def test_a_column_that_leaves_the_log_during_its_widening_keeps_its_values(
     widened: Widened,
 ) -> None:

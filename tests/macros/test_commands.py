@@ -560,5 +560,5 @@ def test_the_model_of_the_commands_has_its_own_materialization() -> None:
         ("greatest(selected, 1)", False),
     ],
 )
-def test_a_subquery_is_recognised_by_its_first_word(expression: str, has_one: bool) -> None:
+def test_a_subquery_is_recognised_by_its_first_word(expression: str, *, has_one: bool) -> None:
     assert in_model("files_commands")._has_subquery(expression) is has_one

@@ -342,7 +342,8 @@ def test_the_files_of_a_project_are_watched_and_what_dbt_writes_is_not(tmp_path:
         ("name: shop", {}, ["--no-such-option"], "debug"),
     ],
 )
-def test_the_log_file_of_dbt_gets_what_the_user_has_set(
+def test_the_log_file_of_dbt_gets_what_the_user_has_set(  # noqa: PLR0913 - values and fixtures
+    *,
     settings: str,
     environment: dict[str, str],
     options: list[str],

@@ -50,7 +50,8 @@ def describe_wrong_arguments(statement: str, error: str) -> str | None:
         return (
             "Each table that the model of the commands reads must exist.\n"
             f"Got: no table or view {missing[1]}\n"
-            "Make it, or correct its name where a model, source or view has it. The view is not made."
+            "Make it, or correct its name where a model, source or view has it."
+            " The view is not made."
         )
     return (
         "The arguments of `trueup.commands` must be SQL that Spark can read over the log.\n"
