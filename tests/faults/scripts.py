@@ -518,17 +518,11 @@ class Stage:
     def settle(self, subject: Subject, situation: str, *, is_disturbed: bool = False) -> None:
         """Run again, check everything, and check that one more run changes nothing.
 
-        With `is_disturbed` the server may still complete a statement of a dead run. So the first
-        run may lose a race.
+        With `is_disturbed` the server may still complete a statement of a dead run.
         """
         run = subject.run
         if is_disturbed:
-            (worker,) = self.workers.hire(1)
-            worker.begin(*run)
-            outcome = worker.finish()
-            self.workers.release(worker)
-            assert outcome.success or has_lost(outcome, situation), outcome.text
-            self.counts["runs that lost to a dead run"] += not outcome.success
+            self.meet(subject, situation, run)
         before = subject.written() if self._has_tables(subject) else {}
         self.run_alone(subject, *run)
         subject.check()
@@ -540,6 +534,15 @@ class Stage:
             subject, "test", "--select", f"{subject.name}_changelog", f"{subject.name}_state"
         )
         self.counts["checks"] += 1
+
+    def meet(self, subject: Subject, situation: str, invocation: list[str]) -> None:
+        """Run dbt while the server completes a statement of a dead run. The run may lose a race."""
+        (worker,) = self.workers.hire(1)
+        worker.begin(*invocation)
+        outcome = worker.finish()
+        self.workers.release(worker)
+        assert outcome.success or has_lost(outcome, situation), f"{subject.name}: {outcome.text}"
+        self.counts["runs that lost to a dead run"] += not outcome.success
 
     def remove_orphans(self) -> None:
         """Maintain the collections that scripts have acted on. Then no file may be left over.

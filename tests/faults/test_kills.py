@@ -79,6 +79,7 @@ def project(own_project: Callable[[str], Project]) -> Project:
     return own_project("kills")
 
 
+@pytest.mark.long
 def test_a_first_run_killed_after_any_write_loses_nothing(
     own_project: Callable[[str], Project],
 ) -> None:
@@ -120,6 +121,7 @@ def test_a_later_run_killed_after_any_write_loses_nothing(project: Project) -> N
     assert statement_no > 5, "the run has become shorter: are all of its writes still here?"
 
 
+@pytest.mark.long
 def test_a_run_of_a_select_killed_after_any_write_loses_nothing(project: Project) -> None:
     table = f"{project.name}.counts_input"
     project.sql(f"create table {table} using {{format}} as select 'always' as k, 0 as n")

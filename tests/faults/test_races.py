@@ -94,6 +94,7 @@ def raced(project: Project) -> dict[str, list[dict[str, Any]]]:
     return race(project, Race("race", ROUNDS), Race("counted", SELECT_ROUNDS, TABLE))
 
 
+@pytest.mark.long
 def test_two_runs_at_once_write_each_batch_once_and_lose_nothing(
     project: Project, raced: dict[str, list[dict[str, Any]]]
 ) -> None:

@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from tests.faults.scripts import Stage
     from tests.project import Project
 
-NOT_KILLED = ("grow", "append", "maintain", "rebase")
-SITUATIONS = [name for name in SITUATIONS_HERE if name not in NOT_KILLED]
-"""The run that is killed: the other run of the situation, as in the interleavings."""
+SITUATIONS = [name for name in SITUATIONS_HERE if name != "grow"]
+"""The run that is killed: the other run of the situation, as in the interleavings.
+
+`grow` is left out: alone, its run is that of `run`.
+"""
 
 FAULTS = [name for name in counts.FAULTS if name != "jvm" or TABLE_FORMAT == "iceberg"]
 """The list of the Delta tables of a test dies with its JVM, so that nothing could be checked."""
@@ -86,7 +88,13 @@ def play(stage: Stage, script: str, random: Random) -> bool:
         stage.workers.release(worker)
     if more:
         subject.arrive()
-    stage.settle(subject, situation, is_disturbed=fault == "during")
+    is_disturbed = fault == "during"
+    if situation == "rebase" and (worker.outcome is None or not worker.outcome.success):
+        # Only a rebase completes what a rebase has begun.
+        if is_disturbed:
+            stage.meet(subject, situation, subject.rebase)
+        stage.run_alone(subject, *subject.rebase)
+    stage.settle(subject, situation, is_disturbed=is_disturbed)
     return happened
 
 
