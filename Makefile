@@ -17,10 +17,10 @@ help: ## list these commands
 run: $(VENV)/trueup profiles.yml ## bring the demo to the HEAD of this checkout, or of REPOSITORY=path
 	@$(BIN)/python -m demo.run $${REPOSITORY:+--repository "$$REPOSITORY"}
 
-test: lint ## lint, then the tests, in twenty minutes; DBT=1.12 for that dbt
+test: lint ## lint, then the tests, in twenty-five minutes; DBT=1.12 for that dbt
 	$(BIN)/pytest -m "not long" $(TWO_PROCESSES)
 
-long: $(VENV)/trueup ## the tests that `make test` leaves out, in forty minutes
+long: $(VENV)/trueup ## the tests that `make test` leaves out, in about forty minutes
 	$(BIN)/pytest -m long $(TWO_PROCESSES)
 
 quick: $(VENV)/trueup ## the tests that need no Spark, in about two minutes
