@@ -20,7 +20,7 @@ run: $(VENV)/trueup profiles.yml ## bring the demo to the HEAD of this checkout,
 test: lint ## lint, then the tests, in twenty-five minutes; DBT=1.12 for that dbt
 	$(BIN)/pytest -m "not long" $(TWO_PROCESSES)
 
-long: $(VENV)/trueup ## the tests that `make test` leaves out, in about forty minutes
+long: $(VENV)/trueup ## the tests that `make test` leaves out
 	$(BIN)/pytest -m long $(TWO_PROCESSES)
 
 quick: $(VENV)/trueup ## the tests that need no Spark, in about two minutes

@@ -18,7 +18,7 @@ import os
 import re
 import sys
 import threading
-from collections import Counter, defaultdict
+from collections import Counter
 from hashlib import md5
 from pathlib import Path
 from shutil import rmtree
@@ -37,9 +37,6 @@ FOLDER = ROOT / "target" / "lines"
 MODULE = f"{os.sep}dbt_trueup{os.sep}"
 OF_MACRO = "<macro "
 """How the file name of a compiled macro begins."""
-
-executed: dict[str, set[str]] = defaultdict(set)
-"""The lines of each test, as `file:number`."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -63,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Record the lines that a test executes, in all of its threads."""
-    lines = executed[item.nodeid]
+    lines: set[str] = set()
 
     def trace_line(frame: FrameType, event: str, _: object) -> Any:
         if event == "line":
@@ -86,7 +83,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         threading.settrace(None)  # type: ignore[arg-type]
         FOLDER.mkdir(parents=True, exist_ok=True)
         is_long = item.get_closest_marker("long") is not None
-        record = [item.nodeid, is_long, perf_counter() - began, sorted(executed.pop(item.nodeid))]
+        record = [item.nodeid, is_long, perf_counter() - began, sorted(lines)]
         with (FOLDER / f"{os.getpid()}.jsonl").open("a") as file:
             file.write(json.dumps(record) + "\n")
 

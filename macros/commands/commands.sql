@@ -12,7 +12,7 @@
     column_list=none, except_column_list=none,
     ignore_null_updates_column_list=none, ignore_null_updates_except_column_list=none
 ) -%}
-    {%- do trueup._require_no_others('commands', kwargs) -%}
+    {%- do trueup._require_known_arguments('commands', kwargs) -%}
     {{- config(materialized='trueup_commands') -}}
     {%- if reclock is not none -%}
         {#- The monitoring models must know it without a query. -#}

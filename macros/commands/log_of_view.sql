@@ -16,7 +16,7 @@
 -#}
 {% macro _query_of_view(statement) -%}
     {%- set found = modules.re.search(
-        '(?s)\nAS\\s((?:\\s|--[^\n]*\n|/[*].*?[*]/)*with log as \\(.*)', statement
+        '(?s)\nAS\\s(' ~ trueup._space_pattern() ~ 'with log as \\(.*)', statement
     ) -%}
     {{ return(found.group(1) if found else none) }}
 {%- endmacro %}
@@ -41,10 +41,14 @@
 
 {#- Whether an expression has a subquery. It may have other forms than a SELECT, such as `(table blocked)`. -#}
 {% macro _has_subquery(expression) -%}
-    {%- set space = '(?:\\s|/[*].*?[*]/|--[^\n]*\n)*' -%}
-    {{ return(
-        modules.re.search('(?is)[(]' ~ space ~ '(select|with|table|from|values)\\b', expression) is not none
-    ) }}
+    {%- set begins = '(?i)[(]' ~ trueup._space_pattern() ~ '(select|with|table|from|values)\\b' -%}
+    {{ return(modules.re.search(begins, expression) is not none) }}
+{%- endmacro %}
+
+
+{#- A regular expression for white space and comments. It matches each text in one way, so it is fast. -#}
+{% macro _space_pattern() -%}
+    {{ return('(?:\\s|--[^\n]*\n|/[*](?:[^*]|[*](?!/))*[*]/)*') }}
 {%- endmacro %}
 
 

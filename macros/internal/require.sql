@@ -34,11 +34,11 @@
 {%- endmacro %}
 
 
-{#- Raises if a macro was called with arguments that it does not have: `others`, by name. -#}
-{% macro _require_no_others(macro, others) -%}
-    {%- if others -%}
+{#- Raises if a macro was called with arguments that it does not have. `unknown` holds them by name. -#}
+{% macro _require_known_arguments(macro, unknown) -%}
+    {%- if unknown -%}
         {%- do trueup._raise_error(
-            'Each argument of `trueup.' ~ macro ~ '`', 'one that the macro has', others | join(', '),
+            'Each argument of `trueup.' ~ macro ~ '`', 'one that the macro has', unknown | join(', '),
             'Nothing is written. Correct the name in ' ~ model.original_file_path
             ~ '; docs/macros.md of trueup lists the arguments.'
         ) -%}

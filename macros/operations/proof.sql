@@ -49,7 +49,8 @@
 {#- Raises unless the commands of a sample of keys say all that their keys have. -#}
 {% macro _require_provable(collection) -%}
     {%- set got = 'a collection by a SELECT' if collection.is_by_select
-        else 'a log whose commands can change a key and leave columns unchanged, as with Debezium' if trueup._has_carried_values(collection.extras)
+        else 'a log whose commands can change a key and leave columns unchanged, as with Debezium'
+            if trueup._has_carried_values(collection.extras)
         else 'the option `log: partial`' if collection.options.log == 'partial' -%}
     {%- if got -%}
         {%- do trueup._raise_error(

@@ -138,9 +138,8 @@ def day(project: Project) -> dict[str, dict[str, dict[str, Any]]]:
     project.write("dbt_packages/twin/dbt_project.yml", yaml.safe_dump(twin))
     project.write("dbt_packages/twin/models/orders_state.sql", "select * from nowhere")
     project.run("queue_commands", "package:twin", fails=True)
-    assert (
-        sum(bool(re.search("cannot be found|must exist", said)) for said in project.messages) == 2
-    )
+    assert sum("cannot be found" in said for said in project.messages) == 1
+    assert sum("reads must exist" in said for said in project.messages) == 1
     shutil.rmtree(project.folder / "dbt_packages" / "twin")
     project.configure()
     # A run of the other collections makes the views again.
@@ -204,8 +203,7 @@ def test_a_failed_collection_shows_its_error_and_hides_no_other_collection(day: 
         "sums": "running",
         "unborn": "created",
     }
-    assert "must exist" in health["queue"]["error"]
-    assert "queue_log`" in health["queue"]["error"]
+    assert re.search(r"Got: no table or view \S*`queue_log`", health["queue"]["error"])
     assert health["queue"]["hint"].endswith("dbt run -s queue_commands+")
     assert health["queue"]["frontier"] == 1
     assert health["queue"]["commands_to_settle"] is None

@@ -558,6 +558,8 @@ def test_the_model_of_the_commands_has_its_own_materialization() -> None:
         ("(-- select\n 1)", False),
         ("(-- the operators\nvalues (1))", True),
         ("greatest(selected, 1)", False),
+        # A pattern that matches the comments in many ways would try all of them.
+        ("(" + "/* a */" * 60 + " 1)", False),
     ],
 )
 def test_a_subquery_is_recognised_by_its_first_word(expression: str, *, has_one: bool) -> None:

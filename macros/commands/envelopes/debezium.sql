@@ -6,7 +6,7 @@
     relation, schema, value='value', key='key', ts=none, sequence_by=none, reclock=none,
     old_key=none, unchanged_value='__debezium_unavailable_value', arrived=none
 ) -%}
-    {%- do trueup._require_no_others('debezium', kwargs) -%}
+    {%- do trueup._require_known_arguments('debezium', kwargs) -%}
     {{- trueup._decoded_commands_select(
         decoded=trueup.decode_debezium(
             relation=relation, schema=schema, value=value, key=key, ts=ts, reclock=reclock,

@@ -6,7 +6,7 @@
     relation, schema, value='data', table=none, ts=none, sequence_by=none, reclock=none,
     arrived=none
 ) -%}
-    {%- do trueup._require_no_others('wal2json', kwargs) -%}
+    {%- do trueup._require_known_arguments('wal2json', kwargs) -%}
     {{- trueup._decoded_commands_select(
         decoded=trueup.decode_wal2json(
             relation=relation, schema=schema, value=value, table=table, ts=ts,

@@ -67,7 +67,6 @@ def carry_out(words: list[str]) -> int:
         click.echo("stopped", err=True)
         return 130
     except (TrueupError, OSError) as error:
-        said = str(error).removeprefix(f"trueup {words[0]} ")
-        click.echo(f"trueup {words[0]}: {said}", err=True)
+        click.echo(f"trueup {words[0]}: {error}", err=True)
         return 2
     return exit_code

@@ -39,7 +39,7 @@ def check(name: str, max_errors: int, folder: Path, options: Sequence[str] = ())
     require_library(
         module="great_expectations",
         requirement="great-expectations~=1.24.0",
-        needs="trueup check needs Great Expectations",
+        needs="the suite needs Great Expectations",
         error=ExpectationsError,
     )
     collection = read_collection(name, max_errors, options)

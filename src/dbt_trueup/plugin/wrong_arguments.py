@@ -14,6 +14,7 @@ SAID = re.compile(r"(\[[A-Z][A-Z_.]+\] .+?) SQLSTATE: \w{5}", re.DOTALL)
 """What Spark says of a statement that it cannot read. A position and a plan follow."""
 
 MISSING = re.compile(r"^\[TABLE_OR_VIEW_NOT_FOUND\] The table or view (\S+) cannot be found")
+"""What Spark says of a table that does not exist, and its name."""
 
 LINE = re.compile(r"\n(.+)\n-*\^\^\^")
 """The line that has an error of syntax. Spark marks the place below it."""

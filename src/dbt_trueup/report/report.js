@@ -198,7 +198,12 @@
         y: {
           field: "y", type: isDate ? "temporal" : "quantitative", title,
           scale: isDate ? { type: "utc" } : { zero: kind === "distance" },
-          axis: isDate ? { tickCount: 4, format: timeFormat(values.map((each) => each.y)) } : { tickCount: 4, format: "~s", labelExpr: PLAIN_ZERO },
+          axis: {
+            tickCount: 4,
+            ...(isDate
+              ? { format: timeFormat(values.map((each) => each.y)) }
+              : { format: "~s", labelExpr: PLAIN_ZERO }),
+          },
         },
         tooltip: [
           { field: "name", title: "batch" },
