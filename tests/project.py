@@ -14,7 +14,7 @@ from tests import oracle
 from tests.acceptance import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import Row, SparkSession
@@ -307,6 +307,26 @@ class Project:
             else f"select snapshot_id from {{}}.{table}.refs where name = 'main'"
         )
         return found[0][0] if found else None
+
+    def versions(self, table: str) -> list[int]:
+        """The snapshots of a table, on Delta its versions. The current one is the first."""
+        found = self.sql(
+            f"describe history `{{}}`.{table}"
+            if self.table_format == "delta"
+            else f"select snapshot_id from {{}}.{table}.history order by made_current_at desc"
+        )
+        return [row[0] for row in found]
+
+    def restore(self, versions: Mapping[str, int]) -> None:
+        """Give each table the content of one of its versions. On Delta this adds a version."""
+        for table, version in versions.items():
+            self.sql(self.restore_sql(table, version))
+
+    def restore_sql(self, table: str, version: int) -> str:
+        """Give the statement that restores a table."""
+        if self.table_format == "delta":
+            return f"restore table {{}}.{table} to version as of {version}"
+        return f"call lake.system.set_current_snapshot('{{}}.{table}', {version})"
 
     def rows(self, name: str) -> list[oracle.Value]:
         """Return the rows of the collection, as its view shows them."""

@@ -51,10 +51,26 @@ truth as (
 
 
 {#-
+    Whether a row of the state has no key, no error key and no kind. Only an edit can make such a row. But for
+    Delta, the state has such a row wherever a MERGE finds no match.
+-#}
+{% macro _is_empty_row_expr(unique_key, alias=none) -%}
+    {%- set conditions = [] -%}
+    {%- for name in unique_key + ['_error_key', '_kind'] -%}
+        {%- do conditions.append(trueup._column_list([name], alias) ~ ' is null') -%}
+    {%- endfor -%}
+    {{ return(conditions | join(' and ')) }}
+{%- endmacro %}
+
+
+{#-
     The MERGE that heals. One row of the source purges each wrong bucket: every row of the bucket matches
     it. The rows that the changelog gives for the bucket are inserted. The progress row has its own bucket:
-    if it is no longer at the batch `seq`, nothing is healed. Delta evaluates the conditions of a matched
-    clause for rows without a match, too: there the other side is null.
+    if it is no longer at the batch `seq`, nothing is healed.
+
+    Delta evaluates the conditions of the match and of a matched clause for rows without a match, too: there
+    the other side is null. Nulls have a bucket, and the row that purges it must not match them. So an empty row
+    is never healed: a scan takes it for a wrong progress row, and the state is rebuilt.
 -#}
 {% macro _heal_sql(collection, columns, seq, buckets) -%}
     {%- set unique_key = collection.unique_key -%}
@@ -105,6 +121,7 @@ using (
     left join truth on false
 ) as healed
     on healed._purged = case
+        when {{ trueup._is_empty_row_expr(unique_key, alias='state') }} then null
         when state._kind <=> 'progress' then {{ trueup._progress_bucket() }}
         else {{ trueup._bucket_expr(unique_key, columns, alias='state') }}
     end

@@ -39,7 +39,12 @@ state_rows as (
     select
         -- A row with a wrong kind does not count.
         case when _kind <=> {{ trueup._kind_expr('_error') }} then 1 else 0 end as _diff,
-        {{ trueup._digest_expr(collection.unique_key, columns) }} as _digest
+        -- An empty row counts as a progress row.
+        case
+            when {{ trueup._is_empty_row_expr(collection.unique_key) }}
+                then {{ trueup._progress_digest_expr('_seq', '_upper') }}
+            else {{ trueup._digest_expr(collection.unique_key, columns) }}
+        end as _digest
     from {{ collection.state }}
     where not (_kind <=> 'progress')
 

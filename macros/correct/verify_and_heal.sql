@@ -62,7 +62,8 @@
         {%- do trueup._keep_rehydration(collection, begun_at) -%}
         {{ return(
             'the state was rebuilt, because '
-            ~ ('it was lost' if is_lost else 'its progress row was not that of batch ' ~ plan.last_seq)
+            ~ ('it was lost' if is_lost
+                else 'its progress row was not that of batch ' ~ plan.last_seq ~ ', or it had an empty row')
         ) }}
     {%- endif -%}
     {%- do run_query(trueup._heal_sql(collection, columns, plan.last_seq, found.buckets)) -%}

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-pytestmark = pytest.mark.iceberg_only
-
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
 DELETED = [
     *(Command(1, (1,), (key,), ("old",)) for key in ("a", "gone")),
@@ -60,17 +58,10 @@ def check(project: Project, name: str, *more: Command) -> None:
     check_laws(project.updates(name))
 
 
-def roll_back(project: Project, table: str) -> None:
-    """Make the snapshot before the last one the current one."""
-    history = f"select snapshot_id from {{}}.{table}.history order by made_current_at desc"
-    before = project.sql(history)[1][0]
-    project.sql(f"call lake.system.set_current_snapshot('{{}}.{table}', {before})")
-
-
 @pytest.mark.long
 def test_a_state_that_is_rolled_back_behind_a_compaction_is_rebuilt(project: Project) -> None:
     project.operate("compact", collection="rolled", since=3)
-    roll_back(project, "rolled_state")
+    project.restore({"rolled_state": project.versions("rolled_state")[1]})
 
     assert "rebuilt" in run(project, "rolled")
 
@@ -79,7 +70,7 @@ def test_a_state_that_is_rolled_back_behind_a_compaction_is_rebuilt(project: Pro
 
 def test_without_verification_a_state_behind_a_compaction_stops_the_run(project: Project) -> None:
     project.operate("compact", collection="trusted", since=3)
-    roll_back(project, "trusted_state")
+    project.restore({"trusted_state": project.versions("trusted_state")[1]})
 
     said = run(project, "trusted", fails=True)
 
@@ -161,7 +152,7 @@ def test_a_foreign_column_of_a_state_is_named_with_what_to_do(project: Project) 
 @pytest.mark.long
 def test_a_copy_of_a_changelog_is_taken_after_its_properties_are_set(project: Project) -> None:
     project.sql("alter table {}.restored_changelog rename to {}.backup")
-    project.sql("create table {}.restored_changelog using iceberg as select * from {}.backup")
+    project.sql("create table {}.restored_changelog using {format} as select * from {}.backup")
 
     more = Command(5, (1,), ("b",), ("new",))
     project.append("restored", [more])

@@ -14,14 +14,12 @@ from pyspark.sql import SparkSession
 
 from tests.acceptance import Column, multiset
 from tests.oracle import Collection, Command
-from tests.project import QUIET, ROLES
+from tests.project import QUIET, ROLES, TABLE_FORMAT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.project import Project
-
-pytestmark = pytest.mark.iceberg_only
 
 KEY, VALUE = [Column("k", "string")], [Column("v", "string"), Column("n", "int")]
 ARRIVED = [
@@ -75,7 +73,7 @@ def properties(type_of_n: str = "int") -> str:
         {"name": name, "data_type": kind, "description": f"It's the column {name}."}
         for name, kind in columns.items()
     ]
-    state = {"file_format": "iceberg", **COMMENTED}
+    state = {"file_format": TABLE_FORMAT, **COMMENTED}
     models = [
         {"name": "files_changelog", "data_tests": CHANGELOG_TESTS},
         {"name": "files_state", "config": state, "columns": described[:2]},
@@ -151,7 +149,10 @@ def test_docs_generate_shows_the_tables_and_a_graph_without_the_loop(project: Pr
     catalog = json.loads((target / "catalog.json").read_text())["nodes"]
     names = {name.removeprefix("model.commands_of_dbt.files_"): at for name, at in catalog.items()}
     # dbt-spark does not list the views of Iceberg.
-    assert names.keys() == {"corrections", "batch", "changelog", "state"}
+    views = (
+        {"commands", "errors", "model.commands_of_dbt.files"} if TABLE_FORMAT == "delta" else set()
+    )
+    assert names.keys() == {"corrections", "batch", "changelog", "state"} | views
     assert {"k", "v", "n", "_ts"} <= names["state"]["columns"].keys()
     nodes = json.loads((target / "manifest.json").read_text())["nodes"]
     parents = {
@@ -198,8 +199,9 @@ def test_a_contract_on_the_view_stops_a_run_with_another_type(project: Project) 
     assert project.rows("files") == before
 
 
-@pytest.mark.usefixtures("built")
-def test_clone_is_refused_for_iceberg_and_makes_nothing(project: Project) -> None:
+@pytest.fixture
+def in_schema_cloned(project: Project) -> Iterator[str]:
+    """The models have the schema `cloned`. Gives the folder with the manifest of the real ones."""
     state = project.folder / "state"
     state.mkdir()
     dbt(project, "parse", "--write-json")
@@ -207,13 +209,42 @@ def test_clone_is_refused_for_iceberg_and_makes_nothing(project: Project) -> Non
     schema = project.folder / "macros/generate_schema_name.sql"
     text = schema.read_text()
     schema.write_text(text.replace("commands_of_dbt", "cloned"))
-    cloned = outcomes(dbt(project, "clone", "--state", str(state), fails=True))
+    yield str(state)
     schema.write_text(text)
+
+
+@pytest.mark.iceberg_only
+@pytest.mark.usefixtures("built")
+def test_clone_is_refused_for_iceberg_and_makes_nothing(
+    project: Project, in_schema_cloned: str
+) -> None:
+    cloned = outcomes(dbt(project, "clone", "--state", in_schema_cloned, fails=True))
     assert len(cloned) == len(ROLES) + 1
     for status, said in cloned.values():
         assert status == "error"
         assert "shallow clone requires file_format be set to 'delta'" in said
     assert project.sql("show tables in cloned") == []
+
+
+@pytest.mark.delta_only
+@pytest.mark.usefixtures("built")
+def test_a_clone_on_delta_settles_new_commands_and_leaves_the_original_alone(
+    project: Project, in_schema_cloned: str
+) -> None:
+    tables = ("corrections", "batch", "changelog", "state")
+    before = {table: project.versions(f"files_{table}")[0] for table in tables}
+    original = project.rows("files")
+    dbt(project, "clone", "--state", in_schema_cloned)
+    project.append("files", [Command(4, (1,), ("c",), ("cloned", 3))])
+
+    dbt(project, "run", "--select", "path:models/files")
+
+    assert multiset(project.sql("select * from cloned.files")) == multiset(
+        [("b", "two", 2), ("c", "cloned", 3)]
+    )
+    assert project.rows("files") == original
+    assert {table: project.versions(f"files_{table}")[0] for table in tables} == before
+    project.sql("delete from {}.files_log where k = 'c'")
 
 
 def use(session: SparkSession) -> None:

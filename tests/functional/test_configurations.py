@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tests.oracle import Late
     from tests.project import Project
 
-pytestmark = pytest.mark.iceberg_only
-
 KEY, VALUE = [Column("k", "string")], [Column("v", "string"), Column("At", "timestamp")]
 
 AS_USERS_RUN_IT = {

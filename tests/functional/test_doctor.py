@@ -67,15 +67,6 @@ def wrong(project: Project) -> list[tuple[str, str]]:
     ]
 
 
-def roll_back(project: Project, table: str, snapshot: int) -> None:
-    project.sql(f"call lake.system.rollback_to_snapshot('{project.name}.{table}', {snapshot})")
-
-
-def latest(project: Project, table: str) -> int:
-    (row,) = project.sql(f"select max_by(snapshot_id, committed_at) from {{}}.{table}.snapshots")
-    return int(row[0])
-
-
 def test_a_collection_that_has_not_run_is_told_to_run(project: Project) -> None:
     ((text, next_step),) = wrong(project)
     assert text == ("it has not run yet, or somebody has dropped orders_changelog and orders_batch")
@@ -122,9 +113,8 @@ def test_an_edited_state_is_found_and_the_rebuild_repairs_it(project: Project) -
     assert examine(project) == WELL
 
 
-@pytest.mark.iceberg_only
 def test_a_state_that_is_behind_is_found_and_applied(project: Project) -> None:
-    snapshot = latest(project, "orders_state")
+    snapshot = project.versions("orders_state")[0]
     project.append("orders", [put(3, "c")])
     project.run("orders_batch", "orders_changelog")
     ((text, next_step),) = wrong(project)
@@ -133,7 +123,7 @@ def test_a_state_that_is_behind_is_found_and_applied(project: Project) -> None:
     project.run("orders_state")
     assert examine(project)[-1] == "orders is well."
     # A state that was rolled back further has lost what it cannot get back by one batch.
-    roll_back(project, "orders_state", snapshot)
+    project.restore({"orders_state": snapshot})
     project.run("orders_state")
     assert examine(project)[-1] == "orders is well."
 
@@ -161,16 +151,15 @@ def test_a_staged_batch_that_was_not_appended_is_found(project: Project) -> None
     assert "no batch waits to be appended" in sound(examine(project))
 
 
-@pytest.mark.iceberg_only
 def test_a_damaged_changelog_is_found_with_its_first_damaged_batch(project: Project) -> None:
-    snapshot = latest(project, "orders_changelog")
+    snapshot = project.versions("orders_changelog")[0]
     project.sql("delete from {}.orders_changelog where _kind = 'update' and _seq = 3")
     ((text, next_step),) = wrong(project)
     assert text == (
         "the changelog is damaged since batch 3: rows of it were lost, doubled or changed"
     )
     assert next_step.endswith(REBASE)
-    roll_back(project, "orders_changelog", snapshot)
+    project.restore({"orders_changelog": snapshot})
     assert examine(project)[-1] == "orders is well."
 
 
@@ -277,7 +266,6 @@ def test_a_log_that_cannot_be_read_hides_no_other_check(project: Project) -> Non
     assert len(sound(project.operate("doctor", collection="lost"))) == 5
 
 
-@pytest.mark.iceberg_only
 def test_a_batch_that_another_run_wrote_meanwhile_is_not_called_an_edit(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,10 +274,10 @@ def test_a_batch_that_another_run_wrote_meanwhile_is_not_called_an_edit(
     project.run("models/busy")
     project.append("busy", [put(2, "b")])
     tables = ("busy_changelog", "busy_state")
-    before = {table: latest(project, table) for table in tables}
+    before = {table: project.versions(table)[0] for table in tables}
     project.run("busy_batch", "busy_changelog", "busy_state")
-    after = {table: latest(project, table) for table in tables}
-    set_current(project, before)
+    after = {table: project.versions(table)[0] for table in tables}
+    project.restore(before)
     execute = Cursor.execute
     written: list[str] = []
 
@@ -297,7 +285,7 @@ def test_a_batch_that_another_run_wrote_meanwhile_is_not_called_an_edit(
         """Let both tables have the next batch when the doctor compares the state."""
         if not written and "busy_state" in sql and "bucket" in sql:
             written.append(sql)
-            set_current(project, after)
+            project.restore(after)
         execute(cursor, sql, *parameters)
 
     monkeypatch.setattr(Cursor, "execute", execute_after_another_run)
@@ -309,27 +297,21 @@ def test_a_batch_that_another_run_wrote_meanwhile_is_not_called_an_edit(
     assert "busy is well." in project.operate("doctor", collection="busy")
 
 
-@pytest.mark.iceberg_only
 def test_a_changelog_that_has_lost_batches_is_found(project: Project) -> None:
     project.add_collection("shorter", KEY, VALUE)
     ends = []
     for ts in (1, 2):
         project.append("shorter", [put(ts, "a")])
         project.run("models/shorter")
-        ends.append({"shorter_changelog": latest(project, "shorter_changelog")})
-    set_current(project, ends[0])
+        ends.append({"shorter_changelog": project.versions("shorter_changelog")[0]})
+    project.restore(ends[0])
     printed = project.operate("doctor", collection="shorter")
     (place,) = [n for n, line in enumerate(printed) if "the changelog has lost batches" in line]
     assert printed[place].startswith("  WRONG  the state is at batch 2, the changelog at batch 1")
     rebuild = "dbt run --full-refresh -s shorter_state rebuilds it from the changelog."
     assert printed[place + 1].endswith(f"Or accept the loss: {rebuild}")
-    set_current(project, ends[1])
+    project.restore(ends[1])
     assert "shorter is well." in project.operate("doctor", collection="shorter")
-
-
-def set_current(project: Project, snapshots: dict[str, int]) -> None:
-    for table, snapshot in snapshots.items():
-        project.sql(f"call lake.system.set_current_snapshot('{project.name}.{table}', {snapshot})")
 
 
 def test_an_unknown_collection_is_refused(project: Project) -> None:

@@ -16,12 +16,9 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-pytestmark = pytest.mark.iceberg_only
-
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
 APPEND = r"merge into \S*_changelog"
 APPLY = r"merge into \S*_state"
-LAST_SNAPSHOT = "select snapshot_id from {}.history order by made_current_at desc limit 1"
 
 
 def put(ts: int, key: str = "a") -> Command:
@@ -42,13 +39,13 @@ def project(new_project: Callable[[str], Project]) -> Project:
 @pytest.fixture
 def restored(project: Project) -> Any:
     """The project. Its tables are restored after the test."""
-    names = [f"{project.name}.orders_{role}" for role in ("changelog", "state")]
-    kept = {name: project.spark.table(name).collect() for name in names}
-    snapshots = {name: project.sql(LAST_SNAPSHOT.format(name)) for name in names}
+    tables = ["orders_changelog", "orders_state"]
+    kept = {table: project.sql(f"select * from {{}}.{table}") for table in tables}
+    versions = {table: project.versions(table)[0] for table in tables}
     yield project
-    for name, (row,) in snapshots.items():
-        project.sql(f"call lake.system.set_current_snapshot('{name}', {row[0]})")
-        assert multiset(project.spark.table(name).collect()) == multiset(kept[name])
+    project.restore(versions)
+    for table in tables:
+        assert multiset(project.sql(f"select * from {{}}.{table}")) == multiset(kept[table])
 
 
 LIVE = "update {}.orders_changelog set v = 'edited' where k = 'a' and _ts = 2 and _diff = 1"
@@ -73,15 +70,14 @@ def test_a_full_refresh_of_the_state_refuses_an_edited_changelog(restored: Proje
 def test_a_missing_state_is_not_rebuilt_from_an_edited_changelog(
     project: Project, model: str
 ) -> None:
-    name = f"{project.name}.orders_changelog"
-    (kept,) = project.sql(LAST_SNAPSHOT.format(name))
+    kept = project.versions("orders_changelog")[0]
     project.sql(LIVE)
     project.sql("drop table {}.orders_state")
 
     project.run(model, fails=True)
 
     assert "Batch 2 of edits.orders_changelog" in project.messages[0]
-    project.sql(f"call lake.system.set_current_snapshot('{name}', {kept[0]})")
+    project.restore({"orders_changelog": kept})
     project.run("orders_state")
 
 
@@ -124,14 +120,14 @@ def test_an_edit_of_a_progress_row_stops_the_run_and_names_the_batch(
     restored: Project, seq: int, fields: list[str]
 ) -> None:
     name = f"{restored.name}.orders_changelog"
-    (kept,) = restored.sql(LAST_SNAPSHOT.format(name))
+    kept = restored.versions("orders_changelog")[0]
     for field in fields:
         restored.sql(f"update {name} set {EDITS[field]} where _kind = 'progress' and _seq = {seq}")
 
         restored.run("orders_corrections", fails=True)
 
         assert f"Batch {seq} of {name} must be" in restored.messages[0], field
-        restored.sql(f"call lake.system.set_current_snapshot('{name}', {kept[0]})")
+        restored.restore({"orders_changelog": kept})
 
 
 def test_an_edit_of_the_last_certificate_stops_the_next_run(restored: Project) -> None:
@@ -194,7 +190,7 @@ def test_an_edited_staged_batch_is_never_appended(project: Project, moment: str)
     name, appended = f"{project.name}.orders_batch", len(project.progress("orders"))
     project.append("orders", [put(10 * appended)])
     project.run("orders_corrections", "orders_batch")
-    ((staged,),) = project.sql(LAST_SNAPSHOT.format(name))
+    staged = project.versions("orders_batch")[0]
     for edit in STAGED_EDITS.values():
         statement = edit.replace("{}", name)
         if moment == "after it was staged":
@@ -209,7 +205,7 @@ def test_an_edited_staged_batch_is_never_appended(project: Project, moment: str)
         # An error of the SQL would repeat the statement, and with it these words.
         assert "UNRESOLVED" not in said, (edit, said)
         assert len(project.progress("orders")) == appended, edit
-        project.sql(f"call lake.system.set_current_snapshot('{name}', {staged})")
+        project.restore({"orders_batch": staged})
     # The restored batch can be appended.
     project.run("orders_changelog", "orders_state")
     assert len(project.progress("orders")) == appended + 1

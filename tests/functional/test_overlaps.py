@@ -42,18 +42,6 @@ def add(project: Project, name: str, log: list[Command], **options: object) -> N
     project.run_collection(name)
 
 
-def last_snapshot(project: Project, table: str) -> int:
-    found = project.sql(f"select snapshot_id from {table}.history order by made_current_at desc")
-    snapshot: int = found[0][0]
-    return snapshot
-
-
-def go_to(project: Project, snapshots: dict[str, int]) -> None:
-    """Make a snapshot of each table its current one."""
-    for table, snapshot in snapshots.items():
-        project.sql(f"call lake.system.set_current_snapshot('{table}', {snapshot})")
-
-
 def staged(project: Project, name: str) -> set[str]:
     return {row[0] for row in project.sql(f"select distinct _batch_id from {{}}.{name}_batch")}
 
@@ -190,19 +178,18 @@ REMOVED = (
 
 
 @pytest.mark.long
-@pytest.mark.iceberg_only
 @pytest.mark.parametrize(("on_conflict", "rows"), [("fail", 2), ("skip", 2), ("retry", 3)])
 def test_a_batch_that_another_run_has_replaced_and_appended_is_a_conflict(
     project: Project, on_conflict: str, rows: int
 ) -> None:
     name = f"overtaken_{on_conflict}"
     _, second = overtaken(project, name, 1, on_conflict=on_conflict)
-    changelog, batch = (f"{project.name}.{name}_{role}" for role in ("changelog", "batch"))
-    of_other_run = {changelog: second[changelog], batch: last_snapshot(project, batch)}
+    changelog, batch = (f"{name}_{role}" for role in ("changelog", "batch"))
+    of_other_run = {changelog: second[changelog], batch: project.versions(batch)[0]}
 
     def append_other() -> None:
         project.append(name, [put(3)])
-        go_to(project, of_other_run)
+        project.restore(of_other_run)
 
     with before("trueup: append", append_other):
         project.run_collection(name, fails=on_conflict == "fail")
@@ -243,13 +230,12 @@ def test_a_batch_that_is_edited_after_this_run_staged_it_is_not_appended(
 
 
 @pytest.mark.long
-@pytest.mark.iceberg_only
 def test_a_state_that_another_run_has_caught_up_is_left_alone(project: Project) -> None:
     """The apply expects what the append has left, but reads where the state stands."""
     _, second = overtaken(project, "caught", 1)
-    state = f"{project.name}.caught_state"
+    state = "caught_state"
 
-    with before(r"as applied_seq,\s+\(select", lambda: go_to(project, {state: second[state]})):
+    with before(r"as applied_seq,\s+\(select", lambda: project.restore({state: second[state]})):
         project.run_collection("caught")
 
     assert "caught_state: up to date at batch 2" in project.messages
@@ -257,18 +243,17 @@ def test_a_state_that_another_run_has_caught_up_is_left_alone(project: Project) 
 
 
 @pytest.mark.long
-@pytest.mark.iceberg_only
 def test_a_run_plans_anew_if_another_run_appended_since_its_corrections(project: Project) -> None:
     add(project, "planned", [put(1)], verify="always")
-    tables = [f"{project.name}.planned_{role}" for role in ("changelog", "state")]
-    first = {table: last_snapshot(project, table) for table in tables}
+    tables = [f"planned_{role}" for role in ("changelog", "state")]
+    first = {table: project.versions(table)[0] for table in tables}
     project.append("planned", [put(2)])
     project.run_collection("planned")
-    second = {table: last_snapshot(project, table) for table in tables}
-    go_to(project, first)
+    second = {table: project.versions(table)[0] for table in tables}
+    project.restore(first)
 
     # Between corrections and batch the tables become those that the other run has left.
-    with before("as last_seq_now", lambda: go_to(project, second)):
+    with before("as last_seq_now", lambda: project.restore(second)):
         project.run_collection("planned")
 
     assert "planned_batch: up to date at 3" in project.messages
@@ -282,23 +267,22 @@ def overtaken(project: Project, name: str, times: int, **options: object) -> lis
     The first one has one batch. The collection is put back to it, with all commands in its log.
     """
     add(project, name, [put(1)], **options)
-    tables = [f"{project.name}.{name}_{role}" for role in ("changelog", "state")]
-    found = [{table: last_snapshot(project, table) for table in tables}]
+    tables = [f"{name}_{role}" for role in ("changelog", "state")]
+    found = [{table: project.versions(table)[0] for table in tables}]
     for ts in range(2, times + 2):
         project.append(name, [put(ts)])
         project.run_collection(name)
-        found.append({table: last_snapshot(project, table) for table in tables})
-    go_to(project, found[0])
+        found.append({table: project.versions(table)[0] for table in tables})
+    project.restore(found[0])
     return found
 
 
 @pytest.mark.long
-@pytest.mark.iceberg_only
 def test_a_run_that_loses_its_append_stages_again(project: Project) -> None:
     _, second = overtaken(project, "retried", 1, on_conflict="retry", late="newest")
     project.append("retried", [put(9, "b", "new"), put(3)])
 
-    with before("trueup: append", lambda: go_to(project, second)):
+    with before("trueup: append", lambda: project.restore(second)):
         project.run_collection("retried")
 
     again = "; staged again, because another run was first"
@@ -311,21 +295,19 @@ def test_a_run_that_loses_its_append_stages_again(project: Project) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.iceberg_only
 def test_a_batch_is_staged_again_with_the_options_of_its_own_model(project: Project) -> None:
     _, second = overtaken(project, "own", 1, on_conflict="retry")
     options = "{{ config(meta={'trueup': {'input_upper': '4'}}) }}"
     project.write("models/own/own_batch.sql", f"{options}{{{{ trueup.batch('own') }}}}")
     project.append("own", [put(9, "b", "new"), put(3)])
 
-    with before("trueup: append", lambda: go_to(project, second)):
+    with before("trueup: append", lambda: project.restore(second)):
         project.run_collection("own")
 
     assert [row["_upper"] for row in project.progress("own")] == [2, 3, 4]
     assert project.rows("own") == [("a", "value 3")]
 
 
-@pytest.mark.iceberg_only
 def test_a_run_that_loses_its_append_to_one_with_a_new_column_stages_again(
     project: Project,
 ) -> None:
@@ -333,7 +315,7 @@ def test_a_run_that_loses_its_append_to_one_with_a_new_column_stages_again(
     project.append("grown", [put(9)])
 
     def win() -> None:
-        go_to(project, second)
+        project.restore(second)
         project.sql("alter table {}.grown_changelog add column w string")
 
     with before(r'grown_changelog"[^*]*[*]/\s*describe query', win):
@@ -344,11 +326,10 @@ def test_a_run_that_loses_its_append_to_one_with_a_new_column_stages_again(
 
 
 @pytest.mark.long
-@pytest.mark.iceberg_only
 def test_a_run_that_loses_its_append_to_all_that_it_has_is_done(project: Project) -> None:
     _, second = overtaken(project, "beaten", 1, on_conflict="retry")
 
-    with before("trueup: append", lambda: go_to(project, second)):
+    with before("trueup: append", lambda: project.restore(second)):
         project.run_collection("beaten")
 
     lost = "nothing to append: another run was first, and up to date at 3"
@@ -358,7 +339,6 @@ def test_a_run_that_loses_its_append_to_all_that_it_has_is_done(project: Project
 
 
 @pytest.mark.long
-@pytest.mark.iceberg_only
 def test_a_run_that_loses_four_times_ends_with_the_error(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,7 +348,7 @@ def test_a_run_that_loses_four_times_ends_with_the_error(
 
     def overtake(cursor: Cursor, sql: str, *parameters: object) -> None:
         if "trueup: append" in sql and left:
-            go_to(project, left.pop(0))
+            project.restore(left.pop(0))
         execute(cursor, sql, *parameters)
 
     monkeypatch.setattr(Cursor, "execute", overtake)
@@ -394,18 +374,15 @@ def test_a_rebase_removes_the_staged_batch(project: Project) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.iceberg_only
 def test_a_compaction_keeps_updates_that_the_state_has_not_applied(project: Project) -> None:
     add(project, "compacted", [put(1), put(1, "b")])
     project.append("compacted", [Command(3, (1,), ("b",), None)])
     project.run("compacted_corrections", "compacted_batch", "compacted_changelog")
-    table = f"{project.name}.compacted_changelog"
-    appended, empty, *_ = project.sql(
-        f"select snapshot_id from {table}.history order by made_current_at desc"
-    )
+    table = "compacted_changelog"
+    appended, empty, *_ = project.versions(table)
 
-    go_to(project, {table: empty[0]})
-    with before(r"max\(_upper\) as upper", lambda: go_to(project, {table: appended[0]})):
+    project.restore({table: empty})
+    with before(r"max\(_upper\) as upper", lambda: project.restore({table: appended})):
         printed = project.operate("compact", fails=True, collection="compacted", since=4)
     assert "The state of `compacted` must be at batch 2" in "\n".join(printed)
 
