@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from itertools import count
 from pathlib import Path
@@ -25,6 +26,7 @@ ROOT = Path(__file__).parents[1]
 
 # No test fails because a machine is slow.
 settings.register_profile("trueup", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("trueup"), max_examples=30)
 settings.load_profile("trueup")
 
 SMALL = {
@@ -87,6 +89,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in set(left_out)]
     order = {f"test_{name}.py": place for place, name in enumerate(SLOWEST_FIRST)}
     items.sort(key=lambda item: order.get(item.path.name, len(order)))
+
+
+def pytest_collection_finish() -> None:
+    """Do not look for garbage among what lives as long as the process, and look less often.
+
+    Otherwise Python spends half of its time in tests without Spark on that.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000)
 
 
 def mark_other_cases(items: list[pytest.Item]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests import acceptance, git_history, oracle, strategies, torture
@@ -35,7 +35,6 @@ PUNCTUAL = [case for case in CASES if is_punctual(case)]
 each_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 each_history = pytest.mark.parametrize("name", git_history.available())
 each_policy = pytest.mark.parametrize("late", LATE)
-unhurried = settings(deadline=None)
 NAN = float("nan")
 TIES: tuple[Ties, ...] = ("hash", "prefer_delete", "prefer_upsert")
 
@@ -215,7 +214,6 @@ def any_log() -> st.SearchStrategy[list[Command]]:
 
 
 @each_policy
-@unhurried
 @given(st.data())
 def test_splitting_a_log_at_ticks_changes_nothing(late: Late, data: st.DataObject) -> None:
     log = data.draw(any_log())
@@ -224,7 +222,6 @@ def test_splitting_a_log_at_ticks_changes_nothing(late: Late, data: st.DataObjec
 
 
 @each_policy
-@unhurried
 @given(st.data())
 def test_shuffling_a_log_changes_nothing(late: Late, data: st.DataObject) -> None:
     log = data.draw(any_log())
@@ -232,7 +229,6 @@ def test_shuffling_a_log_changes_nothing(late: Late, data: st.DataObject) -> Non
 
 
 @each_policy
-@unhurried
 @given(st.data())
 def test_duplicating_commands_changes_nothing(late: Late, data: st.DataObject) -> None:
     log = data.draw(any_log())
@@ -241,7 +237,6 @@ def test_duplicating_commands_changes_nothing(late: Late, data: st.DataObject) -
 
 
 @each_policy
-@unhurried
 @given(st.data())
 def test_running_again_changes_nothing(late: Late, data: st.DataObject) -> None:
     steps = data.draw(strategies.late_splits(data.draw(any_log())))
@@ -253,7 +248,6 @@ def test_running_again_changes_nothing(late: Late, data: st.DataObject) -> None:
 
 
 @each_policy
-@unhurried
 @given(st.data())
 def test_the_laws_of_a_changelog_hold_for_any_order_of_arrival(
     late: Late, data: st.DataObject
@@ -264,7 +258,6 @@ def test_the_laws_of_a_changelog_hold_for_any_order_of_arrival(
     assert collection.as_of(collection.upper) == (collection.rows, collection.errors)
 
 
-@unhurried
 @given(strategies.logs())
 def test_the_latest_tick_wins_and_within_it_the_greatest_order(log: list[Command]) -> None:
     collection = settle(log)
@@ -321,7 +314,6 @@ def held(
     ), None
 
 
-@unhurried
 @given(strategies.logs(kinds=ALL_KINDS._replace(ties=False)))
 @example(
     [
@@ -341,7 +333,6 @@ def test_unchanged_columns_of_the_last_command_come_from_its_source(log: list[Co
         assert collection.as_of(tick) == (rows, errors)
 
 
-@unhurried
 @given(strategies.logs(kinds=ALL_KINDS._replace(ties=False)), st.sampled_from(TIES))
 def test_the_ties_policy_changes_nothing_in_a_log_without_ties(
     log: list[Command], ties: Ties
@@ -350,7 +341,6 @@ def test_the_ties_policy_changes_nothing_in_a_log_without_ties(
 
 
 @pytest.mark.parametrize("ties", TIES)
-@unhurried
 @given(st.data())
 def test_the_order_of_arrival_changes_nothing_under_any_ties_policy(
     ties: Ties, data: st.DataObject
@@ -361,7 +351,6 @@ def test_the_order_of_arrival_changes_nothing_under_any_ties_policy(
     assert_same(settle(data.draw(strategies.shuffles(log)), ties=ties), expected)
 
 
-@unhurried
 @given(any_log())
 def test_fail_stops_exactly_the_runs_that_count_ties_or_new_errors(log: list[Command]) -> None:
     counters = settle(log).counters
@@ -376,7 +365,6 @@ def test_fail_stops_exactly_the_runs_that_count_ties_or_new_errors(log: list[Com
             assert_same(collection, settle(log))
 
 
-@unhurried
 @given(st.data())
 def test_corrected_late_commands_give_the_result_of_the_whole_log(data: st.DataObject) -> None:
     log = data.draw(any_log())
@@ -385,7 +373,6 @@ def test_corrected_late_commands_give_the_result_of_the_whole_log(data: st.DataO
     assert (late.rows, late.errors) == (whole.rows, whole.errors)
 
 
-@unhurried
 @given(st.data())
 def test_dropped_late_commands_do_not_change_the_result(data: st.DataObject) -> None:
     steps = data.draw(strategies.late_splits(data.draw(any_log())))
@@ -402,7 +389,6 @@ def test_dropped_late_commands_do_not_change_the_result(data: st.DataObject) -> 
 
 
 @each_policy
-@unhurried
 @given(st.data())
 def test_until_caps_the_upper_and_never_lowers_it(late: Late, data: st.DataObject) -> None:
     log = data.draw(any_log())
@@ -414,7 +400,6 @@ def test_until_caps_the_upper_and_never_lowers_it(late: Late, data: st.DataObjec
         assert collection.upper == max(before, top if until is None else min(top, until))
 
 
-@unhurried
 @given(any_log(), st.integers(1, 8))
 def test_max_commands_takes_all_whole_ticks_that_fit_and_at_least_one(
     log: list[Command], max_commands: int
@@ -434,7 +419,6 @@ def test_max_commands_takes_all_whole_ticks_that_fit_and_at_least_one(
 
 
 @each_policy
-@unhurried
 @given(st.data())
 def test_the_counters_agree_with_the_changelog_and_the_rows(
     late: Late, data: st.DataObject
@@ -451,7 +435,6 @@ def test_the_counters_agree_with_the_changelog_and_the_rows(
     assert counters["records_indexed"] == len(collection.rows) + len(collection.errors)
 
 
-@unhurried
 @given(st.data())
 def test_keys_do_not_affect_each_other(data: st.DataObject) -> None:
     kinds = ALL_KINDS._replace(key_changes=False, truncates=False)
@@ -931,7 +914,6 @@ def test_a_history_is_sorted_with_one_command_per_path_and_commit(name: str) -> 
     assert len({(change.commit_no, change.path) for change in changes}) == len(changes)
 
 
-@unhurried
 @given(strategies.logs())
 def test_random_logs_have_no_ties_by_default(log: list[Command]) -> None:
     assert settle(log).counters["ties"] == 0

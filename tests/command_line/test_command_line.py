@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,12 @@ from tests.runner.fakes import CHANGED, FAILED, IDLE, LAST, MORE, Fake
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def _profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands read a profile, but not that of the checkout, which may have none yet."""
+    monkeypatch.setenv("DBT_PROFILES_DIR", str(Path(__file__).parents[1] / "dbt_2"))
 
 
 @pytest.fixture

@@ -303,6 +303,7 @@ def test_a_key_may_have_a_name_that_spark_hides(project: Project) -> None:
     assert len(project.rows("pages")) == 2
 
 
+@pytest.mark.long
 def test_a_changelog_without_its_properties_is_not_well(project: Project) -> None:
     """Somebody has restored it as a copy. Each run stops, so the doctor must see it, too."""
     project.add_collection("copied", KEY, VALUE)

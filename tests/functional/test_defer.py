@@ -109,6 +109,7 @@ def test_favor_state_does_not_split_a_collection_over_two_schemas(
     assert multiset(developed.rows("dev.files")) == multiset(developed.rows("prod.files"))
 
 
+@pytest.mark.long
 def test_the_upper_of_a_select_comes_from_the_schema_that_it_reads(developed: Schemas) -> None:
     developed.append(developed.upper("prod", "files"), "last")
     # The view reads production. The collection there is ahead of the one in development.

@@ -107,6 +107,7 @@ def test_a_change_of_the_inputs_writes_only_the_difference(
     assert in_doubt(project, views) == {"x", "z"}
 
 
+@pytest.mark.long
 def test_a_table_of_desired_rows_that_an_earlier_run_made_settles_nothing(
     own_project: Callable[[str], Project],
 ) -> None:
@@ -203,6 +204,7 @@ def test_a_dropped_state_is_rebuilt(project: Project) -> None:
     assert multiset(project.rows("counts")) == multiset([("x", 3), ("z", 2)])
 
 
+@pytest.mark.long
 def test_a_dry_run_stages_the_batch_but_does_not_append_it(project: Project) -> None:
     project.append("items", [put(11, "g", "new")])
     project.run("models/items")

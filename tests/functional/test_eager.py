@@ -256,6 +256,7 @@ def test_a_run_that_stops_after_any_step_loses_no_commands(project: Project, ope
     check(project, opened, ahead_of(oracle, arrived))
 
 
+@pytest.mark.long
 def test_eager_must_stay_on_until_open_ticks_are_retracted(project: Project, opened: str) -> None:
     upper = {"input_upper": f"least(log_upper, (select max(upper) from {project.name}.uppers))"}
     waits = {"+unique_key": ["k"], "+meta": {"trueup": upper}}

@@ -567,6 +567,7 @@ def test_a_changed_option_that_is_changed_back_leaves_no_row_of_its_own(project:
         assert (("b", "b6") in project.rows(name)) is (ties == "prefer_upsert")
 
 
+@pytest.mark.long
 def test_a_batch_is_skipped_if_another_run_compared_after_it_was_planned(project: Project) -> None:
     name = "compared_twice"
     project.add_collection(name, KEY, VALUE, {"late": "correct"})

@@ -213,6 +213,7 @@ def test_a_correction_does_not_bound_the_commands_of_its_key(project: Project) -
     check_laws(project.updates(name))
 
 
+@pytest.mark.long
 def test_a_batch_that_reads_a_part_of_the_log_does_not_forget_the_orders(project: Project) -> None:
     name = "part"
     project.add_collection(name, KEY, VALUE, {"late": "correct"})

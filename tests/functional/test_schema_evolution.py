@@ -393,6 +393,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, str], dict[str, str], str]] =
 """The options, the columns before, the refused columns, and a part of the error."""
 
 
+@pytest.mark.long
 def test_a_refused_column_change_alters_no_table_and_gives_advice(
     new_project: Callable[[str], Project],
 ) -> None:

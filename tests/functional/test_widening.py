@@ -134,6 +134,7 @@ def other_run(widened: Widened, stops_after: int, meanwhile: Callable[[], None])
     return written <= stops_after
 
 
+@pytest.mark.long
 def test_two_runs_that_widen_a_column_at_once_lose_no_value(widened: Widened) -> None:
     for stops_after in count(0, STRIDE):
         widened.begin_round()
