@@ -25,6 +25,8 @@
             ) -%}
         {%- endif -%}
     {%- endfor -%}
+    {#- Delta has a retention of its own. -#}
+    {%- do keep.update({'vacuum_hours': retain_hours}) -%}
     {%- if idle is not boolean -%}
         {%- do trueup._raise_error(
             trueup._argument('maintain', 'idle'), 'true or false', idle,
@@ -45,9 +47,12 @@
 {%- endmacro %}
 
 
-{#- The default limits for what is kept: hours, and numbers of snapshots. -#}
+{#-
+    The default limits for what is kept: hours, and numbers of snapshots. `vacuum_hours` is for Delta: none for the
+    retention of the table.
+-#}
 {% macro _maintenance_defaults() -%}
-    {{ return({'retain_hours': 24, 'retain_last': 10, 'orphan_hours': 72}) }}
+    {{ return({'retain_hours': 24, 'retain_last': 10, 'orphan_hours': 72, 'vacuum_hours': none}) }}
 {%- endmacro %}
 
 

@@ -38,7 +38,8 @@
 -#}
 {% macro _removal_sqls(relation, detail, keep) -%}
     {%- if detail.provider == 'delta' -%}
-        {{ return(['vacuum ' ~ trueup._in_backquotes(relation)]) }}
+        {%- set retain = '' if keep.vacuum_hours is none else ' retain ' ~ keep.vacuum_hours ~ ' hours' -%}
+        {{ return(['vacuum ' ~ trueup._in_backquotes(relation) ~ retain]) }}
     {%- endif -%}
     {{ return([
         trueup._procedure_sql('expire_snapshots', relation, detail) ~ ', older_than => '

@@ -216,3 +216,27 @@ def test_a_longer_varchar_of_the_log_fits_into_the_tables(project: Project) -> N
     project.append("varied", [put(2, 1, "abcdefghi")])
     project.run("models/varied")
     assert project.rows("varied") == [(1, "abcdefghi")]
+
+
+def test_a_maintenance_keeps_the_content_and_the_runs_after_it_agree(project: Project) -> None:
+    tables = ("orders_changelog", "orders_state", "orders_batch")
+    project.run()
+    before = {table: multiset(project.sql(f"select * from {{}}.{table}")) for table in tables}
+    files = project.sql("describe detail {}.orders_state")[0]["numFiles"]
+
+    printed = project.operate("maintain", collection="orders", idle=True)
+
+    said = [line for line in printed if line.startswith("Maintained ")]
+    assert [line.partition(":")[0].rpartition(".")[2] for line in said][:2] == list(tables[:2])
+    assert f"files {files} -> 1" in said[1]
+    for table, rows in before.items():
+        assert multiset(project.sql(f"select * from {{}}.{table}")) == rows
+    with sent(SCAN) as found:
+        settle(project, put(project.progress("orders")[-1]["_upper"], 77, "after"))
+    assert not found
+    assert (77, "after") in project.rows("orders")
+
+
+def test_a_vacuum_of_less_than_a_week_is_refused_by_delta(project: Project) -> None:
+    printed = project.operate("maintain", collection="orders", retain_hours=0, fails=True)
+    assert "retention period is too low" in "\n".join(printed)

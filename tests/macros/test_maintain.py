@@ -9,7 +9,7 @@ import pytest
 from tests.macros.package import RELATIONS, Relation, in_model, node, one_line, refused
 
 STATE = Relation(None, "lake", "files_state")
-KEEP = {"retain_hours": 24, "retain_last": 10, "orphan_hours": 72}
+KEEP = {"retain_hours": 24, "retain_last": 10, "orphan_hours": 72, "vacuum_hours": None}
 GRAPH = {
     name: node(name, resource_type="model")
     for name in ("files_changelog", "files_state", "files_batch")
@@ -17,12 +17,12 @@ GRAPH = {
 TIME = r"timestamp '\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}\+00:00'"
 
 
-def steps(provider: str, relation: object = STATE) -> list[str]:
+def steps(provider: str, relation: object = STATE, **keep: int) -> list[str]:
     detail = {"provider": provider, "catalog": "my-lake"}
     trueup = in_model("files_state")
     found = [
         trueup._rewrite_sql(relation, detail),
-        *trueup._removal_sqls(relation, detail, KEEP),
+        *trueup._removal_sqls(relation, detail, KEEP | keep),
     ]
     return [re.sub(TIME, "TIME", str(step)) for step in found]
 
@@ -58,6 +58,7 @@ def test_a_quote_in_a_table_name_is_escaped() -> None:
 
 def test_delta_tables_are_vacuumed_with_deltas_own_retention() -> None:
     assert steps("delta") == ["optimize `lake`.`files_state`", "vacuum `lake`.`files_state`"]
+    assert steps("delta", vacuum_hours=0)[1] == "vacuum `lake`.`files_state` retain 0 hours"
 
 
 def test_each_format_has_its_own_query_for_the_size_of_a_table() -> None:
