@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[1]
 
 # No test fails because a machine is slow.
 settings.register_profile("trueup", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# `make quick` is for a developer who waits for it.
 settings.register_profile("quick", settings.get_profile("trueup"), max_examples=30)
 settings.load_profile("trueup")
 
@@ -92,9 +93,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Do not look for garbage among what lives as long as the process, and look less often.
+    """Freeze what lives as long as the process, and look for garbage less often.
 
-    Otherwise Python spends half of its time in tests without Spark on that.
+    Otherwise Python spends half of the time of the tests without Spark on it. They need no more
+    memory.
     """
     gc.collect()
     gc.freeze()

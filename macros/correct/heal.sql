@@ -51,8 +51,9 @@ truth as (
 
 
 {#-
-    Whether a row of the state has no key, no error key and no kind. Only an edit can make such a row. But for
-    Delta, the state has such a row wherever a MERGE finds no match.
+    Whether a row of the state is empty: it has no key, no error key and no kind. Only an edit makes such a row.
+    On Delta, a MERGE also tests its condition for rows of the source without a match; there all columns of the
+    state are null, as in such a row.
 -#}
 {% macro _is_empty_row_expr(unique_key, alias=none) -%}
     {%- set conditions = [] -%}
@@ -69,8 +70,8 @@ truth as (
     if it is no longer at the batch `seq`, nothing is healed.
 
     Delta evaluates the conditions of the match and of a matched clause for rows without a match, too: there
-    the other side is null. Nulls have a bucket, and the row that purges it must not match them. So an empty row
-    is never healed: a scan takes it for a wrong progress row, and the state is rebuilt.
+    the other side is null. Nulls have a bucket, too. The row that purges this bucket must not match a row that does
+    not exist. So no empty row is healed: if a scan finds one, the state is rebuilt.
 -#}
 {% macro _heal_sql(collection, columns, seq, buckets) -%}
     {%- set unique_key = collection.unique_key -%}

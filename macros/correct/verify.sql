@@ -5,16 +5,18 @@
 
 {#-
     The faults of the state at the last batch. A dict: `buckets`, the list of those that differ from the
-    certificate; `is_progress_wrong`, whether its progress row is not the expected one.
+    certificate; `is_progress_wrong`, whether its progress row is not the expected one; `has_empty_row`, see
+    `_is_empty_row_expr`.
 -#}
 {% macro _get_differences(collection, plan, columns) -%}
     {%- set buckets = fromjson(
         run_query(trueup._differences_select(collection, plan, columns)).rows[0][0]
     ) -%}
-    {%- set progress = trueup._progress_bucket() -%}
+    {%- set progress, empty = trueup._progress_bucket(), trueup._empty_bucket() -%}
     {{ return({
-        'buckets': buckets | reject('eq', progress) | list,
+        'buckets': buckets | reject('in', [progress, empty]) | list,
         'is_progress_wrong': progress in buckets,
+        'has_empty_row': empty in buckets,
     }) }}
 {%- endmacro %}
 
@@ -22,6 +24,12 @@
 {#- The bucket of the progress row of a state. It is not one of the buckets of keys. -#}
 {% macro _progress_bucket() -%}
     {{ return(-1) }}
+{%- endmacro %}
+
+
+{#- The bucket of empty rows. No certificate has it. -#}
+{% macro _empty_bucket() -%}
+    {{ return(-2) }}
 {%- endmacro %}
 
 
@@ -37,12 +45,11 @@ with
 state_rows as (
 
     select
-        -- A row with a wrong kind does not count.
-        case when _kind <=> {{ trueup._kind_expr('_error') }} then 1 else 0 end as _diff,
-        -- An empty row counts as a progress row.
+        -- A row with a wrong kind counts twice. So its bucket is wrong, also if somebody adds several equal ones.
+        case when _kind <=> {{ trueup._kind_expr('_error') }} then 1 else 2 end as _diff,
         case
             when {{ trueup._is_empty_row_expr(collection.unique_key) }}
-                then {{ trueup._progress_digest_expr('_seq', '_upper') }}
+                then {{ trueup._digest_of_bucket_expr(trueup._empty_bucket(), '0L') }}
             else {{ trueup._digest_expr(collection.unique_key, columns) }}
         end as _digest
     from {{ collection.state }}
@@ -73,9 +80,16 @@ select buckets from wrong_buckets
 
 {#- The digest of a progress row of a state, as an SQL expression. -#}
 {% macro _progress_digest_expr(seq, upper) -%}
-    {%- set checksum = 'xxhash64(cast(' ~ seq ~ ' as bigint), cast(' ~ upper ~ ' as bigint))' -%}
+    {{ return(trueup._digest_of_bucket_expr(
+        trueup._progress_bucket(), 'xxhash64(cast(' ~ seq ~ ' as bigint), cast(' ~ upper ~ ' as bigint))'
+    )) }}
+{%- endmacro %}
+
+
+{#- The digest of a row that is not the row of a key, as an SQL expression. -#}
+{% macro _digest_of_bucket_expr(bucket, checksum) -%}
 named_struct(
-            'bucket', {{ trueup._progress_bucket() }},
+            'bucket', {{ bucket }},
             'length', 0L,
             'checksum', {{ checksum }},
             'mark', xxhash64({{ checksum }})

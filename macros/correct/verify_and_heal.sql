@@ -22,7 +22,7 @@
     {%- endif -%}
     {%- do trueup._require_sealed_batches(collection.changelog) -%}
     {%- set found = trueup._get_differences(collection, plan, columns) -%}
-    {%- set is_restored = is_lost or found.is_progress_wrong -%}
+    {%- set is_restored = is_lost or found.is_progress_wrong or found.has_empty_row -%}
     {%- if not (found.buckets or is_restored) -%}
         {%- do trueup._keep_finding(collection, 'state_verified_by', 'scan') -%}
         {%- if verify != 'content' -%}
@@ -63,7 +63,8 @@
         {{ return(
             'the state was rebuilt, because '
             ~ ('it was lost' if is_lost
-                else 'its progress row was not that of batch ' ~ plan.last_seq ~ ', or it had an empty row')
+                else 'its progress row was not that of batch ' ~ plan.last_seq if found.is_progress_wrong
+                else 'it had a row without key and `_kind`')
         ) }}
     {%- endif -%}
     {%- do run_query(trueup._heal_sql(collection, columns, plan.last_seq, found.buckets)) -%}

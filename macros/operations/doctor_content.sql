@@ -54,7 +54,8 @@
         tables, {'last_seq': last, 'lower': tables.last.upper},
         trueup._get_user_columns(tables.changelog)
     ) -%}
-    {%- set wrong = differences.buckets | length + differences.is_progress_wrong | int -%}
+    {%- set wrong = differences.buckets | length + differences.is_progress_wrong | int
+        + differences.has_empty_row | int -%}
     {%- if wrong and trueup._get_position(tables.changelog, tables.state).last_seq != last -%}
         {{ return([trueup._check(
             'another run wrote a batch while the doctor read the state', 'call the doctor again.'

@@ -25,8 +25,6 @@
             ) -%}
         {%- endif -%}
     {%- endfor -%}
-    {#- Delta has a retention of its own. -#}
-    {%- do keep.update({'vacuum_hours': retain_hours}) -%}
     {%- if idle is not boolean -%}
         {%- do trueup._raise_error(
             trueup._argument('maintain', 'idle'), 'true or false', idle,
@@ -36,6 +34,10 @@
     {%- set state = trueup._get_relation_of(collection, 'state', 'maintain') -%}
     {%- set changelog = trueup._get_relation_of(collection, 'changelog', 'maintain') -%}
     {%- do trueup._require_known_changelog(changelog) -%}
+    {%- if trueup._get_table_detail(state).provider == 'delta' and retain_hours is not none -%}
+        {%- do trueup._require_delta_retention(retain_hours, idle) -%}
+        {%- do keep.update({'vacuum_hours': retain_hours}) -%}
+    {%- endif -%}
     {%- set replaced = trueup._get_replaced_tables(collection) -%}
     {#- A run with `on_conflict: retry` may stage in the model of the changelog. -#}
     {%- for relation in [changelog] + replaced -%}
@@ -48,8 +50,34 @@
 
 
 {#-
-    The default limits for what is kept: hours, and numbers of snapshots. `vacuum_hours` is for Delta: none for the
-    retention of the table.
+    Refuses a `retain_hours` that Delta would ignore or refuse, or that is not safe. Its `vacuum` takes 0, and ignores
+    any other number. With 0 it also removes the files that a run has written but not committed yet.
+-#}
+{% macro _require_delta_retention(retain_hours, idle) -%}
+    {%- set subject = trueup._argument('maintain', 'retain_hours') -%}
+    {%- set check = 'spark.databricks.delta.retentionDurationCheck.enabled' -%}
+    {%- if retain_hours != 0 -%}
+        {%- do trueup._raise_error(
+            subject, '0 on Delta, or left out', retain_hours,
+            'Set the property `delta.deletedFileRetentionDuration` of the tables instead.'
+        ) -%}
+    {%- elif not idle -%}
+        {%- do trueup._raise_error(
+            subject, 'given with `idle: true` on Delta, because 0 removes files that a run is writing', retain_hours,
+            'Let all runs of the collection end. Then call it again with `idle: true`.'
+        ) -%}
+    {%- elif trueup._get_setting(check) | lower != 'false' -%}
+        {%- do trueup._raise_error(
+            'The Spark setting `' ~ check ~ '`', 'false for `retain_hours: 0`', trueup._get_setting(check),
+            'Set it in the profile (`server_side_parameters`) for this call.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    The default limits for what is kept: hours, and numbers of snapshots. `vacuum_hours` is for Delta, where each
+    table has a retention of its own: none, or 0 to ignore it.
 -#}
 {% macro _maintenance_defaults() -%}
     {{ return({'retain_hours': 24, 'retain_last': 10, 'orphan_hours': 72, 'vacuum_hours': none}) }}

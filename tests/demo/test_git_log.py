@@ -89,7 +89,7 @@ def test_replaying_the_changes_gives_the_tree_of_every_commit(story: Path) -> No
     assert len({change.commit_no for change in changes}) == len(first_parents(story)) - 2
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(
         st.tuples(

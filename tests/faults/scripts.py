@@ -547,7 +547,7 @@ class Stage:
     def remove_orphans(self) -> None:
         """Maintain the collections that scripts have acted on. Then no file may be left over.
 
-        On Delta there is no such check: `trueup.maintain` is about Iceberg.
+        On Delta there is no such check: `vacuum` keeps the files of the last week.
         """
         for subject in self.subjects.values():
             if subject.tick == 0 or TABLE_FORMAT != "iceberg":

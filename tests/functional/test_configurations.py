@@ -156,6 +156,7 @@ def test_a_configuration_changes_no_row_and_no_update(
     run_batches(project, name, late, settings, properties)
 
 
+@pytest.mark.iceberg_only
 @pytest.mark.skipif("TRUEUP_ENGINES" not in os.environ, reason="run `make engines`")
 def test_a_catalog_that_caches_its_tables_changes_no_row_and_no_update(project: Project) -> None:
     lake, cached = "spark.sql.catalog.lake", "spark.sql.catalog.cached"

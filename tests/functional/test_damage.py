@@ -54,7 +54,7 @@ TICKS = [
 ]
 COLLECTIONS = ["plain", "eager", "grown"]
 BEFORE: dict[str, dict[str, str]] = {name: {} for name in COLLECTIONS}
-"""Snapshots of the state of each collection: one batch back, and two batches back."""
+"""Statements that restore the state of each collection: by one batch, and by two."""
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +216,23 @@ DAMAGES = [
     Damage(
         "other_upper", ("update {s} set _upper = 9 where _kind = 'progress'",), [], WAS_RESTORED
     ),
-    Damage("empty_row", ("insert into {s} (k) values (null)",), [(None, None, None)], WAS_RESTORED),
+    Damage(
+        "empty_rows",
+        ("insert into {s} (v) values ('x'), ('y')",),
+        [(None, "x", None), (None, "y", None)],
+        WAS_RESTORED,
+    ),
+    Damage(
+        "equal_rows_with_a_wrong_kind",
+        ("insert into {s} (k, d, v, _kind) values ('z', 1, 'z1', 'error')",) * 2,
+        [("z", "z1", None), ("z", "z1", None)],
+    ),
+    Damage(
+        "progress_without_a_kind",
+        ("update {s} set _kind = null where _kind = 'progress'",),
+        [(None, None, None)],
+        WAS_RESTORED,
+    ),
     Damage(
         "two_batches_back",
         ("{two_back}",),
@@ -342,33 +358,24 @@ CHANGELOG_DAMAGES = {
 }
 
 
-def heal_sql(project: Project, seq: int) -> str:
-    """Give the MERGE that heals all buckets of the state of `plain` at a batch."""
+def key_and_values(project: Project) -> list[dict[str, str]]:
+    """Give the key and value columns of `plain`, as macros know them."""
     columns = project.spark.table(f"{project.name}.plain_log").dtypes
-    trueup = in_model("plain_corrections", unique_key=("k", "d"), graph=models("plain"))
-    sql = trueup._heal_sql(
-        a_collection(trueup, state="{}.plain_state", changelog="{}.plain_changelog"),
-        [{"name": name, "type": type_} for name, type_ in columns if not name.startswith("log_")],
-        seq,
-        list(range(256)),
-    )
-    return str(sql)
+    return [{"name": name, "type": type_} for name, type_ in columns if not name.startswith("log_")]
 
 
 def test_a_state_that_moved_after_its_verification_is_not_healed(project: Project) -> None:
     before = state(project, "plain")
+    trueup = in_model("plain_corrections", unique_key=("k", "d"), graph=models("plain"))
+    sql = trueup._heal_sql(
+        a_collection(trueup, state="{}.plain_state", changelog="{}.plain_changelog"),
+        key_and_values(project),
+        len(project.progress("plain")) - 1,
+        list(range(256)),
+    )
 
     with pytest.raises(SparkRuntimeException, match="state moved: it was verified at batch"):
-        project.sql(heal_sql(project, len(project.progress("plain")) - 1))
-
-    assert state(project, "plain") == before
-
-
-def test_buckets_without_a_row_can_be_healed(project: Project) -> None:
-    """One of the 256 buckets is that of nulls, and Delta takes an absent row for one of nulls."""
-    before = state(project, "plain")
-
-    project.sql(heal_sql(project, len(project.progress("plain"))))
+        project.sql(str(sql))
 
     assert state(project, "plain") == before
 
@@ -447,3 +454,29 @@ def test_a_dropped_state_is_rebuilt_even_if_no_verification_is_due(
 def set_verify(project: Project, verify: str | int) -> None:
     key = [column.name for column in KEY]
     project.configure(plain={"+unique_key": key, "+meta": {"trueup": {"verify": verify}}})
+
+
+def test_a_bucket_that_has_lost_its_only_row_is_healed(project: Project) -> None:
+    """Nulls have a bucket. On Delta, a MERGE takes a row that does not exist for one of nulls."""
+    bucket = in_model("plain_corrections")._bucket_expr(["k", "d"], key_and_values(project))
+    nulls = (
+        "cast(null as string) as k, cast(null as double) as d, cast(null as string) as _error_key"
+    )
+    keys = "concat('key ', id) as k, cast(1 as double) as d, cast(null as string) as _error_key"
+    ((key,),) = project.sql(
+        f"select k from (select {keys} from range(9999))"
+        f" where {bucket} = (select {bucket} from (select {nulls})) limit 1"
+    )
+    set_verify(project, "content")
+    project.append("plain", [put(9, (key, 1.0), "lost")])
+    project.run("path:models/plain")
+    before = state(project, "plain")
+    project.sql(f"delete from {{}}.plain_state where k = '{key}'")
+
+    project.run("plain_corrections")
+
+    assert "1 buckets of the state were healed" in project.messages[0]
+    assert state(project, "plain") == before
+    assert [(row["k"], row["is_v"], row["should_v"]) for row in edits(project, "plain")] == [
+        (key, None, "lost")
+    ]

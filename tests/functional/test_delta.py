@@ -223,11 +223,13 @@ def test_a_maintenance_keeps_the_content_and_the_runs_after_it_agree(project: Pr
     project.run()
     before = {table: multiset(project.sql(f"select * from {{}}.{table}")) for table in tables}
     files = project.sql("describe detail {}.orders_state")[0]["numFiles"]
+    assert files > 1
 
     printed = project.operate("maintain", collection="orders", idle=True)
 
     said = [line for line in printed if line.startswith("Maintained ")]
-    assert [line.partition(":")[0].rpartition(".")[2] for line in said][:2] == list(tables[:2])
+    names = [line.partition(":")[0].rpartition(".")[2] for line in said]
+    assert names == [*tables, "orders_corrections"]
     assert f"files {files} -> 1" in said[1]
     for table, rows in before.items():
         assert multiset(project.sql(f"select * from {{}}.{table}")) == rows
@@ -237,6 +239,20 @@ def test_a_maintenance_keeps_the_content_and_the_runs_after_it_agree(project: Pr
     assert (77, "after") in project.rows("orders")
 
 
-def test_a_vacuum_of_less_than_a_week_is_refused_by_delta(project: Project) -> None:
-    printed = project.operate("maintain", collection="orders", retain_hours=0, fails=True)
-    assert "retention period is too low" in "\n".join(printed)
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"retain_hours": 24}, "`retain_hours` must be 0 on Delta, or left out."),
+        ({"retain_hours": 0}, "`retain_hours` must be given with `idle: true` on Delta"),
+        ({"retain_hours": 0, "idle": True}, "retentionDurationCheck.enabled` must be false"),
+    ],
+)
+def test_a_retention_that_delta_ignores_or_refuses_is_refused_before_any_work(
+    project: Project, arguments: dict[str, Any], says: str
+) -> None:
+    before = project.versions("orders_changelog")
+
+    printed = project.operate("maintain", collection="orders", fails=True, **arguments)
+
+    assert says in "\n".join(printed)
+    assert project.versions("orders_changelog") == before

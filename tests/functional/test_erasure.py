@@ -48,7 +48,7 @@ def forget_old_files(project: Project, table: str) -> None:
 
 @pytest.fixture
 def _short_retention(spark: SparkSession) -> Iterator[None]:
-    """Let Delta remove files that are younger than a week."""
+    """Let Delta remove files that are younger than a week. Iceberg does not know the setting."""
     setting = "spark.databricks.delta.retentionDurationCheck.enabled"
     spark.conf.set(setting, "false")
     yield

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
 from tests.macros.package import RELATIONS, Relation, in_model, node, one_line, refused
 
 STATE = Relation(None, "lake", "files_state")
-KEEP = {"retain_hours": 24, "retain_last": 10, "orphan_hours": 72, "vacuum_hours": None}
 GRAPH = {
     name: node(name, resource_type="model")
     for name in ("files_changelog", "files_state", "files_batch")
@@ -22,7 +22,7 @@ def steps(provider: str, relation: object = STATE, **keep: int) -> list[str]:
     trueup = in_model("files_state")
     found = [
         trueup._rewrite_sql(relation, detail),
-        *trueup._removal_sqls(relation, detail, KEEP | keep),
+        *trueup._removal_sqls(relation, detail, trueup._maintenance_defaults() | keep),
     ]
     return [re.sub(TIME, "TIME", str(step)) for step in found]
 
@@ -59,6 +59,24 @@ def test_a_quote_in_a_table_name_is_escaped() -> None:
 def test_delta_tables_are_vacuumed_with_deltas_own_retention() -> None:
     assert steps("delta") == ["optimize `lake`.`files_state`", "vacuum `lake`.`files_state`"]
     assert steps("delta", vacuum_hours=0)[1] == "vacuum `lake`.`files_state` retain 0 hours"
+
+
+@pytest.mark.parametrize(
+    ("hours", "idle", "setting", "must"),
+    [
+        (24, True, "false", "0 on Delta, or left out"),
+        (0, False, "false", "given with `idle: true` on Delta"),
+        (0, True, "<undefined>", "false for `retain_hours: 0`"),
+    ],
+)
+def test_delta_takes_only_a_retention_of_0_and_only_while_nothing_runs(
+    hours: int, *, idle: bool, setting: str, must: str
+) -> None:
+    trueup = in_model("files", queries=lambda _: SimpleNamespace(rows=[("", setting)]))
+    assert must in refused(trueup._require_delta_retention, hours, idle=idle)[0]
+
+    trueup = in_model("files", queries=lambda _: SimpleNamespace(rows=[("", "false")]))
+    trueup._require_delta_retention(0, idle=True)
 
 
 def test_each_format_has_its_own_query_for_the_size_of_a_table() -> None:

@@ -19,7 +19,7 @@ from dbt_trueup.udfs.accumulator import Accumulator
 from dbt_trueup.udfs.bucket import CHUNK_BYTES
 from dbt_trueup.udfs.checksums import checksum
 from dbt_trueup.udfs.consolidation import consolidate_bucket
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt_trueup.errors import ConsolidationError
@@ -38,7 +38,6 @@ ONE_WORD = 80
 """A `chunk_bytes` with which one word of 8 bytes is summed at a time."""
 ALL_ORDERS = factorial(6)
 SAMPLES = 100
-unhurried = settings(deadline=None)
 
 
 # ------------------------------------------------------------------------------- the ways to sum
@@ -320,7 +319,6 @@ def live(sums: dict[bytes, Accumulator]) -> dict[bytes, bytes]:
     return {key: value for key, value in decoded.items() if value is not None}
 
 
-@unhurried
 @given(histories(), st.lists(st.integers(0, 100), max_size=4), chunks)
 def test_a_balanced_history_gives_its_last_values_in_any_order_and_split(
     history: tuple[list[KeyedUpdate], dict[bytes, bytes]], cuts: list[int], chunk_bytes: int
@@ -340,7 +338,6 @@ def is_balanced(updates: Iterable[KeyedUpdate]) -> bool:
     return {count for count in counts.values() if count} <= {1} and set(lives.values()) <= {1}
 
 
-@unhurried
 @given(
     st.lists(st.tuples(keys, values, st.integers(-3, 3)), max_size=12),
     st.lists(st.integers(0, 100), max_size=4),
