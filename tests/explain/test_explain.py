@@ -350,6 +350,7 @@ def test_a_key_that_cannot_be_explained_says_why(
     assert message in say_why(project, *words, code=2)
 
 
+@pytest.mark.long
 def test_a_state_without_the_last_batch_is_behind(project: Project) -> None:
     project.run("queue_corrections", "queue_batch", "queue_changelog")
 

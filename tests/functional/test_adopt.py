@@ -286,6 +286,7 @@ def test_a_killed_adoption_is_continued(
     assert causes(project, "killed") == CAUSES
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "arguments", "says"),
     [

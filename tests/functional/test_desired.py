@@ -198,6 +198,7 @@ def test_an_edited_state_is_healed_and_then_compared(project: Project) -> None:
     assert "counts_batch: up to date at 11" in project.messages
 
 
+@pytest.mark.long
 def test_a_dropped_state_is_rebuilt(project: Project) -> None:
     project.sql("drop table {}.counts_state")
     project.run(*models_of("counts"))
@@ -340,6 +341,7 @@ def test_a_view_with_a_schedule_changes_only_at_its_refreshes(project: Project) 
     assert ("scheduled", 4) in project.rows("hourly")
 
 
+@pytest.mark.long
 def test_a_view_is_final_after_its_last_refresh(project: Project) -> None:
     project.add_select("once", COUNTED, ["v"], of=["items"], refresh={"at": [10]})
     project.run(*models_of("once"), "once")

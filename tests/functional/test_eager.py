@@ -304,6 +304,7 @@ def test_eager_can_be_switched_off_if_the_open_ticks_changed_nothing(project: Pr
     check(project, name, oracle)
 
 
+@pytest.mark.long
 def test_a_limited_batch_retracts_the_provisional_rows_that_it_leaves_out(project: Project) -> None:
     name = "cut"
     add(project, name)

@@ -149,7 +149,7 @@ def test_a_late_command_that_misses_one_comparison_is_corrected_by_the_next(
     assert statistics[-1]["commands_settled"] == len(FIRST) + 2
 
 
-@pytest.mark.long_cases
+@pytest.mark.long
 @pytest.mark.parametrize("reads", ["all", "new"])
 def test_a_late_command_that_comes_after_the_plan_of_a_comparison_is_left_to_the_next_one(
     late: Project, reads: str
@@ -206,6 +206,7 @@ def test_a_correction_comes_before_the_commands_of_the_same_key(late: Project) -
     assert multiset(late.rows("at_once")) == multiset([("a", "a6"), ("c", "c5")])
 
 
+@pytest.mark.long
 def test_until_limits_ticks_but_not_corrections(late: Project) -> None:
     run(late, "capped", until=4)
     assert "capped_batch: batch 2 [6, 6)" in late.messages
@@ -430,7 +431,7 @@ def test_only_the_keys_of_late_commands_are_folded_again(project: Project) -> No
     assert {row["k"] for row in desired.collect()} <= {"a", "b", "d", None}
 
 
-@pytest.mark.long_cases
+@pytest.mark.long
 @pytest.mark.parametrize("asks", ["compare", "var"])
 def test_all_keys_are_compared_when_the_option_or_the_var_says_so(
     project: Project, asks: str

@@ -474,6 +474,7 @@ def test_with_a_subquery_in_the_sql_of_the_commands_the_whole_log_is_read(projec
     expect(project, name, (1, "a"), (2, "b"))
 
 
+@pytest.mark.long
 def test_an_idle_run_of_an_eager_collection_stages_nothing(project: Project) -> None:
     name = add(project, eager=True)
     settle(project, name, put(1, 1, "a"), until=2)

@@ -273,6 +273,7 @@ def test_the_option_can_be_taken_away_again(project: Project) -> None:
     check_laws(project.updates(name))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", ["eager", "truncate", "unchanged", "error_key"])
 def test_what_cannot_be_decided_by_key_is_refused(project: Project, case: str) -> None:
     name = f"refused_{case}"

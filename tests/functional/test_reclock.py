@@ -210,6 +210,7 @@ def partly(second: Topic) -> Topic:
     return second
 
 
+@pytest.mark.long
 def test_the_next_run_completes_a_run_that_stopped_around_the_append(partly: Topic) -> None:
     partly.check()
     progress = partly.project.progress("c")
