@@ -23,7 +23,7 @@ test: lint ## lint, then the tests, in twenty-five minutes; DBT=1.12 for that db
 long: $(VENV)/trueup ## the tests that `make test` leaves out
 	$(BIN)/pytest -m long $(TWO_PROCESSES)
 
-quick: $(VENV)/trueup ## most tests that need no Spark, in a minute, with fewer random examples
+quick: $(VENV)/trueup ## most tests that need no Spark, in one to two minutes, with fewer random examples
 	$(BIN)/pytest -m "not spark and not long" --numprocesses 2 --hypothesis-profile quick
 
 # Interleavings, kills and random scripts take TRUEUP_SECONDS each. A failing script is printed, with
