@@ -95,8 +95,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Freeze what lives as long as the process, and look for garbage less often.
 
-    Otherwise Python spends half of the time of the tests without Spark on it. They need no more
-    memory.
+    Otherwise Python spends half of the time of the tests without Spark on it. Their memory grows by
+    a few percent.
     """
     gc.collect()
     gc.freeze()

@@ -34,9 +34,8 @@
     {%- set state = trueup._get_relation_of(collection, 'state', 'maintain') -%}
     {%- set changelog = trueup._get_relation_of(collection, 'changelog', 'maintain') -%}
     {%- do trueup._require_known_changelog(changelog) -%}
-    {%- if trueup._get_table_detail(state).provider == 'delta' and retain_hours is not none -%}
+    {%- if retain_hours is not none and trueup._get_table_detail(state).provider == 'delta' -%}
         {%- do trueup._require_delta_retention(retain_hours, idle) -%}
-        {%- do keep.update({'vacuum_hours': retain_hours}) -%}
     {%- endif -%}
     {%- set replaced = trueup._get_replaced_tables(collection) -%}
     {#- A run with `on_conflict: retry` may stage in the model of the changelog. -#}
@@ -75,12 +74,9 @@
 {%- endmacro %}
 
 
-{#-
-    The default limits for what is kept: hours, and numbers of snapshots. `vacuum_hours` is for Delta, where each
-    table has a retention of its own: none, or 0 to ignore it.
--#}
+{#- The default limits for what is kept: hours, and numbers of snapshots. -#}
 {% macro _maintenance_defaults() -%}
-    {{ return({'retain_hours': 24, 'retain_last': 10, 'orphan_hours': 72, 'vacuum_hours': none}) }}
+    {{ return({'retain_hours': 24, 'retain_last': 10, 'orphan_hours': 72}) }}
 {%- endmacro %}
 
 

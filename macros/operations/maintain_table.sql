@@ -38,8 +38,10 @@
 -#}
 {% macro _removal_sqls(relation, detail, keep) -%}
     {%- if detail.provider == 'delta' -%}
-        {%- set retain = '' if keep.vacuum_hours is none else ' retain ' ~ keep.vacuum_hours ~ ' hours' -%}
-        {{ return(['vacuum ' ~ trueup._in_backquotes(relation) ~ retain]) }}
+        {#- A table of Delta has a retention of its own. Only 0 overrides it: see `_require_delta_retention`. -#}
+        {{ return([
+            'vacuum ' ~ trueup._in_backquotes(relation) ~ (' retain 0 hours' if keep.retain_hours == 0 else '')
+        ]) }}
     {%- endif -%}
     {{ return([
         trueup._procedure_sql('expire_snapshots', relation, detail) ~ ', older_than => '

@@ -178,7 +178,7 @@ def restore(project: Project) -> None:
         for row in project.sql("describe history {}.orders_state")
         if row.operation == "MERGE" and "tail was read" in str(row.operationParameters)
     ]
-    project.sql(f"restore table {{}}.orders_state to version as of {batches[1] - 1}")
+    project.restore({"orders_state": batches[1] - 1})
 
 
 def replace(project: Project) -> None:

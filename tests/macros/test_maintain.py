@@ -58,7 +58,7 @@ def test_a_quote_in_a_table_name_is_escaped() -> None:
 
 def test_delta_tables_are_vacuumed_with_deltas_own_retention() -> None:
     assert steps("delta") == ["optimize `lake`.`files_state`", "vacuum `lake`.`files_state`"]
-    assert steps("delta", vacuum_hours=0)[1] == "vacuum `lake`.`files_state` retain 0 hours"
+    assert steps("delta", retain_hours=0)[1] == "vacuum `lake`.`files_state` retain 0 hours"
 
 
 @pytest.mark.parametrize(
