@@ -9,6 +9,11 @@
     last batch must be among them: a compaction, or the fill of a widened column, writes its progress row again,
     and then the append must fail.
 
+    `_match_seq` is the `_seq` of a progress row. In any other row it is a number that no batch has. Spark sends rows
+    with equal numbers to one task and sorts them there. All rows of a batch have one `_seq`, so a large batch has many
+    values of `_match_seq`. (Without an equality Spark would collect the batch and broadcast it: it never broadcasts the
+    target of a MERGE.)
+
     `commit_conflicts.py` words the error of a conflict. It recognises the statement by its marker.
 -#}
 {% macro _append_batch_sql(changelog, batch, seq, on_conflict='fail') -%}
@@ -19,7 +24,7 @@ using (
 ) as batch
     on changelog._kind = 'progress'
     and batch._kind = 'progress'
-    and changelog._seq = batch._seq
+    and changelog._seq = batch._match_seq
     and changelog._seq >= {{ seq - 1 }}
 when matched then update set
     _batch_id = raise_error(concat({{ trueup._upper_mismatch_expr(

@@ -24,33 +24,44 @@ digested as (
 
 ),
 
-found as (
+-- One aggregate for both tables: two would be two more jobs. It returns a row even if the changelog has no batch yet.
+-- It is joined: Delta cannot read the target of a MERGE in a subquery above another one.
+checked_rows as (
 
     select
-        count_if(_kind = 'progress') as progress_count,
-        count_if(
-            {{ trueup._is_content_expr() }}
+        true as _is_staged,
+        _kind = 'progress' as _is_progress,
+        {{ trueup._is_content_expr() }}
             and _seq = {{ staged.seq }}
             and _lower <=> {{ trueup._number_or_null(staged.lower) }}
-            and _upper <=> {{ trueup._number_or_null(staged.upper) }}
-        ) as update_count,
-        count(*) as row_count,
-        coalesce(
-            bit_xor(case when {{ trueup._is_content_expr() }} then {{ trueup._update_mark_expr() }} end), 0
-        ) as updates_mark
+            and _upper <=> {{ trueup._number_or_null(staged.upper) }} as _is_update,
+        case when {{ trueup._is_content_expr() }} then {{ trueup._update_mark_expr() }} end as _mark,
+        cast(null as bigint) as _last_seq,
+        cast(null as bigint) as _last_seal
     from digested
+    union all
+    select
+        false as _is_staged,
+        false as _is_progress,
+        false as _is_update,
+        null as _mark,
+        _seq as _last_seq,
+        case when _seq = {{ staged.seq - 1 }} then _statistics.seal.own end as _last_seal
+    from {{ changelog }}
+    where _kind = 'progress' and _seq >= {{ staged.seq - 1 }}
 
 ),
 
--- An aggregate returns one row even if the changelog has no batch yet. A scalar subquery would do the same,
--- but Delta cannot read the target of a MERGE in a subquery above another one.
-last_batch as (
+found as (
 
     select
-        coalesce(max(_seq), 0) as last_seq,
-        max(case when _seq = {{ staged.seq - 1 }} then _statistics.seal.own end) as last_seal
-    from {{ changelog }}
-    where _kind = 'progress' and _seq >= {{ staged.seq - 1 }}
+        count_if(_is_progress) as progress_count,
+        count_if(_is_update) as update_count,
+        count_if(_is_staged) as row_count,
+        coalesce(bit_xor(_mark), 0) as updates_mark,
+        coalesce(max(_last_seq), 0) as last_seq,
+        max(_last_seal) as last_seal
+    from checked_rows
 
 )
 
@@ -60,7 +71,7 @@ select
     case
         when
             own_batch._kind = 'progress'
-            and not last_batch.last_seal <=> own_batch._statistics.seal.previous
+            and not found.last_seal <=> own_batch._statistics.seal.previous
             then raise_error(
                 'batch moved: batch {{ staged.seq - 1 }} of the changelog is not the one that batch'
                 ' {{ staged.seq }} continues: a rebase has begun again, or somebody has edited it;'
@@ -81,9 +92,15 @@ select
             'damaged batch: the staged batch {{ staged.seq }} was edited after it was staged;'
             ' nothing is appended, run again'
         )
-    end as _kind
+    end as _kind,
+    -- One number for about 100,000 rows: a task for fewer rows would only write a small file.
+    case
+        when own_batch._kind = 'progress' then own_batch._seq
+        else -1 - pmod(xxhash64({{ trueup._column_list(
+            unique_key + ['_error_key', '_ts'], alias='own_batch'
+        ) }}), 1 + found.row_count div 100000)
+    end as _match_seq
 from own_batch
 cross join found
-cross join last_batch
-where last_batch.last_seq = {{ staged.seq - 1 }} and found.progress_count > 0
+where found.last_seq = {{ staged.seq - 1 }} and found.progress_count > 0
 {%- endmacro %}

@@ -4,6 +4,18 @@
 {%- endmacro %}
 
 
+{#- What an update adds to each field of its bucket, as SQL expressions. The source has its `_digest` and `_diff`. -#}
+{% macro _certificate_terms() -%}
+    {{ return({
+        'diff_sum': 'cast(_diff as bigint)',
+        'len_sum': '_digest.length * _diff',
+        'checksum_low_sum': '(_digest.checksum & 4294967295) * _diff',
+        'checksum_high_sum': 'shiftright(_digest.checksum, 32) * _diff',
+        'value_xor': '_digest.mark',
+    }) }}
+{%- endmacro %}
+
+
 {#-
     A select of entries that add up to a certificate. Each row of `source` has `_digest` and
     `_diff`.
@@ -12,12 +24,10 @@
 select
     {% if also %}{{ also }},
     {% endif -%}
-    _digest.bucket,
-    cast(_diff as bigint) as diff_sum,
-    _digest.length * _diff as len_sum,
-    (_digest.checksum & 4294967295) * _diff as checksum_low_sum,
-    shiftright(_digest.checksum, 32) * _diff as checksum_high_sum,
-    _digest.mark as value_xor
+    _digest.bucket
+    {%- for name, term in trueup._certificate_terms().items() %},
+    {{ term }} as {{ name }}
+    {%- endfor %}
 from {{ source }}
 {%- endmacro %}
 

@@ -19,14 +19,6 @@
 {%- endmacro %}
 
 
-{#- The number of commands and corrections that a batch folds, or a greater one. -#}
-{% macro _change_count(plan) -%}
-    {{ return(
-        (plan.commands_read if plan.takes_late else plan.commands_ahead) + plan.correction_count
-    ) }}
-{%- endmacro %}
-
-
 {#-
     Whether the keys of a batch are known before it is staged. Truncates touch every key. Open ticks
     still get commands. Another run may replace the corrections of a select.

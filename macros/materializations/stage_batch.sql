@@ -101,6 +101,8 @@
         {%- set select = trueup._batch_select(
             collection, is_snapshot=true, takes_last=plan.takes_last_commands
         ) -%}
+    {%- elif trueup._is_small_batch(collection, plan) -%}
+        {%- set select = trueup._small_batch_select(collection) -%}
     {%- endif -%}
     {%- do trueup._ensure_batch_views(collection, plan, takes_corrections) -%}
     {%- do run_query(trueup._create_table_sql(

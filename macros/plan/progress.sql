@@ -36,6 +36,7 @@ progress_rows as (
         _upper,
         null as _batch_id,
         null as _statistics,
+        null as _length,
         null as _is_sealed
     from {{ collection.state }}
     where _kind = 'progress' and {{ is_recent }}
@@ -46,11 +47,12 @@ progress_rows as (
         _upper,
         _batch_id,
         _statistics,
+        aggregate(_certificate, 0L, (total, entry) -> total + entry.len_sum) as _length,
         {{ trueup._is_sealed_expr() }} as _is_sealed
     from {{ collection.changelog }}
     where _kind = 'progress' and {{ is_recent }}
     union all
-    select 'batch' as _table, _seq, _upper, _batch_id, _statistics, null as _is_sealed
+    select 'batch' as _table, _seq, _upper, _batch_id, _statistics, null as _length, null as _is_sealed
     from {{ collection.batch }}
     where _kind = 'progress'
     {%- if corrections %}
@@ -61,6 +63,7 @@ progress_rows as (
         null as _upper,
         coalesce(_after_batch_id, '') as _batch_id,
         null as _statistics,
+        null as _length,
         null as _is_sealed
     from {{ corrections }}
     where not (_cause <=> 'external_edit')
@@ -74,7 +77,7 @@ added_up as (
         max(_seq) filter (where _table = 'state') as applied_seq,
         max(_upper) filter (where _table = 'state') as applied_upper,
         coalesce(max(_seq) filter (where _table = 'changelog'), 0) as last_seq,
-        max_by(struct(_upper, _batch_id, _statistics), _seq) filter (where _table = 'changelog')
+        max_by(struct(_upper, _batch_id, _statistics, _length), _seq) filter (where _table = 'changelog')
             as _last,
         -- Not from the last batch: that batch may have been staged before a compaction.
         max(_statistics.since) filter (where _table = 'changelog') as since,
@@ -112,6 +115,7 @@ select
     _last._batch_id as last_batch_id,
     _last._statistics.commands_settled as settled_before,
     coalesce(_last._statistics.records_indexed, 0) as records_indexed,
+    coalesce(_last._length, 0) as bytes_indexed,
     _last._statistics.tombstones as tombstones,
     coalesce(_last._statistics.open_upper > _last._upper, false) as has_provisional,
     _last._statistics.definition as settled_definition,

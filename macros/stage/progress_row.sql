@@ -10,16 +10,7 @@
     {%- set is_newest = options.late == 'newest' -%}
 transitions as (
 
-    select
-        *,
-        not (_value <=> _prior) as _is_change,
-        _value is not null and _value._error is null as _is_row,
-        _value._error is not null as _is_error,
-        _prior is not null and _prior._error is null as _was_row,
-        _prior._error is not null as _was_error,
-        case
-            when _is_tie then {{ trueup._sample_expr(identity) }}
-        end as _tie
+    select {{ trueup._transition_list(identity) | indent(4) }}
     from steps_taken
     {%- if options.eager %}
     -- Commands of open ticks are counted when they are settled.
@@ -31,32 +22,7 @@ transitions as (
 counts as (
 
     select
-        coalesce(sum({{ 'if(_step = 2, _command_count, 0)' if is_newest
-            else '_command_count' }}), 0) as messages_received,
-        count_if(_step = 1 and _is_change) as corrections,
-        {% if is_newest -%}
-        count_if(_step = 1) as late_taken,
-        {% endif -%}
-        count_if(_is_tie) as ties,
-        array_compact(array_distinct(array(min(_tie), max(_tie)))) as tie_samples,
-        count(_previous_order) as order_pairs,
-        count_if(_order < _previous_order) as order_inversions,
-        count_if(_is_row and not _was_row) as inserts,
-        count_if(_is_row and _was_row and _is_change) as updates,
-        count_if(_was_row and not _is_row) as deletes,
-        count_if(_was_row and _is_change) as retractions,
-        count_if(_is_error and _is_change) as error_inserts,
-        count_if(_was_error and _is_change) as error_retractions,
-        {% if options.errors == 'fail' -%}
-        min(
-            case
-                when _is_error and _is_change then {{ trueup._sample_expr(identity) }}
-            end
-        ) as error_sample,
-        collect_set(
-            case when _is_error and _is_change then {{ trueup._error_kind_expr() }} end
-        ) as error_kinds,
-        {% endif -%}
+        {{ trueup._step_counts_expr(identity, options) | indent(8) }} as _step_counts,
         any_value(_value) filter (where false) as _value
     from transitions
 
@@ -97,9 +63,7 @@ last_partitions as (
 {% endif -%}
 applied as (
 
-    select max(_seq) as _seq
-    from {{ collection.state }}
-    where _kind = 'progress' and _seq >= {{ plan }}.seq - 1
+    select max(_seq) as _applied_seq from {{ trueup._subquery(trueup._applied_select(collection)) }}
 
 ),
 
@@ -114,77 +78,8 @@ progress as (
         cast(null as bigint) as _ts,
         cast(null as int) as _diff,
         cast(null as string) as _cause,
-        case
-            when not applied._seq <=> {{ plan }}.seq - 1 then raise_error(concat(
-                'state moved: batch ', {{ plan }}.seq, ' was planned on a state at batch ',
-                {{ plan }}.seq - 1, coalesce(concat(', which is now at ', applied._seq), ', which is gone'),
-                '; nothing is staged, run again'
-            ))
-            {%- if options.ties == 'fail' %}
-            when ties > 0 then raise_error(concat(
-                'ties: ', ties, ' times commands of one key and tick have an equal order but'
-                ' different content, such as ', array_join(tie_samples, ', '),
-                '; nothing is staged: make `sequence_by` unique, or set the option `ties` to hash'
-            ))
-            {%- endif %}
-            {%- if options.errors == 'fail' %}
-            when error_inserts > 0 then raise_error(concat(
-                'errors: ', error_inserts, ' commands of the batch are errors (',
-                array_join(sort_array(error_kinds), ', '), '), such as ', error_sample,
-                '; nothing is staged: correct the log, or set the option `errors` to keep'
-            ))
-            {%- endif %}
-            else 'progress'
-        end as _kind,
-        named_struct(
-            'messages_received', messages_received{{ ' + superseded' if is_newest }},
-            'commands_read', {{ plan }}.commands_read,
-            'commands_settled',
-            {{ plan }}.commands_settled + messages_received{{ ' + superseded' if is_newest }},
-            'updates_staged',
-            {{ 'updates_staged' if options.eager else
-                'retractions + inserts + updates + error_inserts + error_retractions' }},
-            'inserts', inserts,
-            'updates', updates,
-            'deletes', deletes,
-            'retractions', retractions,
-            'error_inserts', error_inserts,
-            'error_retractions', error_retractions,
-            'late_dropped', {{ plan }}.late_dropped,
-            'superseded', {% if is_newest -%}
-            superseded + if({{ plan }}.late_dropped is null, null,
-                greatest({{ plan }}.late_dropped - late_taken, 0))
-            {%- else %}cast(null as bigint){% endif %},
-            'tombstones', {% if is_newest -%}
-            {{ plan }}.tombstones + orders_added
-            - (inserts - deletes + error_inserts - error_retractions)
-            {%- else %}cast(null as bigint){% endif %},
-            'orders_staged', {{ 'orders_staged' if is_newest else 'cast(null as bigint)' }},
-            'ties', ties,
-            'tie_samples', tie_samples,
-            'order_pairs', order_pairs,
-            'order_inversions', order_inversions,
-            'corrections', corrections,
-            'records_indexed',
-            {{ plan }}.records_indexed + {{ 'records_staged' if options.eager else
-                'inserts - deletes + error_inserts - error_retractions' }},
-            'open_upper', {{ plan }}.open_upper,
-            'since', {{ plan }}.since,
-            'definition', {{ plan }}.definition,
-            'partitions', {% if options.eager -%}
-            if({{ plan }}.upper > {{ plan }}.lower, {{ plan }}.partitions,
-                last_partitions.partitions)
-            {%- else -%}
-            {{ plan }}.partitions
-            {%- endif %},
-            'position', {{ plan }}.position,
-            'whole_log_reason', {{ plan }}.whole_log_reason,
-            'state_verified_by', {{ plan }}.state_verified_by,
-            'format', cast({{ trueup._format_number() }} as bigint),
-            'read_only', {{ trueup._var('trueup_read_only') | lower }},
-            'minted_at', {{ plan }}.minted_at,
-            'committed_at', cast(null as timestamp)
-        ) as _statistics
+        {{ trueup._progress_kind_expr(options, plan) | indent(8) }} as _kind,
+        {{ trueup._staged_statistics_expr(options, plan) | indent(8) }} as _statistics
     from counts
     cross join applied
     {%- if is_newest %}
@@ -195,6 +90,159 @@ progress as (
     cross join last_partitions
     {%- endif %}
 
+)
+{%- endmacro %}
+
+
+{#- A select of the batches that the state has applied, `_seq`, from the one that the batch is planned on. -#}
+{% macro _applied_select(collection) -%}
+select _seq
+from {{ collection.state }}
+where _kind = 'progress' and _seq >= {{ trueup._session_name(collection.name, 'plan') }}.seq - 1
+{%- endmacro %}
+
+
+{#- The columns of a step with what it changes, as select items. -#}
+{% macro _transition_list(identity) -%}
+*,
+    not (_value <=> _prior) as _is_change,
+    _value is not null and _value._error is null as _is_row,
+    _value._error is not null as _is_error,
+    _prior is not null and _prior._error is null as _was_row,
+    _prior._error is not null as _was_error,
+    case
+        when _is_tie then {{ trueup._sample_expr(identity) }}
+    end as _tie
+{%- endmacro %}
+
+
+{#-
+    What is counted about the transitions of a batch, as a struct of aggregates. With `over` they are window functions.
+-#}
+{% macro _step_counts_expr(identity, options, over='') -%}
+    {%- set is_newest = options.late == 'newest' -%}
+    {%- set commands = 'if(_step = 2, _command_count, 0)' if is_newest else '_command_count' -%}
+    {%- set counts = {
+        'messages_received': 'coalesce(sum(' ~ commands ~ ')' ~ over ~ ', 0)',
+        'corrections': 'count_if(_step = 1 and _is_change)' ~ over,
+        'ties': 'count_if(_is_tie)' ~ over,
+        'first_tie': 'min(_tie)' ~ over,
+        'last_tie': 'max(_tie)' ~ over,
+        'order_pairs': 'count(_previous_order)' ~ over,
+        'order_inversions': 'count_if(_order < _previous_order)' ~ over,
+        'inserts': 'count_if(_is_row and not _was_row)' ~ over,
+        'updates': 'count_if(_is_row and _was_row and _is_change)' ~ over,
+        'deletes': 'count_if(_was_row and not _is_row)' ~ over,
+        'retractions': 'count_if(_was_row and _is_change)' ~ over,
+        'error_inserts': 'count_if(_is_error and _is_change)' ~ over,
+        'error_retractions': 'count_if(_was_error and _is_change)' ~ over,
+    } -%}
+    {%- if is_newest -%}
+        {%- do counts.update({'late_taken': 'count_if(_step = 1)' ~ over}) -%}
+    {%- endif -%}
+    {%- if options.errors == 'fail' -%}
+        {%- set of_new_error = 'case when _is_error and _is_change then ' -%}
+        {%- do counts.update({
+            'error_sample': 'min(' ~ of_new_error ~ trueup._sample_expr(identity) ~ ' end)' ~ over,
+            'error_kinds': 'collect_set(' ~ of_new_error ~ trueup._error_kind_expr() ~ ' end)' ~ over,
+        }) -%}
+    {%- endif -%}
+named_struct(
+    {%- for name, count in counts.items() %}
+    {{ trueup._literal(name) }}, {{ count }}{{ ',' if not loop.last }}
+    {%- endfor %}
+)
+{%- endmacro %}
+
+
+{#- The samples of ties, one or two, from the counts. -#}
+{% macro _tie_samples_expr() -%}
+    {{ return('array_compact(array_distinct(array(_step_counts.first_tie, _step_counts.last_tie)))') }}
+{%- endmacro %}
+
+
+{#- The `_kind` of the progress row; raises if the batch must not be staged. The source has the counts. -#}
+{% macro _progress_kind_expr(options, plan) -%}
+case
+    when not _applied_seq <=> {{ plan }}.seq - 1 then raise_error(concat(
+        'state moved: batch ', {{ plan }}.seq, ' was planned on a state at batch ',
+        {{ plan }}.seq - 1, coalesce(concat(', which is now at ', _applied_seq), ', which is gone'),
+        '; nothing is staged, run again'
+    ))
+    {%- if options.ties == 'fail' %}
+    when _step_counts.ties > 0 then raise_error(concat(
+        'ties: ', _step_counts.ties, ' times commands of one key and tick have an equal order but'
+        ' different content, such as ', array_join({{ trueup._tie_samples_expr() }}, ', '),
+        '; nothing is staged: make `sequence_by` unique, or set the option `ties` to hash'
+    ))
+    {%- endif %}
+    {%- if options.errors == 'fail' %}
+    when _step_counts.error_inserts > 0 then raise_error(concat(
+        'errors: ', _step_counts.error_inserts, ' commands of the batch are errors (',
+        array_join(sort_array(_step_counts.error_kinds), ', '), '), such as ', _step_counts.error_sample,
+        '; nothing is staged: correct the log, or set the option `errors` to keep'
+    ))
+    {%- endif %}
+    else 'progress'
+end
+{%- endmacro %}
+
+
+{#- The statistics of the progress row, without its seal. The source has the counts. -#}
+{% macro _staged_statistics_expr(options, plan) -%}
+    {%- set is_newest = options.late == 'newest' -%}
+    {%- set records_added = '_step_counts.inserts - _step_counts.deletes + _step_counts.error_inserts'
+        ~ ' - _step_counts.error_retractions' -%}
+named_struct(
+    'messages_received', _step_counts.messages_received{{ ' + superseded' if is_newest }},
+    'commands_read', {{ plan }}.commands_read,
+    'commands_settled',
+    {{ plan }}.commands_settled + _step_counts.messages_received{{ ' + superseded' if is_newest }},
+    'updates_staged',
+    {% if options.eager -%}
+    updates_staged
+    {%- else -%}
+    _step_counts.retractions + _step_counts.inserts + _step_counts.updates + _step_counts.error_inserts
+    + _step_counts.error_retractions
+    {%- endif %},
+    'inserts', _step_counts.inserts,
+    'updates', _step_counts.updates,
+    'deletes', _step_counts.deletes,
+    'retractions', _step_counts.retractions,
+    'error_inserts', _step_counts.error_inserts,
+    'error_retractions', _step_counts.error_retractions,
+    'late_dropped', {{ plan }}.late_dropped,
+    'superseded', {% if is_newest -%}
+    superseded + if({{ plan }}.late_dropped is null, null,
+        greatest({{ plan }}.late_dropped - _step_counts.late_taken, 0))
+    {%- else %}cast(null as bigint){% endif %},
+    'tombstones', {% if is_newest -%}
+    {{ plan }}.tombstones + orders_added - ({{ records_added }})
+    {%- else %}cast(null as bigint){% endif %},
+    'orders_staged', {{ 'orders_staged' if is_newest else 'cast(null as bigint)' }},
+    'ties', _step_counts.ties,
+    'tie_samples', {{ trueup._tie_samples_expr() }},
+    'order_pairs', _step_counts.order_pairs,
+    'order_inversions', _step_counts.order_inversions,
+    'corrections', _step_counts.corrections,
+    'records_indexed',
+    {{ plan }}.records_indexed + {{ 'records_staged' if options.eager else records_added }},
+    'open_upper', {{ plan }}.open_upper,
+    'since', {{ plan }}.since,
+    'definition', {{ plan }}.definition,
+    'partitions', {% if options.eager -%}
+    if({{ plan }}.upper > {{ plan }}.lower, {{ plan }}.partitions,
+        last_partitions.partitions)
+    {%- else -%}
+    {{ plan }}.partitions
+    {%- endif %},
+    'position', {{ plan }}.position,
+    'whole_log_reason', {{ plan }}.whole_log_reason,
+    'state_verified_by', {{ plan }}.state_verified_by,
+    'format', cast({{ trueup._format_number() }} as bigint),
+    'read_only', {{ trueup._var('trueup_read_only') | lower }},
+    'minted_at', {{ plan }}.minted_at,
+    'committed_at', cast(null as timestamp)
 )
 {%- endmacro %}
 

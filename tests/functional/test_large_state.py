@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from dbt.adapters.spark.session import Cursor
 
 from tests.acceptance import Column
 from tests.between import views_kept
@@ -43,6 +44,8 @@ KEYS = {
     "moved": [Column("a", "bigint")],
     # Its batches are limited.
     "capped": [Column("a", "bigint")],
+    # Late commands are corrected.
+    "late": [Column("a", "bigint")],
 }
 """The key columns of each collection. Every collection has an error, too."""
 HAS_RANGE = {"many": True, "named": False, "eager": False}
@@ -50,6 +53,7 @@ HAS_RANGE = {"many": True, "named": False, "eager": False}
 OPTIONS: dict[str, dict[str, Any]] = {
     "eager": {"eager": True, "input_upper": "log_upper - 1"},
     "capped": {"max_commands_per_batch": 100},
+    "late": {"late": "correct"},
 }
 EXTRA = {"moved": ["unchanged", "old_key", "truncate_when"], "capped": ["truncate_when"]}
 ALL_KEYS = f"range({ROWS}) as given (a)"
@@ -411,3 +415,47 @@ def test_batches_with_similar_scattered_keys_have_the_same_range(spark: SparkSes
 def test_keys_of_other_types_have_no_range(type_: str) -> None:
     column = {"name": "a", "type": type_}
     assert in_model("files_batch")._get_key_range(["select 1"], ["a"], [column]) is None
+
+
+@pytest.mark.parametrize("collection", ["many", "moved", "late"])
+def test_both_selects_stage_the_same_batch(
+    project: Project, collection: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small batch has a select of its own. The large one stages its first batch."""
+    execute, sent = Cursor.execute, []
+
+    def kept(cursor: Cursor, sql: str, *parameters: Any) -> None:
+        sent.append(sql)
+        execute(cursor, sql, *parameters)
+
+    def staged() -> tuple[list[str], dict[str, Any]]:
+        sent.clear()
+        project.run(f"{collection}_corrections", f"{collection}_batch")
+        rows = project.sql(
+            "select to_json(struct(* except (_batch_id, _statistics)), map('ignoreNullFields', 'false')),"
+            f" to_json(_statistics) from large.{collection}_batch"
+        )
+        (statistics,) = (json.loads(text) for _, text in rows if text)
+        # These differ from run to run: times, and the hash of them.
+        del statistics["minted_at"], statistics["seal"]["own"], statistics["position"]["read"]["at"]
+        return sorted(row for row, _ in rows), statistics
+
+    project.run(*(f"{collection}_{role}" for role in ("corrections", *STEPS)))
+    append(project, collection, "a", "range(10, 40) as given (a)", deletes="a % 3 = 0")
+    append(project, collection, "a", "range(20, 50) as given (a)", deletes="a % 7 = 0")
+    tick, key = next_tick(project, collection) - 1, KEYS[collection][0].name
+    project.sql(
+        f"insert into large.{collection}_log (log_ts, log_order, log_delete, log_error, {key}, v)"
+        f" values (1, 5, false, null, 60, 60), ({tick}, 1, false, 'bad', 61, 61),"
+        f" ({tick}, 1, false, null, null, 62)"
+    )
+    monkeypatch.setattr(Cursor, "execute", kept)
+    small = staged()
+    assert any("_step_plan" in sql for sql in sent)
+    with edit(project, "stage/small_batch.sql", "changes <= 10000", "changes < 0"):
+        large = staged()
+    assert not any("_step_plan" in sql for sql in sent)
+
+    assert small[0] == large[0]
+    assert {n: v for n, v in small[1].items() if v != large[1].get(n)} == {}
+    assert len(small[0]) > 50

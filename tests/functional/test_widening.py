@@ -275,7 +275,7 @@ def test_an_append_during_a_widening_fails_and_loses_no_date(
     seq = project.progress("c")[-1]["_seq"] + 1
     project.sql(
         "create or replace temporary view appended as select * except (_kind, _seq), slowly(_kind)"
-        f" as _kind, {seq}L as _seq from {{}}.c_batch"
+        f" as _kind, {seq}L as _seq, {seq}L as _match_seq from {{}}.c_batch"
     )
     append = in_model("c_changelog")._append_batch_sql(
         "widened.c_changelog", "select * from appended", seq

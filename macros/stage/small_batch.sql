@@ -1,0 +1,242 @@
+{#-
+    The staged batch of few commands, as a select with the rows of `_batch_select`. One task folds the whole batch,
+    so Spark shuffles once, and reads each step once: three jobs instead of ten.
+
+    Beside the steps, the task gets notes, which `_batch_select` would join: steps 3 to 5, with an identity that no
+    command has. So a batch without steps has its progress row, too. What `_batch_select` sums up with aggregates,
+    this select sums up with windows over all rows.
+-#}
+{% macro _small_batch_select(collection) -%}
+    {%- set identity, options = collection.identity, collection.options -%}
+    {%- set columns = trueup._column_list(identity) -%}
+    {%- set plan, sums = '_step_plan', trueup._certificate_sums() -%}
+with
+
+steps as (
+
+    select /*+ repartition(1) */ *
+    from {{ trueup._subquery(trueup._steps_and_notes_select(collection)) }}
+
+),
+
+{{ trueup._folded_ticks_ctes(identity, trueup._sequence_terms(options)) }},
+
+transitions as (
+
+    select {{ trueup._transition_list(identity) | indent(4) }}
+    from folded
+    where _step > 0
+
+),
+
+counted as (
+
+    select
+        {{ columns }},
+        _step,
+        _ts,
+        _cause,
+        _is_change,
+        _prior,
+        _prior_digest,
+        _value as _next_value,
+        _digest as _next_digest,
+        _certificate_entry,
+        {{ trueup._step_counts_expr(identity, options, over=' over ()') | indent(8) }} as _step_counts,
+        max(case when _step = 3 then _ts end) over () as _applied_seq,
+        -- The row of the progress has the whole plan. Each row needs only its batch.
+        _step_plan,
+        first(
+            case
+                when _step = 5
+                    then struct(_step_plan.seq, _step_plan.lower, _step_plan.upper, _step_plan.batch_id)
+            end,
+            true
+        ) over () as _step_batch
+    from transitions
+
+),
+
+-- The two sides of a change are updates, as in `_updates_ctes`. Each note has one entry.
+entries as (
+
+    select
+        {{ columns }},
+        _ts,
+        _cause,
+        _step_counts,
+        _applied_seq,
+        _step_plan,
+        _step_batch,
+        _certificate_entry,
+        inlined.*
+    from counted
+    lateral view inline(
+        filter(
+            array(
+                named_struct('_kind', 'update', '_diff', -1, '_value', _prior, '_digest', _prior_digest),
+                named_struct('_kind', 'update', '_diff', 1, '_value', _next_value, '_digest', _next_digest),
+                named_struct(
+                    '_kind', element_at(array('applied', 'certificate', 'progress'), greatest(_step - 2, 1)),
+                    '_diff', null, '_value', null, '_digest', null
+                )
+            ),
+            side -> if(_step > 2, side._kind <> 'update', _is_change and side._value is not null)
+        )
+    ) inlined as _kind, _diff, _value, _digest
+
+),
+
+certified_entries as (
+
+    select
+        * except (_certificate_entry),
+        coalesce(_certificate_entry, named_struct(
+            'bucket', _digest.bucket
+            {%- for name, term in trueup._certificate_terms().items() %},
+            {{ trueup._literal(name) }}, {{ term }}
+            {%- endfor %}
+        )) as _certificate_entry,
+        case when _kind = 'update' then {{ trueup._update_mark_expr() }} end as _digest_mark
+    from entries
+
+),
+
+certified_buckets as (
+
+    select
+        * except (_certificate_entry),
+        named_struct(
+            'bucket', _certificate_entry.bucket,
+            {% for name in sums -%}
+            {{ trueup._literal(name) }}, sum(_certificate_entry.{{ name }}) over of_bucket,
+            {% endfor -%}
+            'value_xor', bit_xor(_certificate_entry.value_xor) over of_bucket
+        ) as _certificate_entry
+    from certified_entries
+    window of_bucket as (partition by _certificate_entry.bucket)
+
+),
+
+-- All rows of a bucket have the same sums.
+certified as (
+
+    select
+        * except (_certificate_entry),
+        sort_array(collect_set(case
+            when
+                _certificate_entry.bucket is not null
+                and (
+                    {%- for name in sums + ['value_xor'] %}
+                    {{ 'or ' if not loop.first }}_certificate_entry.{{ name }} <> 0
+                    {%- endfor %}
+                )
+                then _certificate_entry
+        end) over ()) as _certificate,
+        coalesce(bit_xor(_digest_mark) over (), 0) as _digest_marks
+    from certified_buckets
+
+),
+
+progress_and_updates as (
+
+    select
+        * except (_certificate, _kind),
+        case
+            when _kind = 'update' then _kind
+            else {{ trueup._progress_kind_expr(options, plan) | indent(12) }}
+        end as _kind,
+        case when _kind = 'progress' then _certificate end as _certificate,
+        case
+            when _kind = 'progress'
+                then {{ trueup._staged_statistics_expr(options, plan) | indent(16) }}
+        end as _statistics
+    from certified
+    where _kind in ('update', 'progress')
+
+)
+
+select
+    {{ trueup._column_list(identity[:-1]) }},
+    _value.*,
+    case when _kind = 'update' then _error_key end as _error_key,
+    _ts,
+    _diff,
+    _cause,
+    _kind,
+    _step_batch.seq as _seq,
+    _step_batch.lower as _lower,
+    _step_batch.upper as _upper,
+    _step_batch.batch_id as _batch_id,
+    case
+        when _kind = 'progress' then struct(_statistics.*, {{ trueup._staged_seal_expr(plan) }} as seal)
+    end as _statistics,
+    _certificate
+from progress_and_updates
+{%- endmacro %}
+
+
+{#-
+    Whether a batch is staged by `_small_batch_select`: up to 10,000 changes, which one task folds faster than Spark
+    plans shuffles. A window keeps thousands of rows in memory. So the changes may have 50 MB together, if each one is
+    as long as the mean row. Before the first batch that length is not known.
+
+    A truncate touches all keys. Open ticks and order rows need joins that the small select does not have.
+-#}
+{% macro _is_small_batch(collection, plan) -%}
+    {%- set changes = trueup._change_count(plan) -%}
+    {{ return(
+        changes <= 10000
+        and plan.records_indexed > 0
+        and changes * plan.bytes_indexed <= 50000000 * plan.records_indexed
+        and not plan.has_truncates
+        and not collection.options.eager
+        and collection.options.late != 'newest'
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    The steps of a batch, and the notes, as a select. The notes are:
+
+    - step 3: a batch that the state has applied; `_ts` is its number
+    - step 4: an entry of the certificate of the batch before, `_certificate_entry`; `_ts` is its bucket
+    - step 5: the progress row that this batch gets; `_step_plan` is the plan. Like this its numbers are data. In
+      expressions they would become part of the code that Spark generates, and each batch would compile it again.
+-#}
+{% macro _steps_and_notes_select(collection) -%}
+    {%- set plan = trueup._session_name(collection.name, 'plan') -%}
+    {%- set fields = ['bucket'] + trueup._certificate_sums() + ['value_xor'] -%}
+    {%- set sequence = trueup._sequence_terms(collection.options) -%}
+select
+    {{ trueup._column_list(collection.identity) }},
+    {{ trueup._step_columns(sequence) | join(',\n    ') }},
+    _digest,
+    null as _certificate_entry,
+    null as _step_plan
+from {{ trueup._session_name(collection.name, 'steps') }}
+    {%- for note in [
+        {'step': 3, 'ts': '_seq', 'source': trueup._applied_select(collection)},
+        {
+            'step': 4, 'ts': 'bucket', 'entry': 'struct(' ~ (fields | join(', ')) ~ ')',
+            'source': trueup._stored_certificate_select(collection.changelog, plan ~ '.seq - 1')
+        },
+        {'step': 5, 'plan': plan, 'source': 'values (1)'},
+    ] %}
+union all
+select
+        {%- for name in collection.unique_key %}
+    null as {{ trueup._quoted(name) }},
+        {%- endfor %}
+    {{ trueup._literal(trueup._order_key_prefix()) }} as _error_key,
+    {{ note.step }} as _step,
+    {{ note.get('ts', 'null') }} as _ts,
+        {%- for name in ['_cause'] + sequence %}
+    null as {{ name }},
+        {%- endfor %}
+    null as _digest,
+    {{ note.get('entry', 'null') }} as _certificate_entry,
+    {{ note.get('plan', 'null') }} as _step_plan
+from {{ trueup._subquery(note.source) }}
+    {%- endfor %}
+{%- endmacro %}
