@@ -432,8 +432,9 @@ def test_both_selects_stage_the_same_batch(
         sent.clear()
         project.run(f"{collection}_corrections", f"{collection}_batch")
         rows = project.sql(
-            "select to_json(struct(* except (_batch_id, _statistics)), map('ignoreNullFields', 'false')),"
-            f" to_json(_statistics) from large.{collection}_batch"
+            "select to_json(struct(* except (_batch_id, _statistics)),"
+            " map('ignoreNullFields', 'false')), to_json(_statistics)"
+            f" from large.{collection}_batch"
         )
         (statistics,) = (json.loads(text) for _, text in rows if text)
         # These differ from run to run: times, and the hash of them.

@@ -204,7 +204,7 @@ def test_commands_of_a_tick_are_sorted_by_order_preference_and_content(
 STOPS = {
     "ties": (
         "when _step_counts.ties > 0 then raise_error(concat( 'ties: '",
-        "array_join(array_compact(array_distinct(array(_step_counts.first_tie, _step_counts.last_tie)))",
+        "array_distinct(array(_step_counts.first_tie, _step_counts.last_tie))",
     ),
     "errors": (
         "when _step_counts.error_inserts > 0 then raise_error(concat( 'errors: '",
