@@ -34,7 +34,7 @@ faults: $(VENV)/trueup ## the long form: kills, races, interleavings, random log
 	TRUEUP_KILL_STRIDE=1 TRUEUP_RACES=100 TRUEUP_EXAMPLES=100 TRUEUP_STORAGE_FAULTS=1 \
 		$(BIN)/pytest tests/faults tests/functional/test_random_logs.py tests/functional/test_random_options.py
 
-mutations: $(VENV)/trueup ## ten bugs, one at a time, each of which a test must catch; about ten minutes
+mutations: $(VENV)/trueup ## eleven bugs, one at a time, each of which a test must catch; about ten minutes
 	$(BIN)/python -m tests.mutations
 
 # Delta needs other JARs than Iceberg, so these tests have processes and Spark sessions of their own.

@@ -15,10 +15,10 @@
 
 
 {#-
-    The select of the staged batch. The model makes it for the options as they are set. If the
-    session cannot do what the options ask for, the materialization makes it again. It also makes
-    it again for the first batch with `first_batch: snapshot` (`is_snapshot`), whose steps may be only the last
-    commands (`takes_last`).
+    The select of the staged batch. The model makes it for the options as they are set. The materialization takes
+    `_small_batch_select` instead if the batch is small. If the session cannot do what the options ask for, it makes
+    this select again. It also makes it again for the first batch with `first_batch: snapshot` (`is_snapshot`), whose
+    steps may be only the last commands (`takes_last`).
 -#}
 {% macro _batch_select(collection, is_snapshot=false, takes_last=false) -%}
     {%- set identity, options = collection.identity, collection.options -%}

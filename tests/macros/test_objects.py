@@ -51,7 +51,7 @@ def test_the_page_lists_exactly_the_fields_of_a_plan() -> None:
 
 def test_the_progress_row_has_the_fields_of_the_type_of_statistics() -> None:
     names = [field["name"] for field in in_model("files_batch")._statistics_fields()]
-    macro = source("stage/progress_row.sql").partition("macro _staged_statistics_expr(")[2]
+    macro = source("stage/batch_statistics.sql").partition("macro _staged_statistics_expr(")[2]
     row = macro.partition("named_struct(")[2].partition("endmacro")[0]
     written = re.findall(r"^    '(\w+)',", row, re.MULTILINE)
 

@@ -1,1 +1,1 @@
-"""Ten bugs, and for each the test that catches it."""
+"""Eleven bugs, and for each the test that catches it."""

@@ -1,0 +1,44 @@
+{#-
+    The steps of a batch, and the notes, as a select. The notes are:
+
+    - step 3: a batch that the state has applied; `_ts` is its number
+    - step 4: an entry of the certificate of the batch before, `_certificate_entry`; `_ts` is its bucket
+    - step 5: the progress row that this batch gets; `_step_plan` is the plan. Like this its numbers are data. In
+      expressions they would become part of the code that Spark generates, and each batch would compile it again.
+-#}
+{% macro _steps_and_notes_select(collection) -%}
+    {%- set plan = trueup._session_name(collection.name, 'plan') -%}
+    {%- set fields = ['bucket'] + trueup._certificate_sums() + ['value_xor'] -%}
+    {%- set sequence = trueup._sequence_terms(collection.options) -%}
+select
+    {{ trueup._column_list(collection.identity) }},
+    {{ trueup._step_columns(sequence) | join(',\n    ') }},
+    _digest,
+    null as _certificate_entry,
+    null as _step_plan
+from {{ trueup._session_name(collection.name, 'steps') }}
+    {%- for note in [
+        {'step': 3, 'ts': '_seq', 'source': trueup._applied_select(collection)},
+        {
+            'step': 4, 'ts': 'bucket', 'entry': 'struct(' ~ (fields | join(', ')) ~ ')',
+            'source': trueup._stored_certificate_select(collection.changelog, plan ~ '.seq - 1')
+        },
+        {'step': 5, 'plan': plan, 'source': 'values (1)'},
+    ] %}
+union all
+select
+        {%- for name in collection.unique_key %}
+    null as {{ trueup._quoted(name) }},
+        {%- endfor %}
+    {{ trueup._literal(trueup._order_key_prefix()) }} as _error_key,
+    {{ note.step }} as _step,
+    {{ note.get('ts', 'null') }} as _ts,
+        {%- for name in ['_cause'] + sequence %}
+    null as {{ name }},
+        {%- endfor %}
+    null as _digest,
+    {{ note.get('entry', 'null') }} as _certificate_entry,
+    {{ note.get('plan', 'null') }} as _step_plan
+from {{ trueup._subquery(note.source) }}
+    {%- endfor %}
+{%- endmacro %}
