@@ -417,7 +417,8 @@ def test_keys_of_other_types_have_no_range(type_: str) -> None:
     assert in_model("files_batch")._get_key_range(["select 1"], ["a"], [column]) is None
 
 
-@pytest.mark.parametrize("collection", ["many", "moved", "late"])
+@pytest.mark.long_cases
+@pytest.mark.parametrize("collection", ["late", "many", "moved"])
 def test_both_selects_stage_the_same_batch(
     project: Project, collection: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
