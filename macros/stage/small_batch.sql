@@ -77,7 +77,7 @@ entries as (
                 named_struct('_kind', 'update', '_diff', -1, '_value', _prior, '_digest', _prior_digest),
                 named_struct('_kind', 'update', '_diff', 1, '_value', _next_value, '_digest', _next_digest),
                 named_struct(
-                    '_kind', element_at(array('applied', 'certificate', 'progress'), greatest(_step - 2, 1)),
+                    '_kind', if(_step = 5, 'progress', 'note'),
                     '_diff', null, '_value', null, '_digest', null
                 )
             ),
