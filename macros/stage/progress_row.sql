@@ -63,7 +63,8 @@ last_partitions as (
 {% endif -%}
 applied as (
 
-    select max(_seq) as _applied_seq from {{ trueup._subquery(trueup._applied_select(collection)) }}
+    select max(_seq) as _applied_seq
+    from {{ trueup._subquery(trueup._applied_select(collection)) }} as batches
 
 ),
 

@@ -15,7 +15,7 @@ with
 steps as (
 
     select /*+ repartition(1) */ *
-    from {{ trueup._subquery(trueup._steps_and_notes_select(collection)) }}
+    from {{ trueup._subquery(trueup._steps_and_notes_select(collection)) }} as steps_and_notes
 
 ),
 
@@ -142,10 +142,11 @@ progress_and_updates as (
 
     select
         * except (_certificate, _kind),
-        case
-            when _kind = 'update' then _kind
-            else {{ trueup._progress_kind_expr(options, plan) | indent(12) }}
-        end as _kind,
+        if(
+            _kind = 'update',
+            _kind,
+            {{ trueup._progress_kind_expr(options, plan) | indent(12) }}
+        ) as _kind,
         case when _kind = 'progress' then _certificate end as _certificate,
         case
             when _kind = 'progress'

@@ -23,7 +23,7 @@ from {{ trueup._session_name(collection.name, 'steps') }}
             'step': 4, 'ts': 'bucket', 'entry': 'struct(' ~ (fields | join(', ')) ~ ')',
             'source': trueup._stored_certificate_select(collection.changelog, plan ~ '.seq - 1')
         },
-        {'step': 5, 'plan': plan, 'source': 'values (1)'},
+        {'step': 5, 'plan': plan, 'source': 'select 5 as step'},
     ] %}
 union all
 select
@@ -39,6 +39,6 @@ select
     null as _digest,
     {{ note.get('entry', 'null') }} as _certificate_entry,
     {{ note.get('plan', 'null') }} as _step_plan
-from {{ trueup._subquery(note.source) }}
+from {{ trueup._subquery(note.source) }} as notes
     {%- endfor %}
 {%- endmacro %}

@@ -17,6 +17,7 @@ from dbt.adapters.spark.session import Cursor
 
 from tests.acceptance import Column
 from tests.between import views_kept
+from tests.generated_sql import mistakes
 from tests.macros.package import Package, in_model
 from tests.project import Project
 
@@ -453,7 +454,8 @@ def test_both_selects_stage_the_same_batch(
     )
     monkeypatch.setattr(Cursor, "execute", kept)
     small = staged()
-    assert any("_step_plan" in sql for sql in sent)
+    (statement,) = (sql for sql in sent if "_step_plan" in sql)
+    assert mistakes(statement[statement.index("with\n") :]) == set()
     with edit(project, "stage/small_batch.sql", "changes <= 10000", "changes < 0"):
         large = staged()
     assert not any("_step_plan" in sql for sql in sent)
