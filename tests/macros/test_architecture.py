@@ -9,8 +9,6 @@ from graphlib import TopologicalSorter
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-import pytest
-
 from tests.macros.package import ROOT
 
 if TYPE_CHECKING:
@@ -139,16 +137,19 @@ def test_the_path_of_a_command_changes_folder_at_most_25_times() -> None:
     assert changes <= MOST_CHANGES, folders
 
 
-@pytest.mark.parametrize("name", internal())
-def test_the_name_of_an_internal_macro_shows_whether_it_queries(name: str) -> None:
-    if name.startswith(("_require_", "_report_")):
-        return
-    assert asks(name) == name.startswith(("_get_", "_ensure_"))
+def test_the_name_of_an_internal_macro_shows_whether_it_queries() -> None:
+    named = {name for name in internal() if not name.startswith(("_require_", "_report_"))}
+    wrong = {name for name in named if asks(name) != name.startswith(("_get_", "_ensure_"))}
+
+    assert wrong == set()
 
 
-@pytest.mark.parametrize("name", [one for one in internal() if one.startswith("_get_")])
-def test_a_get_macro_changes_nothing(name: str) -> None:
-    assert not re.search(r"_sql\(|_ensure_|declare or replace|set var", macros()[name].body)
+def test_a_get_macro_changes_nothing() -> None:
+    change = re.compile(r"_sql\(|_ensure_|declare or replace|set var")
+    getters = [name for name in internal() if name.startswith("_get_")]
+
+    assert getters
+    assert [name for name in getters if change.search(macros()[name].body)] == []
 
 
 def text_of(name: str) -> str:
@@ -159,46 +160,54 @@ def text_of(name: str) -> str:
     return SQL_COMMENT.sub("", JINJA.sub("", body)).strip()
 
 
-def written(ending: str) -> list[str]:
-    """Return the macros with this ending that write SQL instead of returning a value."""
-    return [
-        one
-        for one in internal()
-        if one.endswith(ending) and not text_of(one).startswith("{{ return(")
-    ]
+def written(ending: str) -> dict[str, str]:
+    """Return the texts of the macros with this ending that write SQL, not return a value."""
+    texts = {name: text_of(name) for name in internal() if name.endswith(ending)}
+    found = {name: text for name, text in texts.items() if not text.startswith("{{ return(")}
+    assert found, f"no macro ends with {ending}"
+    return found
 
 
-@pytest.mark.parametrize("name", written("_select"))
-def test_a_select_macro_begins_with_select_with_or_describe(name: str) -> None:
-    assert re.match(r"(select|with|describe)\b", text_of(name))
+def not_beginning_with(pattern: str, texts: dict[str, str]) -> dict[str, str]:
+    """Return the macros whose text does not begin as it must, with the line they begin with."""
+    return {
+        name: text.partition("\n")[0] for name, text in texts.items() if not re.match(pattern, text)
+    }
 
 
-@pytest.mark.parametrize("name", written("_ctes"))
-def test_a_ctes_macro_begins_with_the_name_of_a_cte(name: str) -> None:
-    assert re.match(r"(\w+ as \(|\{\{ (trueup\._\w+_ctes\(|encoded \}\},))", text_of(name))
-    assert not re.match(r"with\b", text_of(name))
+def test_a_select_macro_begins_with_select_with_or_describe() -> None:
+    assert not_beginning_with(r"(select|with|describe)\b", written("_select")) == {}
 
 
-@pytest.mark.parametrize("name", [one for one in internal() if one.endswith("_ctes")])
-def test_the_comment_of_a_ctes_macro_names_its_input_and_its_last_cte(name: str) -> None:
-    comment = macros()[name].comment
+def test_a_ctes_macro_begins_with_the_name_of_a_cte() -> None:
+    cte = r"(?!with\b)(\w+ as \(|\{\{ (trueup\._\w+_ctes\(|encoded \}\},))"
 
-    assert "Reads:" in comment
-    assert "Ends with:" in comment
+    assert not_beginning_with(cte, written("_ctes")) == {}
 
 
-@pytest.mark.parametrize("name", written("_sql"))
-def test_a_statement_macro_begins_with_its_marker_or_declares_a_variable(name: str) -> None:
+def test_the_comment_of_a_ctes_macro_names_its_input_and_its_last_cte() -> None:
+    comments = {name: macros()[name].comment for name in internal() if name.endswith("_ctes")}
+
+    assert comments
+    assert [name for name, comment in comments.items() if "Reads:" not in comment] == []
+    assert [name for name, comment in comments.items() if "Ends with:" not in comment] == []
+
+
+def test_a_statement_macro_begins_with_its_marker_or_declares_a_variable() -> None:
     statement = r"\{\{ trueup\._step_marker\(|declare or replace variable"
-    assert re.match(statement, text_of(name))
+
+    assert not_beginning_with(statement, written("_sql")) == {}
 
 
-@pytest.mark.parametrize("name", internal())
-def test_every_internal_macro_has_a_comment_with_a_sentence(name: str) -> None:
-    assert re.search(r"[.:;`)]\s*-#\}\n$|\.\s", macros()[name].comment), "no comment above it"
+def test_every_internal_macro_has_a_comment_with_a_sentence() -> None:
+    sentence = re.compile(r"[.:;`)]\s*-#\}\n$|\.\s")
+
+    assert [name for name in internal() if not sentence.search(macros()[name].comment)] == []
 
 
-@pytest.mark.parametrize("name", internal())
-def test_an_internal_macro_takes_few_arguments(name: str) -> None:
-    most = 7 if name == "_steps_select" else 6
-    assert len(macros()[name].parameters) <= most
+def test_an_internal_macro_takes_few_arguments() -> None:
+    counts = {name: len(macros()[name].parameters) for name in internal()}
+    most = {"_steps_select": 7}
+
+    assert counts
+    assert {name: each for name, each in counts.items() if each > most.get(name, 6)} == {}
