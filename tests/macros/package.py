@@ -1,7 +1,8 @@
 """Render the package's macros without dbt and Spark.
 
-Each file of `macros/` is compiled once. `in_model` runs the macros in a context of stand-ins for
-the objects that dbt gives to a model. A query raises `QueriedError` unless the test answers it.
+Each file of `macros/` is compiled once, and again only after a change. `in_model` runs the macros
+in a context of stand-ins for the objects that dbt gives to a model. A query raises `QueriedError`
+unless the test answers it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from jinja2.parser import Parser
 
 ROOT = Path(__file__).parents[2]
+COMPILED = ROOT / "target" / "macros"
 VALUES = {"mode": {"data_type": "string"}, "blob": {"data_type": "string"}}
 PROPERTIES = {"trueup.unique_key": "`path`", "trueup.order": "struct<_1:bigint>"}
 """Properties of the changelog: the key and the type of the order that it was made with."""
@@ -72,39 +74,68 @@ class Blocks(Extension):
         return macro
 
 
-@lru_cache
-def templates() -> tuple[jinja2.Template, ...]:
-    """Compile all files of the folder `macros`."""
+def compiled_macros() -> jinja2.FileSystemBytecodeCache:
+    """Return the cache of compiled files. A change of this module, too, makes a new cache.
+
+    Otherwise every process of the tests spends three seconds on compiling.
+    """
+    compiler = Path(__file__).read_bytes() + jinja2.__version__.encode()
+    folder = COMPILED / hashlib.sha256(compiler).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    return jinja2.FileSystemBytecodeCache(str(folder))
+
+
+@cache
+def templates() -> dict[str, jinja2.Template]:
+    """Compile all files of the folder `macros`. Return the file of each macro, by its name."""
     environment = jinja2.Environment(  # noqa: S701 - SQL, not HTML
-        undefined=jinja2.StrictUndefined, extensions=["jinja2.ext.do", Blocks]
+        undefined=jinja2.StrictUndefined,
+        extensions=["jinja2.ext.do", Blocks],
+        loader=jinja2.FileSystemLoader(ROOT / "macros"),
+        bytecode_cache=compiled_macros(),
     )
-    files = sorted((ROOT / "macros").rglob("*.sql"))
-    return tuple(environment.from_string(file.read_text()) for file in files)
+    files = [environment.get_template(name) for name in environment.list_templates(["sql"])]
+    return {name: template for template in files for name in defined_by(template, {})}
+
+
+def defined_by(template: jinja2.Template, context: dict[str, Any]) -> dict[str, Any]:
+    """Define the macros of a file in a context that has dbt's names."""
+    # A Jinja module hides names that start with `_`, so the macros come from the context.
+    scope = template.new_context(context)
+    for _ in template.root_render_func(scope):
+        pass
+    return scope.vars
 
 
 class Package:
     """The namespace `trueup`: every macro of the package, by name."""
 
     def __init__(self, context: dict[str, Any]) -> None:
-        """Define the macros in a context that has dbt's names."""
-        self.macros: dict[str, Any] = {}
+        """Begin with no macro. The first use of a macro defines those of its file."""
+        self.defined: dict[str, Any] = {}
         self.context = context
         context["trueup"] = self
-        for template in templates():
-            # A Jinja module hides names that start with `_`, so the macros come from the context.
-            scope = template.new_context(context)
-            for _ in template.root_render_func(scope):
-                pass
-            self.macros |= scope.vars
+
+    @property
+    def macros(self) -> dict[str, Any]:
+        """All macros, by name."""
+        return {name: self.macro(name) for name in templates()}
+
+    def macro(self, name: str) -> Any:
+        """Return one macro."""
+        if name not in self.defined:
+            self.defined |= defined_by(templates()[name], self.context)
+        return self.defined[name]
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Return a macro as a function. As in dbt, a call gives its text or its returned value."""
-        if name not in self.macros:
+        if name not in templates():
             raise AttributeError(name)
+        macro = self.macro(name)
 
         def call(*arguments: object, **named: object) -> object:
             try:
-                return self.macros[name](*arguments, **named)
+                return macro(*arguments, **named)
             except _Returned as returned:
                 return returned.value
 
