@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 FOLDER = Path(__file__).parent
+FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""A safe loader. The one in C is eight times as fast; some builds of PyYAML do not have it."""
 
 Item = dict[str, Any]
 
@@ -60,7 +62,7 @@ class Case:
 
 def read(name: str) -> Any:
     """What a file of this folder holds, its templates not expanded."""
-    return yaml.safe_load((FOLDER / f"{name}.yml").read_text(encoding="utf-8"))
+    return yaml.load((FOLDER / f"{name}.yml").read_bytes(), FAST_LOADER)  # noqa: S506 - it is safe
 
 
 def load() -> list[Case]:
