@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import hypothesis
@@ -84,6 +85,7 @@ def sample(strategy: st.SearchStrategy[Drawn], count: int, seed: int) -> list[Dr
     return found
 
 
+@cache
 def texts() -> st.SearchStrategy[str]:
     """Texts that are easily confused, and any other text that Spark can store."""
     tricky = ["", "a", "A", " a", "null", "NaN", "\u00e9", "e\u0301", "\U0001f600", "a\x00b"]
@@ -101,6 +103,12 @@ def values() -> st.SearchStrategy[Value]:
     return st.tuples(st.none() | texts(), st.none() | numbers())
 
 
+@cache
+def positions() -> st.SearchStrategy[frozenset[int]]:
+    """Positions of value columns."""
+    return st.frozensets(st.integers(0, len(VALUE_COLUMNS) - 1))
+
+
 def keys(width: int) -> st.SearchStrategy[Value]:
     """A few good keys. Only a composite key may have a null."""
     if width == 1:
@@ -110,11 +118,13 @@ def keys(width: int) -> st.SearchStrategy[Value]:
     )
 
 
+@cache
 def error_keys() -> st.SearchStrategy[str]:
     """Error keys: a missing key, no bytes, a zero byte, and a byte that is not text."""
     return st.sampled_from(["null", "x", "x00", "xff"])
 
 
+@cache
 def orders(kinds: Kinds) -> st.SearchStrategy[tuple[int | None, int | None]]:
     """A few orders. All parts of a null order are null."""
     known = st.tuples(st.integers(0, 1), st.integers(0, 3))
@@ -129,6 +139,7 @@ def order_before(order: tuple[int | None, ...]) -> tuple[int | None, ...]:
     return (major, minor - 1) if minor else (major - 1, 3)
 
 
+@cache
 @st.composite
 def commands(draw: st.DrawFn, width: int, kinds: Kinds = WHOLE) -> Command:
     """An upsert, a delete, a value error or a truncate. The key is good, unreadable or missing."""
@@ -146,13 +157,12 @@ def commands(draw: st.DrawFn, width: int, kinds: Kinds = WHOLE) -> Command:
     key = draw(keys(width))
     if value is None:
         return Command(ts, order, key, None)
-    positions = st.frozensets(st.integers(0, len(VALUE_COLUMNS) - 1))
     return Command(
         ts,
         order,
         key,
         value,
-        unchanged=draw(positions) if kinds.partial else frozenset(),
+        unchanged=draw(positions()) if kinds.partial else frozenset(),
         old_key=draw(st.none() | keys(width)) if kinds.key_changes else None,
     )
 
