@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 # No test fails because a machine is slow.
 settings.register_profile("trueup", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # `make quick` is for a developer who waits for it.
-settings.register_profile("quick", settings.get_profile("trueup"), max_examples=30)
+settings.register_profile("quick", settings.get_profile("trueup"), max_examples=20)
 settings.load_profile("trueup")
 
 SMALL = {

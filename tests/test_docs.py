@@ -138,6 +138,7 @@ def test_every_message_is_on_the_page_for_the_person_who_repairs() -> None:
     assert [beginning for beginning in sorted(found) if beginning not in text] == []
 
 
+@pytest.mark.slow
 def test_the_project_on_the_start_page_has_seven_models_and_parses(
     home: Path, tmp_path: Path
 ) -> None:

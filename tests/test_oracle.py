@@ -170,6 +170,7 @@ def test_every_scenario_of_the_torture_table_holds(scenario: torture.Scenario) -
 # ---------------------------------------------------------------------------- git histories
 
 
+@pytest.mark.slow
 @each_policy
 @each_history
 def test_a_history_gives_every_tree_if_it_is_settled_in_steps(name: str, late: Late) -> None:
@@ -186,6 +187,7 @@ def test_a_history_gives_every_tree_if_it_is_settled_in_steps(name: str, late: L
     assert_same(collection, whole)
 
 
+@pytest.mark.slow
 @each_history
 def test_a_history_gives_every_tree_if_it_arrives_in_steps(name: str) -> None:
     history = git_history.load(name)
@@ -195,6 +197,7 @@ def test_a_history_gives_every_tree_if_it_arrives_in_steps(name: str) -> None:
         assert collection.rows == set(tree)
 
 
+@pytest.mark.slow
 @each_history
 def test_a_history_can_be_read_as_of_every_tree(name: str) -> None:
     history = git_history.load(name)

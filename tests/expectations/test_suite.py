@@ -8,25 +8,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from great_expectations.core import ExpectationValidationResult
 from pyspark.sql import SparkSession
 
 from dbt_trueup import libraries
 from dbt_trueup.command_line import program
 from dbt_trueup.errors import ExpectationsError
-from dbt_trueup.expectations import check, suite
+from dbt_trueup.expectations import check
 from dbt_trueup.expectations.collection import Check, Collection, parse_collection, require_session
 from dbt_trueup.expectations.report import Finding, describe_rows
 
+imports_great_expectations = pytest.mark.slow
+"""The import alone takes three seconds. So these tests import modules inside their functions."""
 CHECK = Check("nothing", "nothing is there", "things", "select '{a}' as thing", ("thing",))
 
 
 def configs(**key: tuple[str, ...]) -> list[Any]:
+    from dbt_trueup.expectations import suite  # noqa: PLC0415
+
     given: dict[str, tuple[str, ...]] = {"unique": (), "not_null": (), **key}
     collection = Collection(name="files", table="trueup.files", checks=(CHECK,), **given)
     return [one.configuration for one in suite.build_suite(collection).expectations]
 
 
+@imports_great_expectations
 def test_a_key_of_one_column_must_be_unique_and_not_null() -> None:
     not_null, unique, _ = configs(unique=("path",), not_null=("path",))
 
@@ -37,6 +41,7 @@ def test_a_key_of_one_column_must_be_unique_and_not_null() -> None:
     assert (unique.type, unique.kwargs["column"]) == ("expect_column_values_to_be_unique", "path")
 
 
+@imports_great_expectations
 def test_a_null_in_a_key_of_several_columns_is_an_ordinary_value() -> None:
     unique, _ = configs(unique=("a", "b"))
 
@@ -45,6 +50,7 @@ def test_a_null_in_a_key_of_several_columns_is_an_ordinary_value() -> None:
     assert unique.kwargs["ignore_row_if"] == "never"
 
 
+@imports_great_expectations
 def test_a_query_keeps_its_braces() -> None:
     (check,) = configs()
 
@@ -54,7 +60,12 @@ def test_a_query_keeps_its_braces() -> None:
     assert check.meta == {"check": "nothing"}
 
 
+@imports_great_expectations
 def test_a_check_that_could_not_run_fails_with_its_reason() -> None:
+    from great_expectations.core import ExpectationValidationResult  # noqa: PLC0415
+
+    from dbt_trueup.expectations import suite  # noqa: PLC0415
+
     (check,) = configs()
     raised = {"metric": {"exception_message": "no such table\nat line 1", "raised_exception": True}}
     result = ExpectationValidationResult(
@@ -110,6 +121,7 @@ def test_results_go_to_the_target_folder_of_dbt(
     assert check.default_folder(Path("shop")) == tmp_path / "expectations"
 
 
+@pytest.mark.slow
 def test_the_plugin_does_not_load_great_expectations() -> None:
     program = "import sys, dbt_trueup, dbt_trueup.plugin.session, dbt_trueup.expectations;"
     program += "sys.exit('great_expectations' in sys.modules)"
@@ -124,7 +136,9 @@ def test_the_json_of_dbt_becomes_a_collection() -> None:
     assert parse_collection(text).checks == (Check("n", "s", "w", "q", ("k",)),)
 
 
+@imports_great_expectations
 def test_build_suite_can_be_imported_from_its_former_module() -> None:
     from dbt_trueup import suite as former  # noqa: PLC0415
+    from dbt_trueup.expectations import suite  # noqa: PLC0415
 
     assert former.build_suite is suite.build_suite

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+"""The first parse of the project takes five seconds, most later ones take one."""
 ORDERS = {"orders", *(f"orders_{role}" for role in ("commands", "corrections", "batch"))}
 ORDERS |= {"orders_changelog", "orders_state", "orders_errors"}
 SELECTORS = {

@@ -108,6 +108,7 @@ def test_a_finding_names_the_columns_of_the_model(
     assert printed.splitlines()[-1] == "4 findings in 1 of 1 model"
 
 
+@pytest.mark.slow
 def test_only_what_is_selected_is_looked_at(lint: Callable[..., tuple[int, str, str]]) -> None:
     assert lint("clean")[:2] == (0, "0 findings in 0 of 1 model\n")
     assert lint("snapshots/", "clean")[1].splitlines()[-1] == "1 finding in 1 of 2 models"

@@ -201,6 +201,7 @@ ENDS: dict[str, Callable[[Run, Run], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.long_cases
 @pytest.mark.parametrize("end", ENDS)
 def test_overlapping_runs_that_widen_a_column_lose_no_value(runs: list[Run], end: str) -> None:

@@ -43,6 +43,7 @@ def test_dbt_finds_the_plugin() -> None:
     assert [plugin.__name__ for plugin in plugins] == ["TrueupPlugin"]
 
 
+@pytest.mark.slow
 def test_importing_the_plugin_imports_neither_pyspark_nor_pandas() -> None:
     code = "import sys, dbt_trueup; print({'pyspark', 'pandas', 'numpy'} & set(sys.modules))"
     printed = subprocess.run(

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
+pytestmark = pytest.mark.slow
+"""The first page takes three seconds, and Chromium takes as long to start."""
 WITH_CHROMIUM = pytest.mark.skipif(
     CHROMIUM is None, reason="needs the program `chromium`: apt-get install chromium"
 )

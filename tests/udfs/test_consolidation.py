@@ -436,6 +436,7 @@ def test_sums_that_may_exceed_64_bits_are_an_error() -> None:
         consolidate(updates, ONE_WORD)
 
 
+@pytest.mark.slow
 def test_the_modules_of_the_aggregates_import_neither_pandas_nor_pyspark() -> None:
     lines = [
         "import sys, dbt_trueup.udfs.consolidation, dbt_trueup.udfs.fold_bucket",
