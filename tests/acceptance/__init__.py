@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -65,8 +66,9 @@ def read(name: str) -> Any:
     return yaml.load((FOLDER / f"{name}.yml").read_bytes(), FAST_LOADER)  # noqa: S506 - it is safe
 
 
+@cache
 def load() -> list[Case]:
-    """The cases of upsert_cases.yml, in its order."""
+    """The cases of upsert_cases.yml, in its order. All callers share them."""
     return [_case(item) for item in read("upsert_cases")]
 
 
