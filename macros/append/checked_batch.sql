@@ -10,17 +10,28 @@
 {% macro _checked_batch_select(batch, staged, changelog, unique_key, columns) -%}
 with
 
-own_batch as (
+batch_rows as (
 
     select *
-    from {{ trueup._subquery(batch) }}
+    from {{ trueup._subquery(batch) }} as batch
     where _batch_id = {{ trueup._literal(staged.batch_id) }}
+
+),
+
+-- Only the progress row has statistics and a certificate: about fifty nested columns. All rows are read without them.
+plain_rows as (
+
+    select * except (_statistics, _certificate) from batch_rows
 
 ),
 
 digested as (
 
-    select *, {{ trueup._digest_expr(unique_key, columns) }} as _digest from own_batch
+    -- With the alias no column of the user can be taken for a table: a struct may be called `plain_rows`, too.
+    select
+        *,
+        {{ trueup._digest_expr(unique_key, columns, alias='plain_rows') | indent(8) }} as _digest
+    from plain_rows
 
 ),
 
@@ -30,21 +41,31 @@ checked_rows as (
 
     select
         true as _is_staged,
-        _kind = 'progress' as _is_progress,
         {{ trueup._is_content_expr() }}
             and _seq = {{ staged.seq }}
             and _lower <=> {{ trueup._number_or_null(staged.lower) }}
             and _upper <=> {{ trueup._number_or_null(staged.upper) }} as _is_update,
         case when {{ trueup._is_content_expr() }} then {{ trueup._update_mark_expr() }} end as _mark,
+        null as _progress,
         cast(null as bigint) as _last_seq,
         cast(null as bigint) as _last_seal
     from digested
     union all
     select
         false as _is_staged,
-        false as _is_progress,
         false as _is_update,
         null as _mark,
+        struct(_seq, _lower, _upper, _batch_id, _statistics, _certificate) as _progress,
+        null as _last_seq,
+        null as _last_seal
+    from batch_rows
+    where _kind = 'progress'
+    union all
+    select
+        false as _is_staged,
+        false as _is_update,
+        null as _mark,
+        null as _progress,
         _seq as _last_seq,
         case when _seq = {{ staged.seq - 1 }} then _statistics.seal.own end as _last_seal
     from {{ changelog }}
@@ -55,52 +76,67 @@ checked_rows as (
 found as (
 
     select
-        count_if(_is_progress) as progress_count,
-        count_if(_is_update) as update_count,
-        count_if(_is_staged) as row_count,
-        coalesce(bit_xor(_mark), 0) as updates_mark,
-        coalesce(max(_last_seq), 0) as last_seq,
-        max(_last_seal) as last_seal
+        count_if(_is_update) as _update_count,
+        count_if(_is_staged) as _row_count,
+        coalesce(bit_xor(_mark), 0) as _updates_mark,
+        count(_progress) as _progress_count,
+        first(_progress, true) as _progress,
+        coalesce(max(_last_seq), 0) as _last_seq,
+        max(_last_seal) as _last_seal
     from checked_rows
+
+),
+
+progress as (
+
+    select * except (_progress), _progress.* from found
+
+),
+
+-- This is one `case`: two of its branches raise, and Spark may test several conditions in any order.
+checked as (
+
+    select
+        _row_count,
+        _statistics,
+        _certificate,
+        case
+            when _last_seq <> {{ staged.seq - 1 }} or _progress_count = 0 then false
+            when not _last_seal <=> _statistics.seal.previous
+                then raise_error(
+                    'batch moved: batch {{ staged.seq - 1 }} of the changelog is not the one that batch'
+                    ' {{ staged.seq }} continues: a rebase has begun again, or somebody has edited it;'
+                    ' nothing is appended, run again'
+                )
+            when
+                _progress_count = 1
+                and _update_count = _statistics.updates_staged + coalesce(_statistics.orders_staged, 0)
+                and _row_count = _update_count + 1
+                and _updates_mark = _statistics.seal.updates
+                and {{ trueup._certificate_hash_expr() }} = _statistics.seal.certificate
+                and {{ trueup._is_own_seal_expr() }}
+                then true
+            else raise_error(
+                'damaged batch: the staged batch {{ staged.seq }} was edited after it was staged;'
+                ' nothing is appended, run again'
+            )
+        end as _is_sound
+    from progress
 
 )
 
 select
-    own_batch.* except (_kind),
-    -- This is a column and not a condition: Spark would move a condition that raises below the join.
-    case
-        when
-            own_batch._kind = 'progress'
-            and not found.last_seal <=> own_batch._statistics.seal.previous
-            then raise_error(
-                'batch moved: batch {{ staged.seq - 1 }} of the changelog is not the one that batch'
-                ' {{ staged.seq }} continues: a rebase has begun again, or somebody has edited it;'
-                ' nothing is appended, run again'
-            )
-        when
-            {{ trueup._is_content_expr('own_batch') }}
-            or own_batch._kind = 'progress'
-            and found.progress_count = 1
-            and found.update_count
-            = own_batch._statistics.updates_staged + coalesce(own_batch._statistics.orders_staged, 0)
-            and found.row_count = found.update_count + 1
-            and found.updates_mark = own_batch._statistics.seal.updates
-            and {{ trueup._certificate_hash_expr() }} = own_batch._statistics.seal.certificate
-            and {{ trueup._is_own_seal_expr() }}
-            then own_batch._kind
-        else raise_error(
-            'damaged batch: the staged batch {{ staged.seq }} was edited after it was staged;'
-            ' nothing is appended, run again'
-        )
-    end as _kind,
+    plain_rows.*,
+    case when plain_rows._kind = 'progress' then checked._statistics end as _statistics,
+    case when plain_rows._kind = 'progress' then checked._certificate end as _certificate,
     -- One number for about 100,000 rows: a task for fewer rows would only write a small file.
     case
-        when own_batch._kind = 'progress' then own_batch._seq
+        when plain_rows._kind = 'progress' then plain_rows._seq
         else -1 - pmod(xxhash64({{ trueup._column_list(
-            unique_key + ['_error_key', '_ts'], alias='own_batch'
-        ) }}), 1 + found.row_count div 100000)
+            unique_key + ['_error_key', '_ts'], alias='plain_rows'
+        ) }}), 1 + checked._row_count div 100000)
     end as _match_seq
-from own_batch
-cross join found
-where found.last_seq = {{ staged.seq - 1 }} and found.progress_count > 0
+from plain_rows
+cross join checked
+where checked._is_sound
 {%- endmacro %}

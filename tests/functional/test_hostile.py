@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,9 +12,10 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 from dbt_trueup.dbt import query
 from tests import torture
 from tests.acceptance import Column, multiset
+from tests.conftest import ROOT
 from tests.functional.test_reclock import Message, Topic
 from tests.oracle import Collection, Command
-from tests.project import EVOLVING, TICK, quote
+from tests.project import EVOLVING, TABLES, TICK, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +52,9 @@ LOGGED = ("--log-level-file=debug", "--write-json")
 """Flags of dbt: it writes all that it can."""
 OPTIONS = {"inline_errors": "problem", "verify": "always"}
 SECRETS = [text.replace("hostile", "secret") for text in TEXTS] + ["secret" + "x" * 10_000_000]
+
+
+STEPS = ("commands", "correct", "fold", "stage", "append", "apply", "certify")
 
 
 @pytest.fixture(scope="module")
@@ -254,6 +259,26 @@ def test_columns_may_have_hostile_names(project: Project) -> None:
     )
     (view,) = project.sql("select * from {}.names limit 1")
     assert view.__fields__ == [*key, PROBLEM, *value]
+
+
+@pytest.mark.long
+def test_a_struct_may_have_the_name_of_a_table_in_our_statements(project: Project) -> None:
+    """Spark takes `a.v` for the column `v` of a table `a`, if there is one, not for a field."""
+    files = [file for step in STEPS for file in (ROOT / "macros" / step).rglob("*.sql")]
+    text = "".join(file.read_text() for file in files)
+    tables = {*re.findall(r"^(\w+) as \($", text, re.MULTILINE), *TABLES, "commands"}
+    names = sorted(tables - {"key", "v"})
+    value = [Column("v", "string"), *(Column(name, "struct<v: string>") for name in names)]
+    project.add_collection("tables", [Column("key", "int")], value, {"late": "correct"})
+    rows = [(i, f"v{i}", *((f"{name} {i}",) for name in names)) for i in range(3)]
+    log = [Command(1, (1,), row[:1], row[1:]) for row in rows[:2]]
+    project.append("tables", log)
+    project.run("models/tables")
+    # The second batch is a small one, which has a select of its own.
+    changed = [Command(2, (1,), rows[1][:1], rows[2][1:]), Command(2, (1,), rows[0][:1], None)]
+    project.append("tables", changed)
+    project.run("models/tables")
+    assert multiset(project.rows("tables")) == multiset([(1, *rows[2][1:])])
 
 
 def test_a_column_with_a_hostile_name_is_healed_and_can_be_read_live(project: Project) -> None:
