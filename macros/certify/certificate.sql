@@ -11,7 +11,7 @@
         'len_sum': '_digest.length * _diff',
         'checksum_low_sum': '(_digest.checksum & 4294967295) * _diff',
         'checksum_high_sum': 'shiftright(_digest.checksum, 32) * _diff',
-        'value_xor': '_digest.mark',
+        'value_xor': 'xxhash64(_digest.checksum)',
     }) }}
 {%- endmacro %}
 

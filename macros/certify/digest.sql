@@ -13,7 +13,10 @@
 
 {#-
     The digest of a row, as an SQL expression. It is a struct of the bucket of the key, the length
-    of the row and two hashes.
+    of the row and the checksum, a hash of all columns.
+
+    The checksum must stand here once: it is long, and every command is hashed. Java compiles no method of more than
+    8,000 bytes, and Spark makes one method of all expressions that read a command.
 
     `columns` are the key and value columns, each with `name` and `type`. If `alias` is given, they
     are columns of that alias. With `in_value`, the values are fields of its struct `_value`.
@@ -27,12 +30,10 @@
     {%- set of_value = trueup._hash_terms(
         values + [{'name': '_error', 'type': 'string'}], prefix ~ ('_value.' if in_value else '')
     ) -%}
-    {%- set checksum = 'xxhash64(' ~ (of_key.hashed + of_value.hashed) | join(', ') ~ ')' -%}
 named_struct(
             'bucket', {{ trueup._bucket_expr(unique_key, columns, alias) }},
             'length', cast({{ (of_key.lengths + of_value.lengths) | join(' + ') }} as bigint),
-            'checksum', {{ checksum }},
-            'mark', xxhash64({{ checksum }})
+            'checksum', xxhash64({{ (of_key.hashed + of_value.hashed) | join(', ') }})
         )
 {%- endmacro %}
 

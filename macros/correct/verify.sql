@@ -91,7 +91,6 @@ select buckets from wrong_buckets
 named_struct(
             'bucket', {{ bucket }},
             'length', 0L,
-            'checksum', {{ checksum }},
-            'mark', xxhash64({{ checksum }})
+            'checksum', {{ checksum }}
         )
 {%- endmacro %}

@@ -191,6 +191,13 @@ def test_the_digest_does_not_depend_on_the_order_of_columns() -> None:
     assert trueup._digest_expr(["path"], COLUMNS) == trueup._digest_expr(["path"], COLUMNS[::-1])
 
 
+def test_the_digest_reads_each_column_once_for_its_hash_and_once_for_its_length() -> None:
+    """Java interprets a method of more than 8,000 bytes. So the code for each command is short."""
+    digest = in_model("files_batch")._digest_expr(["path"], COLUMNS)
+    assert digest.count("`size`") == 2 + 1
+    assert digest.count("`path`") == 2 + 2 + 2
+
+
 def test_the_digest_refuses_a_map_column() -> None:
     columns = [*COLUMNS, {"name": "more", "type": "map<string,int>"}]
 
