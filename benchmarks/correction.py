@@ -73,6 +73,7 @@ def start(folder: str) -> SparkSession:
         "spark.driver.memory": "6g",
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.codegen.cache.maxEntries": "2000",
+        "spark.sql.codegen.hugeMethodLimit": "8000",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.jars.packages": packages + "org.xerial:sqlite-jdbc:3.50.3.0",

@@ -24,6 +24,7 @@ SHARED_SETTINGS = {
     "spark.driver.memory": "4g",
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.codegen.cache.maxEntries": "2000",
+    "spark.sql.codegen.hugeMethodLimit": "8000",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
