@@ -23,7 +23,7 @@ test: lint ## lint, then the tests, in twenty-five minutes; DBT=1.12 for that db
 long: $(VENV)/trueup ## the tests that `make test` leaves out
 	$(BIN)/pytest -m long $(TWO_PROCESSES)
 
-# With this variable pytest would not keep the compiled tests, and each process would need four
+# If this variable is set, pytest does not keep the compiled tests, and each process needs four
 # seconds more.
 quick: export PYTHONDONTWRITEBYTECODE =
 quick: $(VENV)/trueup ## most tests that need no Spark, in less than a minute, with fewer random examples

@@ -27,7 +27,7 @@ plain_rows as (
 
 digested as (
 
-    -- With the alias no column of the user can be taken for a table: a struct may be called `plain_rows`, too.
+    -- A struct of the user may be called `plain_rows`, too. With the alias Spark does not take it for the table.
     select
         *,
         {{ trueup._digest_expr(unique_key, columns, alias='plain_rows') | indent(8) }} as _digest

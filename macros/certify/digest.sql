@@ -15,8 +15,8 @@
     The digest of a row, as an SQL expression. It is a struct of the bucket of the key, the length
     of the row and the checksum, a hash of all columns.
 
-    The checksum must stand here once: it is long, and every command is hashed. Java compiles no method of more than
-    8,000 bytes, and Spark makes one method of all expressions that read a command.
+    Write the checksum only once: its expression is long, and Spark runs it for each command. Java compiles no method of
+    more than 8,000 bytes, and Spark makes one method of all expressions that read a command.
 
     `columns` are the key and value columns, each with `name` and `type`. If `alias` is given, they
     are columns of that alias. With `in_value`, the values are fields of its struct `_value`.
