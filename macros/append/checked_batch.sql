@@ -30,7 +30,7 @@ digested as (
     -- A struct of the user may be called `plain_rows`, too. With the alias Spark does not take it for the table.
     select
         *,
-        {{ trueup._digest_expr(unique_key, columns, alias='plain_rows') | indent(8) }} as _digest
+        {{ trueup._digest_expr(unique_key, columns, alias='plain_rows') }} as _digest
     from plain_rows
 
 ),
