@@ -52,9 +52,8 @@ LOGGED = ("--log-level-file=debug", "--write-json")
 """Flags of dbt: it writes all that it can."""
 OPTIONS = {"inline_errors": "problem", "verify": "always"}
 SECRETS = [text.replace("hostile", "secret") for text in TEXTS] + ["secret" + "x" * 10_000_000]
-
-
 STEPS = ("commands", "correct", "fold", "stage", "append", "apply", "certify")
+"""The folders of macros whose subqueries a run sends."""
 
 
 @pytest.fixture(scope="module")
@@ -272,13 +271,6 @@ def test_a_column_with_a_hostile_name_is_healed_and_can_be_read_live(project: Pr
     assert len(project.rows("names_live")) == 1
 
 
-EXPRESSIONS = (
-    *("relation", "ts", "sequence_by", "delete_when", "truncate_when", "error", "error_key"),
-    *("unchanged", "old_key"),
-)
-"""The arguments of `trueup.commands` that are SQL."""
-
-
 @pytest.mark.long
 def test_a_struct_may_have_the_name_of_a_table_in_our_statements(project: Project) -> None:
     """Spark takes `a.v` for the column `v` of a table `a`, if there is one, not for a field."""
@@ -298,6 +290,13 @@ def test_a_struct_may_have_the_name_of_a_table_in_our_statements(project: Projec
     project.append("tables", changed)
     project.run("models/tables")
     assert multiset(project.rows("tables")) == multiset([(1, *rows[2][1:])])
+
+
+EXPRESSIONS = (
+    *("relation", "ts", "sequence_by", "delete_when", "truncate_when", "error", "error_key"),
+    *("unchanged", "old_key"),
+)
+"""The arguments of `trueup.commands` that are SQL."""
 
 
 def test_an_expression_cannot_end_its_statement(own_project: Callable[[str], Project]) -> None:
