@@ -119,8 +119,8 @@ sort by {{ trueup._quoted(unique_key[0]) }}
 encoded as (
 
     select
-        {{ trueup.row_bytes_expr(keys) }} as _key,
-        {{ trueup.row_bytes_expr(values) }} as _value,
+        {{ trueup.row_bytes_expr(keys, alias='history') }} as _key,
+        {{ trueup.row_bytes_expr(values, alias='history') }} as _value,
         {{ trueup._slot_expr(keys) }} as _slot,
         cast(_diff as bigint) as _diff,
         _seq,

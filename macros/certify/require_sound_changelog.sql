@@ -118,8 +118,8 @@ digested as (
         _ts,
         _diff,
         _cause,
-        {{ trueup._digest_expr(unique_key, columns) }} as _digest
-    from {{ changelog }}
+        {{ trueup._digest_expr(unique_key, columns, alias='kept_updates') }} as _digest
+    from {{ changelog }} as kept_updates
     where {{ trueup._is_content_expr() }}
 
 ),

@@ -50,9 +50,9 @@ state_rows as (
         case
             when {{ trueup._is_empty_row_expr(collection.unique_key) }}
                 then {{ trueup._digest_of_bucket_expr(trueup._empty_bucket(), '0L') }}
-            else {{ trueup._digest_expr(collection.unique_key, columns) }}
+            else {{ trueup._digest_expr(collection.unique_key, columns, alias='persisted') }}
         end as _digest
-    from {{ collection.state }}
+    from {{ collection.state }} as persisted
     where not (_kind <=> 'progress')
 
     union all

@@ -123,7 +123,7 @@ updates as (
     from {{ 'net_sides' if provisional else 'sides' }}
     {%- if keeps_orders %}
     union all
-    {{ trueup._order_updates_select(identity) | indent }}
+    {{ trueup._order_updates_select(identity) }}
     {%- endif %}
 
 )

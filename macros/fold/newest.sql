@@ -186,7 +186,7 @@ newest as (
 
     union all
 
-    {{ trueup._forgotten_select(collection, persisted, marks, lower, forget_below) | indent }}
+    {{ trueup._forgotten_select(collection, persisted, marks, lower, forget_below) }}
     {%- endif %}
 
 )

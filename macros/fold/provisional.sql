@@ -8,7 +8,7 @@ select
     _cause,
     _diff,
     struct({{ trueup._column_list(values + ['_error']) }}) as _value,
-    {{ trueup._digest_expr(unique_key, columns) }} as _digest
-from {{ collection.changelog }}
+    {{ trueup._digest_expr(unique_key, columns, alias='provisional_updates') }} as _digest
+from {{ collection.changelog }} as provisional_updates
 where {{ trueup._is_provisional_expr(lower) }}
 {%- endmacro %}

@@ -84,11 +84,11 @@ held_rows as (
 
 digested as (
 
-    select {{ trueup._digest_expr(unique_key, columns) }} as _digest, _diff from held_rows
+    select {{ trueup._digest_expr(unique_key, columns, alias='held_rows') }} as _digest, _diff from held_rows
     {%- if not is_state %}
     union all
-    select {{ trueup._digest_expr(unique_key, columns) }} as _digest, _diff
-    from {{ changelog }}
+    select {{ trueup._digest_expr(unique_key, columns, alias='kept_errors') }} as _digest, _diff
+    from {{ changelog }} as kept_errors
     where
         {{ trueup._is_content_expr() }}
         and {{ '_error_key is not null' if inline_errors else '_error is not null' }}

@@ -10,7 +10,7 @@
     {%- set is_newest = options.late == 'newest' -%}
 transitions as (
 
-    select {{ trueup._transition_list(identity) | indent(4) }}
+    select {{ trueup._transition_list(identity) }}
     from steps_taken
     {%- if options.eager %}
     -- Commands of open ticks are counted when they are settled.
@@ -22,7 +22,7 @@ transitions as (
 counts as (
 
     select
-        {{ trueup._step_counts_expr(identity, options) | indent(8) }} as _step_counts,
+        {{ trueup._step_counts_expr(identity, options) }} as _step_counts,
         any_value(_value) filter (where false) as _value
     from transitions
 

@@ -23,7 +23,7 @@ steps as (
 
 transitions as (
 
-    select {{ trueup._transition_list(identity) | indent(4) }}
+    select {{ trueup._transition_list(identity) }}
     from folded
     where _step > 0
 
@@ -42,7 +42,7 @@ counted as (
         _value as _next_value,
         _digest as _next_digest,
         _certificate_entry,
-        {{ trueup._step_counts_expr(identity, options, over=' over ()') | indent(8) }} as _step_counts,
+        {{ trueup._step_counts_expr(identity, options, over=' over ()') }} as _step_counts,
         max(case when _step = 3 then _ts end) over () as _applied_seq,
         -- The row of the progress has the whole plan. Each row needs only its batch.
         _step_plan,

@@ -52,8 +52,8 @@ LOGGED = ("--log-level-file=debug", "--write-json")
 """Flags of dbt: it writes all that it can."""
 OPTIONS = {"inline_errors": "problem", "verify": "always"}
 SECRETS = [text.replace("hostile", "secret") for text in TEXTS] + ["secret" + "x" * 10_000_000]
-STEPS = ("commands", "correct", "fold", "stage", "append", "apply", "certify")
-"""The folders of macros whose subqueries a run sends."""
+STEPS = ("commands", "correct", "fold", "stage", "append", "apply", "certify", "generic_tests")
+"""The folders of macros whose subqueries `dbt run` and `dbt test` send."""
 
 
 @pytest.fixture(scope="module")
@@ -230,7 +230,8 @@ def test_a_column_name_with_a_variable_of_spark_is_refused(project: Project, pla
 
 
 def test_columns_may_have_hostile_names(project: Project) -> None:
-    key, value = NAMES[7:10], [*NAMES[:7], *NAMES[10:]]
+    # One name of the key has braces, one has line breaks.
+    key, value = [*NAMES[8:10], NAMES[12]], [*NAMES[:8], *NAMES[10:12], *NAMES[13:]]
     project.add_collection(
         "names",
         [Column(name, "string") for name in key],
@@ -276,11 +277,19 @@ def test_a_struct_may_have_the_name_of_a_table_in_our_statements(project: Projec
     """Spark takes `a.v` for the column `v` of a table `a`, if there is one, not for a field."""
     files = [file for step in STEPS for file in (ROOT / "macros" / step).rglob("*.sql")]
     text = "".join(file.read_text() for file in files)
-    tables = {*re.findall(r"^(\w+) as \($", text, re.MULTILINE), *TABLES, "commands"}
-    assert {"plain_rows", "digested"} <= tables
+    roles = [f"tables_{role}" for role in (*TABLES, "commands")]
+    tables = {"tables", *roles, *re.findall(r"^(\w+) as \($", text, re.MULTILINE)}
+    assert {"plain_rows", "digested", "held_rows"} <= tables
     names = sorted(tables - {"key", "v"})
     value = [Column("v", "string"), *(Column(name, "struct<v: string>") for name in names)]
-    project.add_collection("tables", [Column("key", "int")], value, {"late": "correct"})
+    options = {"late": "correct", "verify": "content", "rehydrate": "udaf"}
+    project.add_collection("tables", [Column("key", "int")], value, options)
+    tests = {"arguments": {"unique_key": ["key"], "changelog": "ref('tables_changelog')"}}
+    models = [
+        {"name": model, "data_tests": [{"trueup.matches_certificate": tests}]}
+        for model in ("tables", "tables_state", "tables_changelog")
+    ]
+    project.write("models/tables/tables.yml", json.dumps({"version": 2, "models": models}))
     rows = [(i, f"v{i}", *((f"{name} {i}",) for name in names)) for i in range(3)]
     log = [Command(1, (1,), row[:1], row[1:]) for row in rows[:2]]
     project.append("tables", log)
@@ -290,6 +299,11 @@ def test_a_struct_may_have_the_name_of_a_table_in_our_statements(project: Projec
     project.append("tables", changed)
     project.run("models/tables")
     assert multiset(project.rows("tables")) == multiset([(1, *rows[2][1:])])
+    for flags in ((), ("--full-refresh",)):
+        project.run("tables_corrections", "tables_state", *flags)
+        assert not any("heal" in said for said in project.messages)
+        project.run("test_name:matches_certificate", command="test")
+        assert multiset(project.rows("tables")) == multiset([(1, *rows[2][1:])])
 
 
 EXPRESSIONS = (
