@@ -115,9 +115,9 @@ with
 measured as (
 
     select
-        {{ trueup._slot_expr(keys) }} as slot,
-        {{ trueup._max_row_bytes_expr(keys + values) }} + 32 as bytes
-    from {{ changelog }}
+        {{ trueup._slot_expr(keys, alias='updates') }} as slot,
+        {{ trueup._max_row_bytes_expr(keys + values, alias='updates') }} + 32 as bytes
+    from {{ changelog }} as updates
     where {{ trueup._is_content_expr() }}
 
 ),
@@ -151,9 +151,9 @@ from sizes
 {%- endmacro %}
 
 
-{#- The hash slot of a key: buckets are made of whole slots. -#}
-{% macro _slot_expr(keys) -%}
-pmod(xxhash64({{ trueup._hash_terms(keys, '').hashed | join(', ') }}), 65536)
+{#- The hash slot of a key, whose columns belong to `alias`: buckets are made of whole slots. -#}
+{% macro _slot_expr(keys, alias) -%}
+pmod(xxhash64({{ trueup._hash_terms(keys, alias ~ '.').hashed | join(', ') }}), 65536)
 {%- endmacro %}
 
 

@@ -121,7 +121,7 @@ encoded as (
     select
         {{ trueup.row_bytes_expr(keys, alias='history') }} as _key,
         {{ trueup.row_bytes_expr(values, alias='history') }} as _value,
-        {{ trueup._slot_expr(keys) }} as _slot,
+        {{ trueup._slot_expr(keys, alias='history') }} as _slot,
         cast(_diff as bigint) as _diff,
         _seq,
         _ts

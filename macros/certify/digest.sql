@@ -50,10 +50,10 @@ cast(pmod(xxhash64({{ terms | join(', ') }}), {{ trueup._bucket_count() }}) as i
 {%- endmacro %}
 
 
-{#- Whether a key is in one of the `buckets`, as a condition. -#}
-{% macro _in_buckets_expr(unique_key, columns, buckets) -%}
+{#- Whether a key of `alias` is in one of the `buckets`, as a condition. -#}
+{% macro _in_buckets_expr(unique_key, columns, buckets, alias) -%}
     {{ return(
-        trueup._bucket_expr(unique_key, columns) ~ ' in (' ~ (buckets | join(', ')) ~ ')'
+        trueup._bucket_expr(unique_key, columns, alias) ~ ' in (' ~ (buckets | join(', ')) ~ ')'
     ) }}
 {%- endmacro %}
 

@@ -17,11 +17,11 @@ held as (
         {{ identity }},
         {{ value }} as _value,
         _kind <=> {{ trueup._kind_expr('_error') }} as _is_of_its_kind
-    from {{ collection.state }}
+    from {{ collection.state }} as persisted
     where
         not (_kind <=> 'progress')
         {%- if buckets is not none %}
-        and {{ trueup._in_buckets_expr(unique_key, columns, buckets) }}
+        and {{ trueup._in_buckets_expr(unique_key, columns, buckets, alias='persisted') }}
         {%- endif %}
 
 ),

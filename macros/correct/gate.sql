@@ -124,12 +124,12 @@ select bucket from wrong
 {#- The rows of a relation in some buckets: a list, or a subquery of one list. With none: in all buckets. -#}
 {% macro _buckets_select(relation, unique_key, columns, buckets) -%}
 select *
-from {{ relation }}
+from {{ relation }} as compared
     {%- if buckets == [] %}
 where false
     {%- elif buckets is string %}
-where array_contains({{ buckets }}, {{ trueup._bucket_expr(unique_key, columns) }})
+where array_contains({{ buckets }}, {{ trueup._bucket_expr(unique_key, columns, alias='compared') }})
     {%- elif buckets is not none %}
-where {{ trueup._in_buckets_expr(unique_key, columns, buckets) }}
+where {{ trueup._in_buckets_expr(unique_key, columns, buckets, alias='compared') }}
     {%- endif %}
 {%- endmacro %}

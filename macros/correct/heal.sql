@@ -17,12 +17,12 @@
 past as (
 
     select {{ identity }}, {{ value }} as _value, _ts, _diff, _seq
-    from {{ collection.changelog }}
+    from {{ collection.changelog }} as updates
     where
         {{ trueup._is_content_expr() }}
         and _seq <= {{ seq }}
         {%- if buckets is not none %}
-        and {{ trueup._in_buckets_expr(unique_key, columns, buckets) }}
+        and {{ trueup._in_buckets_expr(unique_key, columns, buckets, alias='updates') }}
         {%- endif %}
 
 ),

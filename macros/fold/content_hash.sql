@@ -9,11 +9,13 @@
 
     If the log cannot truncate (`may_truncate` is false), a truncate raises, because the steps would
     miss it.
+
+    Reads: `contents`.
 -#}
 {% macro _content_hash_expr(keys, values, marks, may_truncate) -%}
-    {%- set terms = trueup._hash_terms(values + [{'name': '_error', 'type': 'string'}], '').hashed -%}
+    {%- set terms = trueup._hash_terms(values + [{'name': '_error', 'type': 'string'}], 'contents.').hashed -%}
     {%- if '_old_key' in marks -%}
-        {%- set terms = terms + trueup._hash_terms(keys, '_old_key.').hashed -%}
+        {%- set terms = terms + trueup._hash_terms(keys, 'contents._old_key.').hashed -%}
     {%- endif -%}
     {%- set hash -%}
 xxhash64(

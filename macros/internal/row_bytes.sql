@@ -23,14 +23,14 @@ cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
 
 
 {#-
-    The greatest number of bytes that `row_bytes_expr` makes of the columns, as an SQL expression. A value
+    The greatest number of bytes that `row_bytes_expr` makes of the columns of `alias`, as an SQL expression. A value
     that is escaped or written in hex is twice as long. A number is no longer than a decimal of 38 digits.
 -#}
-{% macro _max_row_bytes_expr(columns) -%}
+{% macro _max_row_bytes_expr(columns, alias) -%}
     {%- set lengths = [] -%}
     {%- for column in columns -%}
         {%- set type = trueup._parsed_type(column.type) -%}
-        {%- set value = trueup._quoted(column.name) -%}
+        {%- set value = alias ~ '.' ~ trueup._quoted(column.name) -%}
         {%- if type.name in ['string', 'binary'] -%}
             {%- do lengths.append('2 * coalesce(octet_length(' ~ value ~ '), 0) + 3') -%}
         {%- elif type.name in ['array', 'struct'] -%}

@@ -37,7 +37,7 @@
 {% macro _part_select(part, select) -%}
 select '{{ part }}' as part, to_json(struct(*), map('ignoreNullFields', 'false')) as value
 from (
-    {{ select | indent }}
+    {{ select }}
 )
 {%- endmacro %}
 

@@ -61,7 +61,7 @@ select
 from (
     {{ trueup._certificate_differences_select(
         tables.state, tables.changelog, tables.key, columns, is_state=true
-    ) | indent }}
+    ) }}
 )
 {%- endmacro %}
 

@@ -85,15 +85,15 @@ def test_a_truncate_gets_its_own_error_key_and_a_flag() -> None:
 def test_the_hash_covers_the_content_regardless_of_column_order() -> None:
     columns = [*STORED, column("mode", "string")]
     content = (
-        "if(`_error` is null, null, xxhash64('_error')), `_error`,"
-        " if(`mode` is null, null, xxhash64('mode')), `mode`,"
-        " if(`size` is null, null, xxhash64('size')), `size` + 0D"
+        "if(contents.`_error` is null, null, xxhash64('_error')), contents.`_error`,"
+        " if(contents.`mode` is null, null, xxhash64('mode')), contents.`mode`,"
+        " if(contents.`size` is null, null, xxhash64('size')), contents.`size` + 0D"
     )
 
     for given in (columns, columns[::-1]):
         assert f"xxhash64( _op, {content} ) as _hash from contents" in select_input(given)
     sql = select_input(columns, extras=EXTRAS)
-    assert "xxhash64('path')), _old_key.`path` ) as _hash, concat(" in sql
+    assert "xxhash64('path')), contents._old_key.`path` ) as _hash, concat(" in sql
     assert "if(array_contains(_unchanged, 'size'), '1', '0')) as _unchanged) as _hash" in sql
 
 
