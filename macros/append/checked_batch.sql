@@ -129,12 +129,12 @@ select
     plain_rows.*,
     case when plain_rows._kind = 'progress' then checked._statistics end as _statistics,
     case when plain_rows._kind = 'progress' then checked._certificate end as _certificate,
-    -- One number for about 100,000 rows: a task for fewer rows would only write a small file.
+    -- One number for about 30,000 rows: a task for fewer rows would only write a small file.
     case
         when plain_rows._kind = 'progress' then plain_rows._seq
         else -1 - pmod(xxhash64({{ trueup._column_list(
             unique_key + ['_error_key', '_ts'], alias='plain_rows'
-        ) }}), 1 + checked._row_count div 100000)
+        ) }}), 1 + checked._row_count div 30000)
     end as _match_seq
 from plain_rows
 cross join checked

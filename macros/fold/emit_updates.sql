@@ -1,5 +1,5 @@
 {#-
-    CTEs that turn the folded ticks into updates. If there was a value before, it is retracted. If
+    CTEs that turn the steps of a batch into updates. If there was a value before, it is retracted. If
     there is a value after, it is added.
 
     `provisional` has the updates that eager batches wrote for ticks that were open then. With it,
@@ -8,46 +8,12 @@
 
     With `open_sides`, `_folded_open_ticks_ctes` has already made the updates of open ticks.
 
-    With `is_snapshot` only the last value of each key is written, as one addition, without the values
-    before it.
-
     With `keeps_orders` the updates of the order rows come last.
 
-    Reads: `folded`, `open_sides`, the relation `provisional`. Ends with: `updates`.
+    Reads: `steps_taken`, `open_sides`, the relation `provisional`. Ends with: `updates`.
 -#}
-{% macro _updates_ctes(
-    identity, provisional=none, open_sides=false, is_snapshot=false, keeps_orders=false
-) -%}
+{% macro _updates_ctes(identity, provisional=none, open_sides=false, keeps_orders=false) -%}
     {%- set columns = trueup._column_list(identity) -%}
-{% if is_snapshot -%}
-last_changes as (
-
-    select
-        *,
-        _ts <=> max(case when not (_value <=> _prior) then _ts end) over (partition by {{ columns }})
-            as _is_last_change
-    from folded
-    where _step > 0
-
-),
-
-steps_taken as (
-
-    select
-        * except (_prior, _prior_digest),
-        case when not _is_last_change then _value end as _prior,
-        case when not _is_last_change then _digest end as _prior_digest
-    from last_changes
-
-),
-{%- else -%}
-steps_taken as (
-
-    select * from folded where _step > 0
-
-),
-{%- endif %}
-
 -- Rule: a value equal to the one before emits nothing. Deleting an absent key emits nothing.
 changes as (
 
@@ -63,15 +29,9 @@ sides as (
         _cause,
         inlined.*
     from changes
-    lateral view inline(
-        filter(
-            array(
-                named_struct('_diff', -1, '_value', _prior, '_digest', _prior_digest),
-                named_struct('_diff', 1, '_value', _value, '_digest', _digest)
-            ),
-            side -> side._value is not null
-        )
-    ) inlined as _diff, _value, _digest
+    lateral view
+        stack(2, -1, _prior, _prior_digest, 1, _value, _digest) inlined as _diff, _value, _digest
+    where inlined._value is not null
 
 ),
 

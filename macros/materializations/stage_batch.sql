@@ -106,7 +106,8 @@
     {%- endif -%}
     {%- do trueup._ensure_batch_views(collection, plan, takes_corrections) -%}
     {%- do run_query(trueup._create_table_sql(
-        collection.batch, select or trueup._batch_select(collection), replace=true
+        collection.batch, select or trueup._batch_select(collection), replace=true,
+        own_properties=trueup._batch_properties(trueup._change_count(plan))
     )) -%}
     {%- do trueup._ensure_no_kept_steps(collection.extras) -%}
     {{ return(cannot_fold) }}

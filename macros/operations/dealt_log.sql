@@ -90,6 +90,12 @@ steps as (
 
 {{ trueup._folded_ticks_ctes(identity, trueup._sequence_terms(collection.options)) }},
 
+steps_taken as (
+
+    select * from folded where _step > 0
+
+),
+
 {{ trueup._updates_ctes(identity) }}
 
 select concat(

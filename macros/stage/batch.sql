@@ -26,15 +26,13 @@
     {%- set open_from = plan ~ '.upper' if trueup._is_folded_by_udaf(options) else none -%}
 with
 
--- The only shuffle of the batch: everything after it is by key. Spark copies a deterministic CTE to each
--- place that uses it. It would then read the state three times: for the updates, the progress row and
--- the certificate. The random number, which nobody reads, makes the CTE nondeterministic, so Spark
--- computes it once.
+-- The fold is by key, so it needs only this shuffle. Order rows and open ticks read the steps again.
 steps as (
 
-    select /*+ repartition({{ trueup._column_list(identity) }}) */
-        *,
-        rand() as _step_token
+    select
+        {%- if not takes_last %} /*+ repartition({{ trueup._column_list(identity) }}) */{% endif %}
+        * except (_step),
+        {{ trueup._once_step_expr() }} as _step
     from {{ trueup._session_name(collection.name, 'steps') }}
 
 ),
@@ -52,11 +50,12 @@ steps as (
 {{ trueup._folded_open_ticks_ctes(identity=identity, upper=open_from) }},
 
 {% endif -%}
+{{ trueup._taken_steps_ctes(identity, is_snapshot=is_snapshot and not takes_last) }},
+
 {{ trueup._updates_ctes(
     identity=identity,
     provisional=trueup._session_name(collection.name, 'provisional') if options.eager,
     open_sides=open_from is not none,
-    is_snapshot=is_snapshot and not takes_last,
     keeps_orders=options.late == 'newest'
 ) }},
 

@@ -21,9 +21,7 @@ transitions as (
 
 counts as (
 
-    select
-        {{ trueup._step_counts_expr(identity, options) }} as _step_counts,
-        any_value(_value) filter (where false) as _value
+    select {{ trueup._step_counts_expr(identity, options) }} as _step_counts
     from transitions
 
 ),
@@ -74,7 +72,7 @@ progress as (
         {% for name in identity[:-1] -%}
         null as {{ trueup._quoted(name) }},
         {% endfor -%}
-        counts._value,
+        null as _value,
         cast(null as string) as _error_key,
         cast(null as bigint) as _ts,
         cast(null as int) as _diff,

@@ -25,6 +25,18 @@
 
 
 {#-
+    Further properties of a staged batch of so many changes. By default one task reads up to 16 MB of an Iceberg table,
+    and two million updates may be that small. With these properties it reads 4 MB. A batch of more changes has enough
+    tasks anyway, and each task of the append may write a file.
+-#}
+{% macro _batch_properties(change_count) -%}
+    {{ return({
+        'read.split.target-size': '4194304', 'read.split.open-file-cost': '262144',
+    } if trueup._file_format() == 'iceberg' and change_count <= 5000000 else {}) }}
+{%- endmacro %}
+
+
+{#-
     Further properties of a changelog or a state with many value columns. By default Delta keeps the ranges of the
     first 32 fields of a file, and Iceberg of the first 100 columns. trueup's own columns come after the values.
     Without their ranges a run would open every file to find the new batches. The limits here are lower, to leave room

@@ -43,6 +43,8 @@ class Cost:
     statements: Counter[str] = field(default_factory=Counter)
     reads: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     """The reads of each table of the collection, in the main statement of each model."""
+    plans: dict[str, str] = field(default_factory=dict)
+    """The plan of the main statement of each model."""
     files: int = 0
     """All data files that the run read."""
 
@@ -59,6 +61,7 @@ def counted(spark: SparkSession) -> Iterator[Cost]:
         if role and (select := main_select(sql)):
             plan = spark.sql(f"explain {select}").collect()[0][0]
             cost.reads[role] += Counter(SCAN.findall(plan))
+            cost.plans[role] = plan
         execute(cursor, sql, *parameters)
         if role:
             cost.statements[role] += 1
@@ -144,6 +147,30 @@ def test_a_run_with_a_batch_has_the_known_cost(project: Project) -> None:
         # It reads the rows and the progress of the tail.
         "state": {"changelog": 2, "state": 1},
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("history", {}),
+        ("newest", {"late": "newest"}),
+        ("snapshot", {"first_batch": "snapshot", "ties": "fail"}),
+    ],
+)
+def test_a_large_batch_is_folded_once(project: Project, name: str, options: dict[str, str]) -> None:
+    """The updates, the statistics and the certificate read the result of one fold."""
+    project.add_collection(name, COLUMNS[:1], COLUMNS[1:], options)
+    project.append(name, commands(1))
+    with counted(project.spark) as cost:
+        # A first batch never takes the select of a small batch.
+        project.run(f"models/{name}")
+    plan = cost.plans["batch"]
+    # This would be a shuffle that sorts the folded rows.
+    assert "REBALANCE" not in plan
+    # An adaptive plan shows only at its end that it uses a shuffle again.
+    assert plan.count("Window [lag(_value") == 1 or IS_ADAPTIVE
+    shuffles = re.findall(r"[:+]- Exchange .*REPARTITION_BY_COL", plan)
+    assert len(shuffles) == 2 or IS_ADAPTIVE
 
 
 def test_a_batch_is_correct_without_join_hints_too(project: Project) -> None:

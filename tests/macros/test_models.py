@@ -160,6 +160,7 @@ def test_a_batch_first_folds_then_emits_updates_then_summarizes() -> None:
     options = trueup._options()
     parts = (
         trueup._folded_ticks_ctes(identity, trueup._sequence_terms(options)),
+        trueup._taken_steps_ctes(identity, is_snapshot=False),
         trueup._updates_ctes(identity),
         trueup._progress_ctes(a_collection(trueup)),
     )
