@@ -214,7 +214,9 @@ def test_the_error_for_a_wrong_type_lists_the_possible_types(kind: str, wrong: s
 
 def test_no_row_is_longer_than_its_computed_maximum(rows: DataFrame) -> None:
     for column, text in EACH:
-        most = TRUEUP._max_row_bytes_expr([column])
-        longest = rows.selectExpr(f"max(octet_length({text}) - {most}) as over").first()
+        most = TRUEUP._max_row_bytes_expr([column], alias="written")
+        longest = (
+            rows.alias("written").selectExpr(f"max(octet_length({text}) - {most}) as over").first()
+        )
         assert longest is not None
         assert longest["over"] < 0, column
