@@ -1,10 +1,10 @@
 {#-
-    Raises if the select has rows that the corrections do not explain, and makes the corrections void.
+    If the select has rows that the corrections do not explain, makes the corrections void, and raises.
     `surplus` is how many more rows are desired than persisted (none if that is not known). `found` is what
     `_get_correction_counts` returns. The two also differ if an input has changed in between; that is no
     error.
 -#}
-{% macro _require_all_accounted_for(collection, surplus, found) -%}
+{% macro _ensure_all_accounted_for(collection, surplus, found) -%}
     {%- set corrections = collection.corrections -%}
     {%- if found.repeated > 0 or (surplus is not none and surplus != found.gained) -%}
         {%- set message = trueup._get_duplicate_key_message(collection) -%}

@@ -76,7 +76,7 @@
         {%- if healed or scope.extent -%}
             {%- set found = trueup._get_correction_counts(collection) -%}
             {%- if collection.is_by_select -%}
-                {%- do trueup._require_all_accounted_for(collection, surplus, found) -%}
+                {%- do trueup._ensure_all_accounted_for(collection, surplus, found) -%}
             {%- endif -%}
             {%- do trueup._ensure_comparison_noted(
                 collection, scope, found.count, plan.last_seq
