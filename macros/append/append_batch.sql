@@ -29,7 +29,7 @@
     {%- set checked_batch = trueup._checked_batch_select(
         select ~ '\nwhere ' ~ same_columns, staged, changelog, collection.unique_key, columns
     ) -%}
-    {%- do run_query(trueup._append_batch_sql(changelog, checked_batch, staged.seq, on_conflict='skip')) -%}
+    {%- do run_query(trueup._append_batch_sql(changelog, checked_batch, staged.seq)) -%}
     {%- set appended = trueup._get_appended_batch(changelog, staged) -%}
     {%- if not appended -%}
         {#- Ask who was first. -#}

@@ -14,10 +14,11 @@
     values of `_match_seq`. (Without an equality Spark would collect the batch and broadcast it: it never broadcasts the
     target of a MERGE.)
 
-    `commit_conflicts.py` words the error of a conflict. It recognises the statement by its marker.
+    If this statement loses, the plugin lets it pass as if it had written nothing (`commit_conflicts.py`). The
+    run then asks which batch the changelog has.
 -#}
-{% macro _append_batch_sql(changelog, batch, seq, on_conflict='fail') -%}
-{{ trueup._step_marker('append', on_conflict) }}
+{% macro _append_batch_sql(changelog, batch, seq) -%}
+{{ trueup._step_marker('append') }}
 merge into {{ changelog }} as changelog
 using (
     {{ batch }}

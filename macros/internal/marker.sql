@@ -1,15 +1,15 @@
 {#-
     The comment in each statement that changes a table, or whose error needs other words. The Python module
-    recognises a statement by this marker alone: its step, and what the run loses if another run commits first.
+    recognises a statement by this marker alone.
 -#}
-{% macro _step_marker(step, on_conflict=none) -%}
+{% macro _step_marker(step) -%}
     {%- if step not in trueup._step_names() -%}
         {%- do trueup._raise_error(
             trueup._argument('_step_marker', 'step'),
             'one of ' ~ (trueup._step_names() | join(', ')), step
         ) -%}
     {%- endif -%}
-/* trueup: {{ step }}{{ ', on_conflict: ' ~ on_conflict if on_conflict }} */
+/* trueup: {{ step }} */
 {%- endmacro %}
 
 

@@ -35,7 +35,6 @@ def test_the_mark_of_a_statement_chooses_the_message_of_its_lost_race() -> None:
     found = {
         str(statement).split("*/")[0] + "*/": describe_lost_race(str(statement), CONFLICT)
         for statement in (
-            trueup._append_batch_sql("s.files_changelog", "select 1", 7, "skip"),
             trueup._apply_updates_sql(a_collection(trueup, **TABLES), "select 1"),
             trueup._heal_sql(a_collection(trueup, **TABLES), columns, 1, [7]),
             trueup._compact_sql("s.files_changelog", ["path"], 3, FOUND),
@@ -48,8 +47,6 @@ def test_the_mark_of_a_statement_chooses_the_message_of_its_lost_race() -> None:
     }
     said = "at the same moment"
     assert found == {
-        "/* trueup: append, on_conflict: skip */": f"upper mismatch: another run appended to"
-        f" s.files_changelog {said}; nothing of this batch is written; run again",
         "/* trueup: apply */": f"state moved: another run wrote to s.files_state {said};"
         " nothing is applied; run again",
         "/* trueup: heal */": f"state moved: another run wrote to s.files_state {said};"
@@ -88,10 +85,13 @@ def test_a_table_that_another_run_replaced_is_a_lost_race(error: str) -> None:
     ],
 )
 def test_a_conflict_of_delta_is_a_lost_race(error: str) -> None:
+    found = f"[DELTA_{error}] SQLSTATE: 2D521"
     append = str(in_model("files_changelog")._append_batch_sql("s.files_changelog", "select 1", 7))
+    discard = str(in_model("files_changelog")._unstage_sql("s.files_batch", "1b5f"))
 
-    assert str(describe_lost_race(append, f"[DELTA_{error}] SQLSTATE: 2D521")).startswith(
-        "upper mismatch: another run appended to s.files_changelog"
+    assert may_be_skipped(append, found)
+    assert str(describe_lost_race(discard, found)).startswith(
+        "upper mismatch: another run came first"
     )
 
 
@@ -135,19 +135,17 @@ def test_a_mark_needs_a_known_step() -> None:
     )
 
 
-def test_only_a_lost_append_with_the_skip_mark_is_skipped() -> None:
+def test_only_a_lost_append_is_skipped() -> None:
     trueup = in_model("files_changelog")
-    skip, fail = (
-        str(trueup._append_batch_sql("s.files_changelog", "select *, _error_key", 7, policy))
-        for policy in ("skip", "fail")
-    )
+    append = str(trueup._append_batch_sql("s.files_changelog", "select *, _error_key", 7))
+    apply = str(trueup._apply_updates_sql(a_collection(trueup, **TABLES), "select 1"))
     mismatch = "[USER_RAISED_EXCEPTION] upper mismatch: batch 3 expected lower 340, the ..."
     for error in (CONFLICT, mismatch):
-        assert may_be_skipped(skip, error)
-        assert not may_be_skipped(fail, error)
+        assert may_be_skipped(append, error)
+        assert not may_be_skipped(apply, error)
     # This error quotes the statement. The statement has the words of the mismatch.
-    assert not may_be_skipped(skip, f"[UNRESOLVED_COLUMN] d\n== SQL ==\n{skip}")
-    assert not may_be_skipped(skip, "[DIVIDE_BY_ZERO]")
+    assert not may_be_skipped(append, f"[UNRESOLVED_COLUMN] d\n== SQL ==\n{append}")
+    assert not may_be_skipped(append, "[DIVIDE_BY_ZERO]")
 
 
 def test_only_an_apply_is_repeated_if_its_files_were_rewritten(

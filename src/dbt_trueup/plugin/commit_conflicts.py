@@ -46,7 +46,7 @@ CONFLICTS = (
 GONE = "[TABLE_OR_VIEW_NOT_FOUND]"
 """Spark's error for a table that another run has dropped since this run began."""
 
-MARK = re.compile(r"/\* trueup: (?P<step>\w+)(?:, on_conflict: (?P<on_conflict>\w+))? \*/")
+MARK = re.compile(r"/\* trueup: (?P<step>\w+) \*/")
 """The comment that the macro `_step_marker` puts into our statements that write or check."""
 
 TARGET = re.compile(
@@ -66,10 +66,6 @@ of the append does not match: it has no number in this place.
 _MOVED = "state moved: another run wrote to {} at the same moment;"
 
 _MESSAGES = {
-    "append": (
-        "upper mismatch: another run appended to {} at the same moment;"
-        " nothing of this batch is written; run again"
-    ),
     "apply": f"{_MOVED} nothing is applied; run again",
     "heal": f"{_MOVED} nothing is healed; run again",
     "rebuild": f"{_MOVED} nothing is healed; run again",
@@ -81,7 +77,7 @@ _MESSAGES = {
     "create": "another run made {} at the same moment; run again",
     "look": "{} is gone: a rebase has dropped it, or somebody else; run again",
 }
-"""The message of each step that lost a race."""
+"""The message of each step that lost a race. An append has none: see `may_be_skipped`."""
 
 _LEFT_MESSAGE = (
     "another run is making {0} at the same moment, or a killed run has left its folder; run again."
@@ -123,23 +119,22 @@ run again'
 def may_be_skipped(statement: str, error: str) -> bool:
     """Return whether a failed statement is an append that lost a race and may be left out.
 
-    The models of a changelog always mark their append with `on_conflict: skip`, whatever the option
-    of the collection is. After the append they look for the batch. If it is missing, they discard
-    it and, depending on the option, fail or say that it was skipped.
+    After the append a run looks for its batch. If it is missing, the run discards it and, depending
+    on the option `on_conflict`, fails, tries again or says that it was skipped.
 
     Args:
         statement: The SQL text.
         error: The text of its error.
 
     Example:
-        >>> append = "/* trueup: append, on_conflict: skip */ merge into"
+        >>> append = "/* trueup: append */ merge into"
         >>> may_be_skipped(append, "upper mismatch: batch 3 expected lower 7, ...")
         True
     """
     mark = MARK.search(statement)
-    if mark is None or mark["on_conflict"] != "skip":
+    if mark is None or mark["step"] != "append":
         return False
-    return bool(describe_lost_race(statement, error) or MISMATCH.search(error))
+    return bool(MISMATCH.search(error)) or any(conflict in error for conflict in CONFLICTS)
 
 
 def may_be_repeated(statement: str, error: str) -> bool:
