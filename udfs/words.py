@@ -35,7 +35,7 @@ def value_lengths(values: pa.Array) -> Integers:
 def cut_words(values: pa.Array, chunk_words: int) -> Iterator[tuple[Integers, Integers, Words]]:
     """Cut the values of a large_binary array into words. A chunk may end within a value.
 
-    The last word of a value is filled with 1 to 8 zeros, so a value without bytes is one word.
+    The last word of a value is filled with 1 to 8 zero bytes, so a value without bytes is one word.
 
     Yields:
         The row of each word, its place within the value (from 0), and the word. The rows ascend,

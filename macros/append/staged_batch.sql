@@ -1,8 +1,7 @@
 {#-
     The staged batch, compared with the end of the changelog. A dict:
 
-    - `seq`, `lower`, `upper`, `batch_id` and `updates_staged` of the staged batch; none if nothing is
-      staged
+    - `seq`, `lower`, `upper` and `batch_id` of the staged batch; none if nothing is staged
     - `is_appended`: whether the changelog has this batch
     - `last_seq`: the last batch of the changelog; none if it has none
     - `is_from_now`: whether the batch was planned after this run began
@@ -35,7 +34,6 @@ progress_rows as (
         _lower,
         _upper,
         _batch_id,
-        _statistics.updates_staged as updates_staged,
         _statistics.minted_at as minted_at,
         null as records_indexed
     from {{ batch }}
@@ -47,7 +45,6 @@ progress_rows as (
         null as _lower,
         _upper,
         _batch_id,
-        null as updates_staged,
         null as minted_at,
         _statistics.records_indexed as records_indexed
     from {{ changelog }}
@@ -60,9 +57,7 @@ added_up as (
     select
         {% for table, name in [('batch', 'staged'), ('changelog', 'appended')] -%}
         max_by(
-            struct(
-                _seq, _lower, _upper, _batch_id, updates_staged, minted_at, records_indexed
-            ),
+            struct(_seq, _lower, _upper, _batch_id, minted_at, records_indexed),
             _seq
         ) filter (where _table = '{{ table }}') as {{ name }},
         {% endfor -%}
@@ -76,7 +71,6 @@ select
     staged._lower as lower,
     staged._upper as upper,
     staged._batch_id as batch_id,
-    staged.updates_staged,
     coalesce(array_contains(_batch_ids, staged._batch_id), false) as is_appended,
     coalesce(staged.minted_at >= timestamp_millis({{ trueup._milliseconds(run_started_at) }}), false)
         as is_from_now,

@@ -9,8 +9,8 @@
 -#}
 
 {#-
-    The select of the rehydrated state. With the option `rehydrate: udaf` it queries the sizes of the
-    buckets.
+    The select of the rehydrated state. To choose it, this asks whether a batch has written open ticks and, with
+    the option `rehydrate: udaf`, for the sizes of the buckets.
 -#}
 {% macro _get_rehydrated_select(collection, columns) -%}
     {%- set changelog, unique_key = collection.changelog, collection.unique_key -%}

@@ -1,4 +1,8 @@
-{#- The part of one update in `updates`. The source has `_digest`, the digest of the row. -#}
+{#-
+    The hashes of a seal. `_seal_type` says what each of them covers.
+-#}
+
+{#- The part of one update in the hash `updates`. The source has `_digest`, the digest of the row. -#}
 {% macro _update_mark_expr() -%}
 xxhash64(_digest.checksum, _ts, _diff, _cause)
 {%- endmacro %}
@@ -12,17 +16,17 @@ xxhash64(_certificate)
 
 {#-
     The hash `own`. `fields` maps `_seq`, `_lower`, `_upper`, `_batch_id`, `updates`, `certificate`
-    and `previous` to expressions. `statistics` is the struct that holds all other fields.
+    and `previous` to expressions. The struct `_statistics` holds all other fields.
 
     The fields are hashed as JSON, with their names and without nulls. So a field that is null, or that a
     later version adds, does not change the hash. JSON is also one short expression: Spark plans it faster
     than a hash that takes the fields one by one.
 -#}
-{% macro _own_seal_expr(fields, statistics) -%}
+{% macro _own_seal_expr(fields) -%}
     {%- set counts = {} -%}
     {%- for field in trueup._statistics_fields()
         if field.name not in ['since', 'committed_at', 'seal'] -%}
-        {%- set value = statistics ~ '.' ~ field.name -%}
+        {%- set value = '_statistics.' ~ field.name -%}
         {%- do counts.update({
             field.name: 'unix_micros(' ~ value ~ ')' if field.type == 'timestamp' else value
         }) -%}
@@ -59,7 +63,7 @@ named_struct(
             'updates', {{ fields.updates }},
             'certificate', {{ fields.certificate }},
             'previous', {{ fields.previous }},
-            'own', {{ trueup._own_seal_expr(fields, '_statistics') }},
+            'own', {{ trueup._own_seal_expr(fields) }},
             'committed', cast(null as bigint)
         )
 {%- endmacro %}
@@ -73,7 +77,7 @@ named_struct(
         'previous': seal ~ 'previous', 'updates': seal ~ 'updates',
         'certificate': seal ~ 'certificate',
     } -%}
-{{ seal }}own <=> {{ trueup._own_seal_expr(fields, '_statistics') }}
+{{ seal }}own <=> {{ trueup._own_seal_expr(fields) }}
 {%- endmacro %}
 
 

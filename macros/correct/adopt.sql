@@ -149,7 +149,7 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
     ) -%}
     {%- call statement('main') -%}
 {{ trueup._create_table_sql(
-    collection.corrections, trueup._adoption_select(rows, plan, columns, collection.unique_key),
+    collection.corrections, trueup._adoption_select(rows, plan, collection.unique_key),
     replace=true,
     own_properties=dict(
         trueup._comparison_properties(plan, 'all'),

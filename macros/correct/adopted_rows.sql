@@ -1,5 +1,5 @@
 {#- The corrections that add the rows of an adopted table, as a select. `rows` is a select. -#}
-{% macro _adoption_select(rows, plan, columns, unique_key) -%}
+{% macro _adoption_select(rows, plan, unique_key) -%}
 select
     {{ trueup._column_list(unique_key) }},
     cast(null as string) as _error_key,

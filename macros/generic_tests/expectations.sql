@@ -1,6 +1,5 @@
 {#-
-    The rules of a collection, as JSON, for `python -m dbt_trueup.expectations`, which renders it with `dbt
-    compile --inline`. The queries are those of the generic tests.
+    The rules of a collection, as JSON, for `trueup check`, which renders it with `dbt compile --inline`. The queries are those of the generic tests.
 -#}
 {% macro expectations(collection, max_errors=0) -%}
     {%- if max_errors is not integer or max_errors < 0 -%}

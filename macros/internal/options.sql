@@ -3,8 +3,8 @@
     {...}}`. Options are read and checked only here.
 
     `allowed` is a list of values, or one of `boolean`, `integer`, `positive integer`, `expression`, `name`,
-    `list`, `schedule`, `count or share`, or a text such as `always, never, or a positive integer`. An option
-    whose default is none may stay unset. If only some collections have an option, `of` says which: those by
+    `list`, `schedule`, `count or share`, `ticks or a time`, or a text such as `always, never, or a positive
+    integer`. An option whose default is none may stay unset. If only some collections have an option, `of` says which: those by
     commands, or those by a select.
 -#}
 {% macro _option_rules() -%}
@@ -116,7 +116,7 @@
 
 {#-
     The options of the model with this `role` in a collection, with their defaults, for macros that belong to
-    another model or to none. The model itself refuses wrong ones.
+    another model or to none. They are not checked here: the model checks them.
 -#}
 {% macro _options_of(collection, role, is_by_select=false) -%}
     {%- set given, options = {}, {} -%}

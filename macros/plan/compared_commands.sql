@@ -29,9 +29,10 @@
 
 
 {#-
-    The definition that the batch records. If it is not the one before, and `comparison` (none if the batch has
-    none) is not by it, nobody has compared the rows by it. So the next run must compare all keys, whatever its
-    definition is: some rows are made by one definition and some by another.
+    The definition that the batch records. If the code has changed since the batch before, and the `comparison`
+    (none if the batch has none) did not use the new code, then some rows are made by the old code and some by the
+    new. So it is `not compared`, and the next run compares all keys. After an adoption it stays the one of the
+    adoption, with the same effect.
 -#}
 {% macro _compared_definition(plan, comparison) -%}
     {%- set settled, adopted = plan.settled_definition, trueup._adopted_definition() -%}
@@ -44,10 +45,12 @@
 
 
 {#-
-    The position in the log that the batch records. It never goes past what was compared. If the batch has a
-    `comparison` (else none), its position is taken, unless the comparison has planned more ticks: its position
-    says what is settled below its own upper. If nothing was compared, the position moves only if this run, too,
-    has read nothing but new commands and `sees_all`: none of them is late.
+    The position in the log that the batch records. It never goes past what was compared:
+
+    - With a `comparison` (else none) whose upper the batch reaches, it is that of the comparison.
+    - Without a comparison it is that of the plan, if this run has read only new commands and none of them is late
+      (`sees_all`).
+    - Otherwise it is the last one.
 -#}
 {% macro _compared_position(plan, comparison, sees_all) -%}
     {%- if comparison and plan.upper >= comparison.get('trueup.upper', 'null') | int -%}

@@ -30,8 +30,8 @@ contents as (
         _offset,
         count(distinct xxhash64(_content)) as content_count,
         count(distinct case when _is_delete then xxhash64(_content) end) as delete_count,
-        -- An old key of nulls alone is no key. If the new key is bad, there is no old key: then a delete and an
-        -- upsert at one offset count as a move.
+        -- An upsert moves a row if it names an old key; nulls alone are no key. With a bad new key it cannot name
+        -- one: then a delete and an upsert at one offset count as a move.
         max(not _is_delete and (
             _is_bad or coalesce(get_json_object(_content, '$._old_key') rlike ':[^n]', false)
         )) as _is_move

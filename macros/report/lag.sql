@@ -99,8 +99,8 @@ from ends
 
 
 {#-
-    The state of a collection that a SELECT reads. With `--defer` it may be in another schema: beside its table
-    in `changelogs`, or, if `is_deferred`, with all that the SELECT reads.
+    The state of a collection that a SELECT reads. With `--defer` it may be in another schema, in two cases: the
+    SELECT is deferred (`is_deferred`), or the changelog of this collection is (`changelogs`).
 -#}
 {% macro _state_of_input(collection, changelogs, is_deferred) -%}
     {%- set here = trueup._named_relation(collection, collection ~ '_state', 'report') -%}

@@ -1,6 +1,6 @@
 {#-
-    Names that are ours: the columns of the commands and the changelog and, below, the columns that are used
-    in between. The name of a user's column may not begin with one of them.
+    Names that are ours: first the columns of the commands and the changelog, then those that exist only within
+    a statement. The name of a user's column may not begin with one of them.
 -#}
 {% macro _own_columns() -%}
     {{ return([

@@ -1,7 +1,7 @@
 {#-
     What a table knows of its own history. Each commit makes a snapshot of the table. This tells how a table
     was changed, without a scan of its rows. Two formats keep such a history: see snapshots_iceberg.sql and
-    snapshots_delta.sql. Only this file asks which of the two a table is.
+    snapshots_delta.sql. The macros below hide which of the two a table is.
 -#}
 
 {#- The properties of a table, as a dict. A format adds some of its own, such as the current snapshot. -#}

@@ -152,8 +152,8 @@
 
 {#-
     A map of a query's result as a dict. The session gives it as a text of JSON. A Thrift server does not escape the
-    quotes within a value, such as a list of partition columns. Then only the mode of the commit can be read, and
-    only if no value may be a text of the user.
+    quotes within a value, such as a list of partition columns. Such a text is no JSON. Then only the mode of the
+    commit is read from it, and not even that if a value may hold a text of the user, which can look like a mode.
 -#}
 {% macro _dict_of(map) -%}
     {%- if map is not string -%}

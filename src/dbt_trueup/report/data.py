@@ -31,9 +31,6 @@ RECENT_SHARE = 0.8
 MOST_ROWS = 50
 """How many wrong rows, and how many open errors, a report shows of one collection."""
 
-NOT_HEALED = "external_edit"
-"""The cause of rows of a state that differ from the certificate now."""
-
 
 @dataclass(frozen=True)
 class Collection:
