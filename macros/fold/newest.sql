@@ -4,19 +4,15 @@
     so its place is the order alone.
 
     The changelog and the state keep the place of the last command of each key, also of a deleted key: an
-    order row. Its kind is `order`, its `_error_key` is `_order_key_expr`, and its `_error` is the place as
-    text, after a mark of the type of the order. So it is a row of an identity of its own. The certificate, the apply, the heal and the rebuild treat
-    it like any other row.
+    order row. Its kind is `order`. It has an identity of its own: its `_error_key` is `_order_key_expr`. Its
+    `_error` is the place as text, after a mark of the type of the order. So the certificate, the apply, the heal
+    and the rebuild treat it like any other row.
 -#}
 
 {#-
     CTEs that take from `source` only the commands that are newer than the last command of their key. A late
-    command that is taken becomes step 1: it comes first in the batch, at its lower. Other steps:
-
-    -3  a command of a log without ticks that is superseded, without a value
-    -2  the order row that the key had; it is retracted
-    -1  the order row that the key gets
-    -4  the same for a key that has a row or an error but had no order row
+    command that is taken becomes step 1: it comes first in the batch, at its lower. `_steps_select` lists the other
+    steps.
 
     `prior` is that of `_steps_select`. With its `forget_below` the order rows of deleted keys that were
     written below this tick are retracted (option `tombstones`). With its `is_log_decisive` the newest command of

@@ -27,6 +27,12 @@ left anti join {{ others }} as others_{{ loop.index }}
 {%- endmacro %}
 
 
+{#- Whether a step changes an order row. `_steps_select` lists the steps. -#}
+{% macro _is_order_step_expr() -%}
+_step in (-4, -2, -1)
+{%- endmacro %}
+
+
 {#- The updates of the order rows among the `steps`, as a select in the form of the CTE `updates`. -#}
 {% macro _order_updates_select(identity) -%}
 select
@@ -40,7 +46,7 @@ select
     cast(null as {{ trueup._statistics_type() }}) as _statistics,
     _digest
 from steps
-where _step < 0 and _step <> -3
+where {{ trueup._is_order_step_expr() }}
 {%- endmacro %}
 
 

@@ -3,8 +3,18 @@
     `_ts`, the terms of the sequence, `_cause`, `_value`. `_value` is a struct of the value columns
     and `_error`, or null for no value.
 
-    Steps of a key, in sequence: 0 the persisted value (no `_ts`), 1 a correction at the lower, 2
-    the commands.
+    Steps of a key, in sequence. Those below 0 only exist with `late: newest`, those from 3 on only in a small batch:
+
+    -4  the order row that a key gets if it has a row or an error, but had no order row
+    -3  a command of a log without ticks that is superseded, without a value
+    -2  the order row that the key had; it is retracted
+    -1  the order row that the key gets
+     0  the persisted value, without a `_ts`
+     1  a correction, or a late command that is taken; at the lower
+     2  a command
+     3  a note: a batch that the state has applied; `_ts` is its number
+     4  a note: an entry of the certificate of the batch before, `_certificate_entry`; `_ts` is its bucket
+     5  a note: the progress row that this batch gets; `_step_plan` is the plan
 
     Relations are given by name, or as selects in parentheses. `input` has the commands in the form
     of `_input_select`, or is none. `persisted` has the values that the collection had before them;

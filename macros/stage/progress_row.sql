@@ -31,7 +31,7 @@ order_counts as (
 
     select
         count_if(_step = -3) as superseded,
-        count_if(_step in (-4, -2, -1)) as orders_staged,
+        count_if({{ trueup._is_order_step_expr() }}) as orders_staged,
         count_if(_step = -1) - count_if(_step = -2) as orders_added
     from steps
 

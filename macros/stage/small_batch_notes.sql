@@ -1,10 +1,7 @@
 {#-
-    The steps of a batch, and the notes, as a select. The notes are:
-
-    - step 3: a batch that the state has applied; `_ts` is its number
-    - step 4: an entry of the certificate of the batch before, `_certificate_entry`; `_ts` is its bucket
-    - step 5: the progress row that this batch gets; `_step_plan` is the plan. Like this its numbers are data. In
-      expressions they would become part of the code that Spark generates, and each batch would compile it again.
+    The steps of a batch, and the notes, as a select. `_steps_select` lists the notes: steps 3 to 5. In a note the
+    numbers of the plan are data. In expressions they would become part of the code that Spark generates, and each
+    batch would compile it again.
 -#}
 {% macro _steps_and_notes_select(collection) -%}
     {%- set plan = trueup._session_name(collection.name, 'plan') -%}
