@@ -4,6 +4,23 @@
     commands into ticks, and does not see ties.
 -#}
 
+{#- Whether this batch is the first one of a collection with `first_batch: snapshot`. -#}
+{% macro _is_first_snapshot(collection, plan) -%}
+    {{ return(plan.last_seq == 0 and collection.options.first_batch == 'snapshot') }}
+{%- endmacro %}
+
+
+{#- The plan of a batch. That of a snapshot says that no tick before its last one can be read. -#}
+{% macro _with_first_snapshot(collection, plan) -%}
+    {%- if not trueup._is_first_snapshot(collection, plan) -%}
+        {{ return(plan) }}
+    {%- endif -%}
+    {{ return(dict(
+        plan, since=plan.upper - 1, takes_last_commands=trueup._can_take_last_commands(collection, plan)
+    )) }}
+{%- endmacro %}
+
+
 {#-
     Whether the last command of each key gives its value. It does not if a truncate may come after it, or if it
     leaves columns unchanged. The option `ties: fail` and the orders of `late: newest` need all steps.

@@ -59,21 +59,21 @@
         {%- do run_query(trueup._unstage_sql(collection.batch, invocation_id)) -%}
         {{ return({'message': 'skipped: another run compared at the same moment', 'code': 'NOTICE'}) }}
     {%- endif -%}
+    {#- 5. Keep what the append of this run needs, and report the batch. -#}
     {%- do trueup._keep_finding(collection, 'staged', {
         'seq': plan.seq, 'lower': plan.lower, 'upper': plan.upper, 'batch_id': invocation_id,
         'is_appended': false, 'mismatch': none, 'records_indexed': plan.records_indexed,
         'takes_back': plan.has_provisional
     }) -%}
-    {%- set commands_note = trueup._commands_note(plan) -%}
-    {{ return({
-        'message': 'batch ' ~ plan.seq ~ ' [' ~ plan.lower ~ ', ' ~ plan.upper ~ ')'
-        ~ ('; adopts ' ~ adopted if adopted)
-        ~ ('; ' ~ commands_note if commands_note)
-        ~ ('; ' ~ late_note if late_note)
-        ~ ('; folded natively: the session has no Python aggregates' if is_folded_natively)
-        ~ ('; ' ~ note if note),
-        'code': 'OK',
-    }) }}
+    {%- set parts = [
+        'batch ' ~ plan.seq ~ ' [' ~ plan.lower ~ ', ' ~ plan.upper ~ ')',
+        'adopts ' ~ adopted if adopted,
+        trueup._commands_note(plan),
+        late_note,
+        'folded natively: the session has no Python aggregates' if is_folded_natively,
+        note,
+    ] -%}
+    {{ return({'message': parts | select | join('; '), 'code': 'OK'}) }}
 {%- endmacro %}
 
 
@@ -82,33 +82,29 @@
     Python aggregates.
 -#}
 {% macro _ensure_batch_table(collection, plan, select, takes_corrections) -%}
-    {%- set is_snapshot = plan.last_seq == 0 and collection.options.first_batch == 'snapshot' -%}
-    {%- if is_snapshot -%}
-        {#- The snapshot has no history. So no tick before its last one can be read. -#}
-        {%- set plan = dict(
-            plan, since=plan.upper - 1, takes_last_commands=trueup._can_take_last_commands(collection, plan)
-        ) -%}
-    {%- endif -%}
+    {%- set plan = trueup._with_first_snapshot(collection, plan) -%}
     {%- do trueup._ensure_plan_variable(collection.name, plan) -%}
-    {%- set leaves_open = plan.open_upper > plan.upper -%}
-    {%- set is_udaf = trueup._is_folded_by_udaf(collection.options) -%}
-    {%- set cannot_fold = leaves_open and is_udaf and not trueup._get_has_aggregate('trueup_provisional') -%}
-    {%- if is_udaf and (cannot_fold or not leaves_open) -%}
-        {#- There is nothing to fold in Python, or the session has no Python aggregates. -#}
+    {%- set cannot_fold = trueup._get_lacks_aggregates(collection, plan) -%}
+    {%- if trueup._is_folded_by_udaf(collection.options) and (cannot_fold or plan.open_upper == plan.upper) -%}
+        {#- Without open ticks there is nothing to fold in Python. -#}
         {%- set collection = dict(collection, options=dict(collection.options, fold='native')) -%}
-        {%- set select = trueup._batch_select(collection) -%}
-    {%- elif is_snapshot -%}
-        {%- set select = trueup._batch_select(
-            collection, is_snapshot=true, takes_last=plan.takes_last_commands
-        ) -%}
-    {%- elif trueup._is_small_batch(collection, plan) -%}
-        {%- set select = trueup._small_batch_select(collection) -%}
+        {%- set select = none -%}
     {%- endif -%}
+    {%- set select = trueup._select_of_batch(collection, plan, select) -%}
     {%- do trueup._ensure_batch_views(collection, plan, takes_corrections) -%}
     {%- do run_query(trueup._create_table_sql(
-        collection.batch, select or trueup._batch_select(collection), replace=true,
+        collection.batch, select, replace=true,
         own_properties=trueup._batch_properties(trueup._change_count(plan))
     )) -%}
     {%- do trueup._ensure_no_kept_steps(collection.extras) -%}
     {{ return(cannot_fold) }}
+{%- endmacro %}
+
+
+{#- Whether open ticks are to be folded by a Python aggregate that the session does not have. -#}
+{% macro _get_lacks_aggregates(collection, plan) -%}
+    {{ return(
+        plan.open_upper > plan.upper and trueup._is_folded_by_udaf(collection.options)
+        and not trueup._get_has_aggregate('trueup_provisional')
+    ) }}
 {%- endmacro %}
