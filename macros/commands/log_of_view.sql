@@ -22,20 +22,39 @@
 {%- endmacro %}
 
 
+{#- The relation of the argument `relation`, with the mark of a log if it is the name of a table. -#}
+{% macro _marked_log(relation) -%}
+    {{ return(relation ~ (' ' ~ trueup._log_mark() if trueup._is_table_name(relation) else '')) }}
+{%- endmacro %}
+
+
 {#-
-    The relation of the argument `relation`, with the mark if it is the plain name of a table. A join, a
-    SELECT, an alias, a version, a branch and a path have none. There is no mark either if one of the other
-    `arguments` has a subquery.
+    The same with the mark of messages, for a decoded log. A user may join it or filter it before the commands, so
+    it is no log of commands yet. There is no mark if one of the other `arguments` has a subquery, and none within
+    the relation.
 -#}
-{% macro _marked_log(relation, arguments=[]) -%}
+{% macro _marked_messages(relation, arguments) -%}
+    {%- set is_marked = trueup._is_table_name(relation) and not trueup._has_subquery(arguments | join(', ')) -%}
+    {{ return(
+        (relation | string | replace(trueup._messages_mark(), ''))
+        ~ (' ' ~ trueup._messages_mark() if is_marked else '')
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    Whether a relation is the plain name of a table. A join, a SELECT, an alias, a version, a branch and a path are
+    not. A relation of dbt (`ref`, `source`) cannot name a version or a branch, but its table may be called so.
+-#}
+{% macro _is_table_name(relation) -%}
     {%- set is_name = modules.re.fullmatch(
         trueup._name_pattern() ~ '(?:\\.' ~ trueup._name_pattern() ~ ')*', relation | string
     ) -%}
     {%- set is_version = modules.re.search(
-        '(^\\d+$|\\.`?(branch_|tag_|snapshot_id_|at_timestamp_)|/)', relation | string
+        '(^\\d+$|/)' ~ ('|\\.`?(branch_|tag_|snapshot_id_|at_timestamp_)' if relation is string else ''),
+        relation | string
     ) -%}
-    {%- set is_marked = is_name and not is_version and not trueup._has_subquery(arguments | join(', ')) -%}
-    {{ return(relation ~ (' ' ~ trueup._log_mark() if is_marked else '')) }}
+    {{ return(is_name is not none and is_version is none) }}
 {%- endmacro %}
 
 
@@ -61,6 +80,12 @@
 {#- A comment after the name of the log in the SQL of the commands. A run finds the name by it. -#}
 {% macro _log_mark() -%}
     {{ return('/* the log */') }}
+{%- endmacro %}
+
+
+{#- The same in a decoded log, which is not yet known to be that of the commands. -#}
+{% macro _messages_mark() -%}
+    {{ return('/* the messages */') }}
 {%- endmacro %}
 
 

@@ -5,6 +5,7 @@
     another sort of row counts twice, so it is always found: the view shows only rows of the kind `row`.
 -#}
 {% test consolidates_to_state(model, state) %}
+    {%- do trueup._require_whole_table('consolidates_to_state') -%}
 with
 
 consolidated as (

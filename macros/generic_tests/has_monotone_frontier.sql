@@ -9,6 +9,7 @@
       (`_seq` and `_upper` are those of the state)
 -#}
 {% test has_monotone_frontier(model, state=none) %}
+    {%- do trueup._require_whole_table('has_monotone_frontier') -%}
 with
 
 batches as (

@@ -4,6 +4,7 @@
     test queries the warehouse for the columns; no model does that.
 -#}
 {% test matches_certificate(model, unique_key, changelog=none, inline_errors=none) %}
+    {%- do trueup._require_whole_table('matches_certificate') -%}
     {%- do trueup._require_list(
         trueup._argument('matches_certificate', 'unique_key'), unique_key
     ) -%}

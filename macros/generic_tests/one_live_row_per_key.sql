@@ -3,6 +3,7 @@
     not sum to 0 or 1. An open error is the live row of its key.
 -#}
 {% test one_live_row_per_key(model, unique_key) %}
+    {%- do trueup._require_whole_table('one_live_row_per_key') -%}
     {%- do trueup._require_list(
         trueup._argument('one_live_row_per_key', 'unique_key'), unique_key
     ) -%}

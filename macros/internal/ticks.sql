@@ -9,7 +9,7 @@ case
         when typeof({{ ts }}) in ('tinyint', 'smallint', 'int', 'bigint')
             then cast({{ ts }} as bigint)
         when typeof({{ ts }}) = 'timestamp'
-            then unix_micros(cast({{ ts }} as timestamp))
+            then unix_micros(cast({{ ts }} as timestamp_ltz))
         else raise_error(concat(
             {{ trueup._literal(subject) }}, ' must be an integer or a timestamp.\nGot: ',
             {{ trueup._literal(ts) }}, ' of type ', typeof({{ ts }}),

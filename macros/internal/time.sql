@@ -11,7 +11,7 @@
 {% macro _utc_micros_expr(value) -%}
     {{ return(
         'case when typeof(' ~ value ~ ") = 'date' then unix_date(cast(" ~ value
-        ~ ' as date)) * 86400000000 else unix_micros(cast(' ~ value ~ ' as timestamp)) end'
+        ~ ' as date)) * 86400000000 else unix_micros(cast(' ~ value ~ ' as timestamp_ltz)) end'
     ) }}
 {%- endmacro %}
 

@@ -126,6 +126,29 @@ DEBEZIUM = {
     "a delete may lack after": Message({"op": "d"}, [Decoded("delete", 1)], {"id": 1}),
     "a tombstone is a delete": Message(None, [Decoded("delete", 1)], {"id": 1}),
     "a null payload is a delete": Message(wrapped(None), [Decoded("delete", 1)], {"id": 1}),
+    "a payload that is no object is an error": Message(
+        {"schema": {"type": "string"}, "payload": "hello"},
+        [
+            Decoded(
+                "upsert",
+                1,
+                error="The text must be a Debezium envelope. Got: "
+                '{"schema": {"type": "string"}, "payload": "hello"}',
+            )
+        ],
+        {"id": 1},
+    ),
+    "a row with a column called schema is an error": Message(
+        {"id": 1, "schema": "public"},
+        [
+            Decoded(
+                "upsert",
+                1,
+                error='The text must be a Debezium envelope. Got: {"id": 1, "schema": "public"}',
+            )
+        ],
+        {"id": 1},
+    ),
     "a null of JSON is a delete": Message("null", [Decoded("delete", 1)], {"id": 1}),
     "an empty text is no delete": Message(
         "",
@@ -310,6 +333,19 @@ WAL2JSON = {
         [
             Decoded("delete", 1),
             Decoded("upsert", 2, "moved", unchanged=("amount", "tags"), old_key=1),
+        ],
+    ),
+    "a bad new key deletes the old one": Message(
+        change("U", columns=columns(id="two", status="new"), identity=columns(id=1)),
+        [
+            Decoded("delete", 1),
+            Decoded(
+                "upsert",
+                None,
+                "new",
+                error_key=hexed('{"id":"two"}'),
+                unchanged=("amount", "tags"),
+            ),
         ],
     ),
     "a key that an update lacks is in identity": Message(

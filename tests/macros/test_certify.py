@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -162,6 +163,23 @@ def test_the_certificate_test_recognizes_the_kind_of_table_by_its_columns() -> N
         trueup = in_model("files", columns=columns, row=TYPES)
         sql = str(trueup.test_matches_certificate("lake.t", ["path"], changelog="lake.c"))
         assert ("where not (_kind <=> 'progress')" in sql) == is_state
+
+
+@pytest.mark.parametrize(
+    ("test", "given"),
+    [
+        ("matches_certificate", {"unique_key": ["path"]}),
+        ("one_live_row_per_key", {"unique_key": ["path"]}),
+        ("consolidates_to_state", {"state": "lake.files_state"}),
+        ("has_monotone_frontier", {}),
+    ],
+)
+def test_a_test_of_a_whole_table_refuses_a_where(test: str, given: dict[str, Any]) -> None:
+    trueup = in_model("files_changelog", where="_ts > 100", columns=CHANGELOG_COLUMNS, row=TYPES)
+
+    must, got, _ = refused(getattr(trueup, f"test_{test}"), "(select 1) t", **given)
+    assert must.startswith(f"The test `trueup.{test}` must be without the config `where`")
+    assert got == "Got: _ts > 100"
 
 
 def test_the_certificate_test_compiles_before_the_first_run() -> None:

@@ -246,7 +246,7 @@ def test_new_and_missing_columns_are_refused_only_with_on_schema_change_fail() -
 
 MIDNIGHT = (
     "timestamp_micros(case when typeof(`%s`) = 'date' then unix_date(cast(`%s` as date)) *"
-    " 86400000000 else unix_micros(cast(`%s` as timestamp)) end)"
+    " 86400000000 else unix_micros(cast(`%s` as timestamp_ltz)) end)"
 )
 
 

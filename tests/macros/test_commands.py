@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.macros.package import Package, in_model, one_line, refused
+from tests.macros.package import Package, Relation, in_model, one_line, refused
 
 NAMES = "a non-empty list of non-empty strings, without duplicates."
 LISTS = {
@@ -460,7 +460,7 @@ def test_an_integer_tick_is_cast_to_bigint_and_a_timestamp_to_microseconds() -> 
     assert (
         "case when typeof(tick) in ('tinyint', 'smallint', 'int', 'bigint')"
         " then cast(tick as bigint)"
-        " when typeof(tick) = 'timestamp' then unix_micros(cast(tick as timestamp))"
+        " when typeof(tick) = 'timestamp' then unix_micros(cast(tick as timestamp_ltz))"
     ) in one_line(render())
 
 
@@ -505,6 +505,13 @@ def test_only_the_plain_name_of_a_table_is_marked_as_the_log(
     if log:
         part = trueup._log_part_select(sql, "lake.log version as of 7")
         assert one_line(part).startswith("with log as ( select * from lake.log version as of 7 )")
+
+
+def test_a_table_that_dbt_names_may_be_called_like_a_branch() -> None:
+    trueup = in_model("files_commands")
+    sql = render(trueup, relation=Relation(None, "cms", "tag_changes"))
+
+    assert trueup._log_of_view(sql) == "cms.tag_changes"
 
 
 @pytest.mark.parametrize(

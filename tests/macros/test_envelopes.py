@@ -192,3 +192,24 @@ def test_an_envelope_with_a_subquery_needs_the_whole_log(envelope: str) -> None:
     value = "case when (select max(x) from meta.y) > 1 then value end"
     assert trueup._log_of_view(render(envelope, value=value)) is None
     assert trueup._log_of_view(render(envelope, sequence_by=["k in (table y)"])) is None
+
+
+@pytest.mark.parametrize("envelope", ENVELOPES)
+@pytest.mark.parametrize(
+    "relation",
+    [
+        "({})",
+        "(select d.* from ({}) as d join lake.customers using (k))",
+        "(select * from ({}) where tenant in (select tenant from lake.enabled))",
+        "(select * from ({}) union all select * from lake.backfill)",
+    ],
+)
+def test_commands_over_a_decoded_log_of_ones_own_need_the_whole_log(
+    envelope: str, relation: str
+) -> None:
+    trueup = in_model("files_commands")
+    given = {"relation": "lake.log", "schema": SCHEMA, "ts": "n"}
+    decoded = getattr(trueup, f"decode_{envelope}")(**given)
+    outer = {"relation": relation.format(decoded), "ts": "n", "sequence_by": ["n"]}
+    assert trueup._log_of_view(str(trueup.commands(**outer))) is None
+    assert trueup._log_of_view(render(envelope, relation=outer["relation"])) is None

@@ -51,25 +51,35 @@ with messages as (
         {{ ts or 'null' }} as log_ts,
         {{ trueup._sequence_expr(sequence_by or []) }} as log_sequence,
         {{ trueup._log_place_list(reclock, arrived) }}
-    from {{ trueup._marked_log(
+    from {{ trueup._marked_messages(
         relation, [value, key, ts, old_key, arrived] + (sequence_by or []) + (reclock or [])
     ) }}
 
 ),
 
--- A converter may write the message as `payload`, next to its `schema`.
 parcels as (
 
     select
         *,
+        {{ trueup._json_object_expr('body') }} as body_fields
+    from messages
+
+),
+
+-- A converter may write the message as `payload`, next to its `schema`.
+unpacked as (
+
+    select
+        *,
+        coalesce(map_contains_key(body_fields, 'schema') and map_contains_key(body_fields, 'payload'), false)
+            as is_wrapped,
         from_json(
-            case when {{ trueup._json_object_expr('body') }} is not null then body end,
+            case when body_fields is not null then body end,
             {{ trueup._literal(
-                trueup._debezium_ddl() ~ ', `schema` variant, payload struct<'
-                ~ trueup._debezium_ddl() ~ '>'
+                trueup._debezium_ddl() ~ ', payload struct<' ~ trueup._debezium_ddl() ~ '>'
             ) }}
         ) as parcel
-    from messages
+    from parcels
 
 ),
 
@@ -77,12 +87,12 @@ envelopes as (
 
     select
         *,
-        body is null or parcel.`schema` is not null and parcel.payload is null as is_tombstone,
+        body is null or is_wrapped and is_variant_null(body_fields['payload']) as is_tombstone,
         case
-            when parcel.`schema` is not null then parcel.payload
+            when is_wrapped then parcel.payload
             else struct(parcel.op, parcel.before, parcel.after, parcel.ts_ms, parcel.source)
         end as envelope
-    from parcels
+    from unpacked
 
 ),
 

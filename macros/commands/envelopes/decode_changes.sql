@@ -104,10 +104,13 @@ decoded as (
 {%- endmacro %}
 
 
-{#- `trueup.commands` over a decoded log. Without an order, the order is the offset of `reclock`. -#}
+{#-
+    `trueup.commands` over a decoded log. Without an order, the order is the offset of `reclock`. Here nothing but
+    the decoding stands between the log and the commands, so the log of the messages is that of the commands.
+-#}
 {% macro _decoded_commands_select(decoded, values, is_ordered, reclock, arrived) -%}
     {{ return(trueup.commands(
-        relation='(\n' ~ decoded ~ '\n)',
+        relation='(\n' ~ (decoded | replace(trueup._messages_mark(), trueup._log_mark())) ~ '\n)',
         ts=none if reclock else '_command.ts',
         sequence_by=['_command.sequence'] if is_ordered else none,
         reclock=['_command_partition', '_command_offset'] if reclock else none,

@@ -40,7 +40,7 @@ with messages as (
         {{ ts or 'null' }} as log_ts,
         {{ trueup._sequence_expr(sequence_by or []) }} as log_sequence,
         {{ trueup._log_place_list(reclock, arrived) }}
-    from {{ trueup._marked_log(relation, [value, ts, arrived] + (sequence_by or []) + (reclock or [])) }}
+    from {{ trueup._marked_messages(relation, [value, ts, arrived] + (sequence_by or []) + (reclock or [])) }}
 
 ),
 
@@ -82,7 +82,7 @@ identified as (
 changes as (
 
     select
-        {{ 'log_ts' if ts else 'unix_micros(try_cast(envelope.`timestamp` as timestamp))' }} as ts,
+        {{ 'log_ts' if ts else 'unix_micros(try_cast(envelope.`timestamp` as timestamp_ltz))' }} as ts,
         log_partition,
         log_offset,
         log_arrived,
@@ -110,7 +110,8 @@ changes as (
         key_fields,
         coalesce(key_bytes, body) as key_bytes,
         old_key_fields,
-        false as is_key_changed,
+        -- Both keys come from one row, so a bad new key is another one than a good old key.
+        envelope.action = 'U' and row_fields is not null as is_key_changed,
         envelope.action = 'U' and row_fields is not null as absent_is_unchanged
     from identified
 
