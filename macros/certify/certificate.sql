@@ -1,6 +1,19 @@
-{#- The names of the sums of a certificate. `value_xor` is not a sum, so callers add it last. -#}
+{#- The names of the sums of a certificate. `value_xor` is not a sum; `_certificate_fields` has it, too. -#}
 {% macro _certificate_sums() -%}
     {{ return(['diff_sum', 'len_sum', 'checksum_low_sum', 'checksum_high_sum']) }}
+{%- endmacro %}
+
+
+{#-
+    The fields of a certificate after `bucket`, in the order of `_certificate_type`. `alias` is the relation or
+    the struct that has them.
+-#}
+{% macro _certificate_fields(alias=none) -%}
+    {%- set fields = [] -%}
+    {%- for name in trueup._certificate_sums() + ['value_xor'] -%}
+        {%- do fields.append((alias ~ '.' if alias else '') ~ name) -%}
+    {%- endfor -%}
+    {{ return(fields) }}
 {%- endmacro %}
 
 
@@ -32,19 +45,42 @@ from {{ source }}
 {%- endmacro %}
 
 
+{#- How the entries of a bucket add up to each field, as SQL aggregates. `alias` is the struct that has the fields. -#}
+{% macro _certificate_aggregates(alias=none) -%}
+    {%- set aggregates = {} -%}
+    {%- for name in trueup._certificate_fields() -%}
+        {%- do aggregates.update({
+            name: ('bit_xor(' if name == 'value_xor' else 'sum(') ~ (alias ~ '.' if alias else '') ~ name ~ ')'
+        }) -%}
+    {%- endfor -%}
+    {{ return(aggregates) }}
+{%- endmacro %}
+
+
+{#- The same for the columns of a relation, as select items. -#}
+{% macro _certificate_sum_list() -%}
+    {%- set items = [] -%}
+    {%- for name, aggregate in trueup._certificate_aggregates().items() -%}
+        {%- do items.append(aggregate ~ ' as ' ~ name) -%}
+    {%- endfor -%}
+    {{ return(items | join(',\n    ')) }}
+{%- endmacro %}
+
+
+{#- Whether any field is not 0, as a condition. `terms` are the fields, or what they add up to. -#}
+{% macro _is_nonzero_expr(terms) -%}
+    {{ return((terms | join(' <> 0 or ')) ~ ' <> 0') }}
+{%- endmacro %}
+
+
 {#- A select of the certificate that the entries add up to, by bucket. An empty bucket has no row. -#}
 {% macro _summed_certificate_select(entries) -%}
-    {%- set zeros = [] -%}
 select
     bucket,
-    {% for name in trueup._certificate_sums() -%}
-    sum({{ name }}) as {{ name }},
-    {%- do zeros.append('sum(' ~ name ~ ') <> 0') %}
-    {% endfor -%}
-    bit_xor(value_xor) as value_xor
+    {{ trueup._certificate_sum_list() }}
 from {{ entries }}
 group by bucket
-having {{ zeros | join(' or ') }} or bit_xor(value_xor) <> 0
+having {{ trueup._is_nonzero_expr(trueup._certificate_aggregates().values()) }}
 {%- endmacro %}
 
 
@@ -55,7 +91,7 @@ having {{ zeros | join(' or ') }} or bit_xor(value_xor) <> 0
     Reads: `updates`, the changelog. Ends with: `certificate`.
 -#}
 {% macro _certificate_ctes(changelog, last_seq) -%}
-    {%- set sums = trueup._certificate_sums() -%}
+    {%- set fields = trueup._certificate_fields() -%}
 certificate_entries as (
 
     select 0L as _digest_mark, *
@@ -73,10 +109,7 @@ certified_buckets as (
 
     select
         bucket,
-        {% for name in sums -%}
-        sum({{ name }}) as {{ name }},
-        {% endfor -%}
-        bit_xor(value_xor) as value_xor,
+        {{ trueup._certificate_sum_list() | indent }},
         bit_xor(_digest_mark) as _digest_mark
     from certificate_entries
     group by bucket
@@ -86,8 +119,8 @@ certified_buckets as (
 certificate as (
 
     select
-        sort_array(collect_list(struct(bucket, {{ sums | join(', ') }}, value_xor)) filter (
-            where {{ sums | join(' <> 0 or ') }} <> 0 or value_xor <> 0
+        sort_array(collect_list(struct(bucket, {{ fields | join(', ') }})) filter (
+            where {{ trueup._is_nonzero_expr(fields) }}
         )) as _certificate,
         coalesce(bit_xor(_digest_mark), 0) as _digest_marks
     from certified_buckets
@@ -113,25 +146,29 @@ where _kind = 'progress' and _seq = {{ seq }}
 {%- endmacro %}
 
 
-{#- The sums of a whole certificate, over all buckets, as select items. -#}
+{#- What a field of a whole certificate adds up to, over all buckets. -#}
+{% macro _total_expr(certificate, field) -%}
+    {{ return(
+        'aggregate(' ~ certificate ~ ', 0L, (total, entry) -> total ' ~ ('^' if field == 'value_xor' else '+')
+        ~ ' entry.' ~ field ~ ')'
+    ) }}
+{%- endmacro %}
+
+
+{#- The same for each field, as select items. -#}
 {% macro _total_list(certificate) -%}
     {%- set items = [] -%}
-    {%- for name in trueup._certificate_sums() -%}
-        {%- do items.append(
-            'aggregate(' ~ certificate ~ ', 0L, (total, entry) -> total + entry.' ~ name ~ ') as '
-            ~ name
-        ) -%}
+    {%- for name in trueup._certificate_fields() -%}
+        {%- do items.append(trueup._total_expr(certificate, name) ~ ' as ' ~ name) -%}
     {%- endfor -%}
-    {{ return((items + [
-        'aggregate(' ~ certificate ~ ', 0L, (total, entry) -> total ^ entry.value_xor) as value_xor'
-    ]) | join(',\n        ')) }}
+    {{ return(items | join(',\n        ')) }}
 {%- endmacro %}
 
 
 {#- Whether two aliases have the same sums, as a condition. It is null if one of them is missing. -#}
 {% macro _same_sums_expr(left, right) -%}
     {%- set terms = [] -%}
-    {%- for name in trueup._certificate_sums() + ['value_xor'] -%}
+    {%- for name in trueup._certificate_fields() -%}
         {%- do terms.append(left ~ '.' ~ name ~ ' <=> ' ~ right ~ '.' ~ name) -%}
     {%- endfor -%}
     {{ return(terms | join(' and ')) }}

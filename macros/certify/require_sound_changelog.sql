@@ -72,7 +72,7 @@ from sealed
     that batch. Only their certificate is compared.
 -#}
 {% macro _damaged_batches_select(changelog, unique_key, columns) -%}
-    {%- set sums = trueup._certificate_sums() + ['value_xor'] -%}
+    {%- set fields = trueup._certificate_fields() -%}
 with
 
 progress as (
@@ -136,10 +136,7 @@ added as (
 
     select
         _seq,
-        {% for name in trueup._certificate_sums() -%}
-        sum({{ name }}) as {{ name }},
-        {% endfor -%}
-        bit_xor(value_xor) as value_xor,
+        {{ trueup._certificate_sum_list() | indent }},
         bit_xor(_digest_mark) as updates
     from entries
     group by _seq
@@ -164,7 +161,7 @@ compared as (
             and (select max(since) from progress) > -9223372036854775808 as is_rewritten,
         progress.updates as sealed_updates,
         coalesce(added.updates, 0) as added_updates,
-        {% for name in sums -%}
+        {% for name in fields -%}
         {%- set before = 'coalesce(lag(certified.' ~ name ~ ') over (order by batches._seq), 0L)' -%}
         certified.{{ name }} {{ '^' if name == 'value_xor' else '-' }} {{ before }}
             as certified_{{ name }},
@@ -184,7 +181,7 @@ where
     or not is_sealed
     or not is_rewritten and not (sealed_updates <=> added_updates)
     or not is_compacted and not (
-        {%- for name in sums %}
+        {%- for name in fields %}
         {{ 'and ' if not loop.first }}certified_{{ name }} <=> added_{{ name }}
         {%- endfor %}
     )

@@ -61,7 +61,6 @@ select * from {{ model }}
 {% macro _certificate_differences_select(
     model, changelog, unique_key, columns, is_state, inline_errors=none
 ) -%}
-    {%- set sums = trueup._certificate_sums() + ['value_xor'] -%}
 with
 
 held_rows as (
@@ -117,7 +116,7 @@ certified as (
 
 select
     coalesce(certified.bucket, held.bucket) as bucket,
-    {% for name in sums -%}
+    {% for name in trueup._certificate_fields() -%}
     certified.{{ name }} as certified_{{ name }},
     held.{{ name }} as held_{{ name }}{{ ',' if not loop.last }}
     {% endfor %}

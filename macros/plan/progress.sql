@@ -47,7 +47,7 @@ progress_rows as (
         _upper,
         _batch_id,
         _statistics,
-        aggregate(_certificate, 0L, (total, entry) -> total + entry.len_sum) as _length,
+        {{ trueup._total_expr('_certificate', 'len_sum') }} as _length,
         {{ trueup._is_sealed_expr() }} as _is_sealed
     from {{ collection.changelog }}
     where _kind = 'progress' and {{ is_recent }}

@@ -129,9 +129,7 @@ select
     committed.late_dropped,
     committed.superseded,
     coalesce(committed._last._statistics.records_indexed, 0) as records_indexed,
-    coalesce(
-        aggregate(committed._last._certificate, 0L, (total, each) -> total + each.len_sum), 0
-    ) as bytes_indexed,
+    coalesce({{ trueup._total_expr('committed._last._certificate', 'len_sum') }}, 0) as bytes_indexed,
     committed._last._statistics.tombstones as envelope_state_tombstones,
     committed.snapshot_records_known,
     -- `least` ignores a null.

@@ -9,7 +9,7 @@
 {% macro _small_batch_select(collection) -%}
     {%- set identity, options = collection.identity, collection.options -%}
     {%- set columns = trueup._column_list(identity) -%}
-    {%- set plan, sums = '_step_plan', trueup._certificate_sums() -%}
+    {%- set plan = '_step_plan' -%}
 with
 
 steps as (
@@ -107,11 +107,10 @@ certified_buckets as (
     select
         * except (_certificate_entry),
         named_struct(
-            'bucket', _certificate_entry.bucket,
-            {% for name in sums -%}
-            {{ trueup._literal(name) }}, sum(_certificate_entry.{{ name }}) over of_bucket,
-            {% endfor -%}
-            'value_xor', bit_xor(_certificate_entry.value_xor) over of_bucket
+            'bucket', _certificate_entry.bucket
+            {%- for name, aggregate in trueup._certificate_aggregates('_certificate_entry').items() %},
+            {{ trueup._literal(name) }}, {{ aggregate }} over of_bucket
+            {%- endfor %}
         ) as _certificate_entry
     from certified_entries
     window of_bucket as (partition by _certificate_entry.bucket)
@@ -126,11 +125,7 @@ certified as (
         sort_array(collect_set(case
             when
                 _certificate_entry.bucket is not null
-                and (
-                    {%- for name in sums + ['value_xor'] %}
-                    {{ 'or ' if not loop.first }}_certificate_entry.{{ name }} <> 0
-                    {%- endfor %}
-                )
+                and ({{ trueup._is_nonzero_expr(trueup._certificate_fields('_certificate_entry')) }})
                 then _certificate_entry
         end) over ()) as _certificate,
         coalesce(bit_xor(_digest_mark) over (), 0) as _digest_marks

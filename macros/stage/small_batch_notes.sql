@@ -5,7 +5,7 @@
 -#}
 {% macro _steps_and_notes_select(collection) -%}
     {%- set plan = trueup._session_name(collection.name, 'plan') -%}
-    {%- set fields = ['bucket'] + trueup._certificate_sums() + ['value_xor'] -%}
+    {%- set fields = ['bucket'] + trueup._certificate_fields() -%}
     {%- set sequence = trueup._sequence_terms(collection.options) -%}
 select
     {{ trueup._column_list(collection.identity) }},
