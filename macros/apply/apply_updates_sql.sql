@@ -29,9 +29,7 @@ using (
     select *
     from {{ trueup._subquery(net_updates) }} as net
     {%- endif %}
-    where {{ trueup._same_columns_expr(
-        collection.changelog, collection.state, trueup._update_columns(), trueup._state_columns()
-    ) }}
+    where {{ trueup._state_fits_expr(collection) }}
 ) as net
     on {{ trueup._same_key_expr(identity, 'state', 'net') }}
     and (state._kind = 'progress') = (net._kind = 'progress')
@@ -64,9 +62,7 @@ select * except (_diff, _applied)
 from {{ trueup._subquery(net_updates) }}
 where
     _diff = 1
-    and {{ trueup._same_columns_expr(
-        collection.changelog, collection.state, trueup._update_columns(), trueup._state_columns()
-    ) }}
+    and {{ trueup._state_fits_expr(collection) }}
     -- Not inside the subquery: Spark reports an error in a subquery with pages of Java. Here the first row
     -- raises it.
     and case

@@ -1,6 +1,6 @@
 {#-
     The state, rebuilt from the whole changelog in one commit. `--full-refresh` replaces the state with it,
-    and a missing state is made from it.
+    a missing state is made from it, and a heal gives a damaged state its rows.
 
     The updates are consolidated. They must leave one value or none of each key; else the statement fails
     and nothing is written. The aggregate `trueup_consolidate` of the Python module consolidates rows
@@ -33,6 +33,16 @@
         changelog, unique_key, values, consolidated,
         takes_back=run_query(trueup._has_taken_back_select(changelog)).rows[0][0]
     )) }}
+{%- endmacro %}
+
+
+{#- Replaces all rows of the state by those of `rehydrated`, the select of the rehydrated state. -#}
+{% macro _rebuild_state_sql(collection, rehydrated) -%}
+{{ trueup._step_marker('rebuild') }}
+insert overwrite {{ collection.state }} by name
+select *
+from {{ trueup._subquery(rehydrated) }}
+where {{ trueup._state_fits_expr(collection) }}
 {%- endmacro %}
 
 

@@ -106,9 +106,7 @@ using (
         _seq,
         cast(null as bigint) as _upper
     from truth
-    where {{ trueup._same_columns_expr(
-        collection.changelog, collection.state, trueup._update_columns(), trueup._state_columns()
-    ) }}
+    where {{ trueup._state_fits_expr(collection) }}
     union all
     select
         wrong._purged,

@@ -52,13 +52,9 @@
     {%- do trueup._keep_finding(collection, 'state_verified_by', 'heal') -%}
     {%- if is_restored -%}
         {%- set begun_at = modules.datetime.datetime.now() -%}
-        {%- do run_query(
-            trueup._step_marker('rebuild') ~ '\ninsert overwrite ' ~ collection.state ~ ' by name\nselect *\nfrom '
-            ~ trueup._subquery(trueup._get_rehydrated_select(collection, columns)) ~ '\nwhere '
-            ~ trueup._same_columns_expr(
-                collection.changelog, collection.state, trueup._update_columns(), trueup._state_columns()
-            )
-        ) -%}
+        {%- do run_query(trueup._rebuild_state_sql(
+            collection, trueup._get_rehydrated_select(collection, columns)
+        )) -%}
         {%- do trueup._keep_rehydration(collection, begun_at) -%}
         {{ return(
             'the state was rebuilt, because '

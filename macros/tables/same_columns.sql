@@ -17,6 +17,14 @@ case
 {%- endmacro %}
 
 
+{#- The same condition for the key and value columns of a changelog and its state. -#}
+{% macro _state_fits_expr(collection) -%}
+    {{ return(trueup._same_columns_expr(
+        collection.changelog, collection.state, trueup._update_columns(), trueup._state_columns()
+    )) }}
+{%- endmacro %}
+
+
 {#- The names and types of the columns of a table, as an SQL expression: a sorted array. -#}
 {% macro _column_types_expr(relation, but) -%}
 (
