@@ -10,9 +10,7 @@
     {%- if load_relation(state) is not none or load_relation(changelog) is none -%}
         {{ return(false) }}
     {%- endif -%}
-    {%- set columns = trueup._ensure_widened(changelog) -%}
-    {%- do trueup._require_same_key(collection, trueup._get_properties(changelog)) -%}
-    {%- do trueup._require_sound_changelog(changelog, collection.unique_key, columns) -%}
+    {%- set columns = trueup._ensure_sound_columns(collection) -%}
     {%- do trueup._ensure_table(
         state, trueup._unapplied_state_select(changelog, collection.unique_key, columns),
         own_properties=dict(

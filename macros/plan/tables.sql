@@ -82,11 +82,9 @@
 
 {#- Rebuilds the state from the changelog if it is missing. -#}
 {% macro _ensure_state(collection) -%}
-    {%- set changelog, state = collection.changelog, collection.state -%}
+    {%- set state = collection.state -%}
     {%- if load_relation(state) is none -%}
-        {%- set columns = trueup._ensure_widened(changelog) -%}
-        {%- do trueup._require_same_key(collection, trueup._get_properties(changelog)) -%}
-        {%- do trueup._require_sound_changelog(changelog, collection.unique_key, columns) -%}
+        {%- set columns = trueup._ensure_sound_columns(collection) -%}
         {%- set begun_at = modules.datetime.datetime.now() -%}
         {%- do trueup._ensure_table(
             state, trueup._get_rehydrated_select(collection, columns),
@@ -94,6 +92,19 @@
         ) -%}
         {%- do trueup._keep_rehydration(collection, begun_at) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    The columns of a changelog that a missing state is made from. They are widened first. Raises unless the
+    changelog is sound and was made with the key of the collection.
+-#}
+{% macro _ensure_sound_columns(collection) -%}
+    {%- set changelog = collection.changelog -%}
+    {%- set columns = trueup._ensure_widened(changelog) -%}
+    {%- do trueup._require_same_key(collection, trueup._get_properties(changelog)) -%}
+    {%- do trueup._require_sound_changelog(changelog, collection.unique_key, columns) -%}
+    {{ return(columns) }}
 {%- endmacro %}
 
 
