@@ -10,7 +10,7 @@
             collection.state, trueup._ensure_widened(collection.changelog)
         ) -%}
         {%- set net_updates = trueup._ensure_net_updates(collection, position) -%}
-        {%- do trueup._get_isolated_properties(collection.state) -%}
+        {%- do trueup._require_isolated(collection.state) -%}
         {%- do trueup._require_exact_merge() -%}
         {%- do trueup._ensure_scan_follows(collection.state, position) -%}
         {%- do run_query(

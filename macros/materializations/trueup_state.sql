@@ -45,7 +45,7 @@
             {#- 5. Apply the tail of the changelog. Then maintain the tables if that is due. -#}
             {%- set net_updates = trueup._ensure_net_updates(collection, position, compiled_code) -%}
             {%- if not trueup._finding(collection, 'state_verified_by') -%}
-                {%- do trueup._get_isolated_properties(target_relation) -%}
+                {%- do trueup._require_isolated(target_relation) -%}
             {%- endif -%}
             {%- do trueup._require_exact_merge() -%}
             {%- do trueup._ensure_scan_follows(target_relation, position) -%}

@@ -65,7 +65,7 @@
 {% macro _given_properties() -%}
     {%- set given = config.get('tblproperties') or {} -%}
     {%- set subject = 'Config `tblproperties` of ' ~ model.name -%}
-    {%- do trueup._require_isolation(subject, given, 'Leave the property out.') -%}
+    {%- do trueup._require_serializable(subject, given, 'Leave the property out.') -%}
     {%- for name in given if name.startswith('trueup.') -%}
         {%- do trueup._raise_error(
             subject, 'without the properties of trueup itself', name, 'Leave the property out.'
@@ -79,7 +79,7 @@
     Raises if the properties of a table would let a run commit after it has lost to another run: below
     `serializable`, two appends of one batch may not conflict.
 -#}
-{% macro _require_isolation(subject, properties, next_step) -%}
+{% macro _require_serializable(subject, properties, next_step) -%}
     {%- for name in trueup._weak_isolations(properties) -%}
         {%- do trueup._raise_error(
             subject, 'with the isolation level serializable, which two runs at once rely on',
@@ -108,16 +108,16 @@
 {#- The properties of a table. Raises unless they isolate the table as the protocol needs it. -#}
 {% macro _get_isolated_properties(relation) -%}
     {%- set properties = trueup._get_properties(relation) -%}
-    {%- do trueup._require_isolated(relation, properties) -%}
-    {{ return(properties) }}
-{%- endmacro %}
-
-
-{#- Raises unless the `properties` of a table isolate it as the protocol needs it. -#}
-{% macro _require_isolated(relation, properties) -%}
-    {%- do trueup._require_isolation(
+    {%- do trueup._require_serializable(
         'The table ' ~ relation, properties,
         'Set it back: alter table ' ~ relation ~ " set tblproperties ('<the property>' ="
         ~ " 'serializable')."
     ) -%}
+    {{ return(properties) }}
+{%- endmacro %}
+
+
+{#- The same check for a caller that does not need the properties. -#}
+{% macro _require_isolated(relation) -%}
+    {%- do trueup._get_isolated_properties(relation) -%}
 {%- endmacro %}
