@@ -1,9 +1,9 @@
-{#-
-    A note about commands that the log has lost or never had, for dbt's line of the batch. Without the note
-    such a run would look up to date. With the option `late: fail` a loss stops the run.
--#}
+{#- Notes about the log and its commands, for dbt's line of the batch. -#}
 
-{#- The note of a run, one line; none if there is nothing to report. -#}
+{#-
+    A note about commands that the log has lost or never had, one line; none if there is nothing to report. Without
+    the note such a run would look up to date. With the option `late: fail` a loss stops the run.
+-#}
 {% macro _get_log_note(collection, plan) -%}
     {%- if plan.last_seq == 0 and plan.commands_settled > 0 -%}
         {{ return(
@@ -45,6 +45,23 @@
     {{ return(
         late ~ (' late command has' if late == 1 else ' late commands have')
         ~ ' no effect (option `late: drop`)' if late else none
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    The commands that a batch settles, as a part of the message, such as `commands 11 to 20 of 50`: of 50
+    commands that are settled or could be, 10 were settled before. None if the option `max_commands_per_batch`
+    is not set, because then every batch settles all that it may. Also none if there is no command to settle.
+-#}
+{% macro _commands_note(plan) -%}
+    {%- set before, ahead = plan.commands_settled, plan.get('commands_to_settle') -%}
+    {%- if not ahead -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {{ return(
+        'commands ' ~ (before + 1) ~ ' to ' ~ (before + [plan.commands_ahead, ahead] | min)
+        ~ ' of ' ~ (before + ahead)
     ) }}
 {%- endmacro %}
 

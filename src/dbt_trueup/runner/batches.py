@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 WROTE, NOTICE = "OK", "NOTICE"
-"""Codes of a result, see macros/internal/report.sql. Only the models of trueup have codes."""
+"""Codes of a result, see macros/internal/result_line.sql. Only the models of trueup have codes."""
 
 BATCH, CHANGELOG, STATE = "trueup_batch", "trueup_changelog", "trueup_state"
 """Materializations of trueup."""
 
 COMMANDS = re.compile(r"; commands (\d+) to (\d+) of (\d+)")
-"""The figures of a batch in its message, see macros/internal/report.sql."""
+"""The figures of a batch in its message, see macros/plan/log_note.sql."""
 
 SKIPPED = "skipped: "
 """How the message of a notice begins if another run was first."""

@@ -1,14 +1,4 @@
 {#-
-    The duties of a materialization after it has written its table: grants and docs. Constraints of a
-    contract are left out, because a key column is null on the progress row.
--#}
-{% macro _ensure_grants_and_docs(relation) -%}
-    {%- do apply_grants(relation, config.get('grants'), should_revoke=True) -%}
-    {%- do persist_docs(relation, model) -%}
-{%- endmacro %}
-
-
-{#-
     dbt's line for the model says what a run did. People read the message. Programs, such as `trueup watch`,
     read the code, which is `adapter_response.code` in dbt's run results:
 
@@ -42,21 +32,4 @@
     {%- else -%}
         {%- do trueup._report_idle(result.message, code=result.code) -%}
     {%- endif -%}
-{%- endmacro %}
-
-
-{#-
-    The commands that a batch settles, as a part of the message, such as `commands 11 to 20 of 50`: of 50
-    commands that are settled or could be, 10 were settled before. None if the option `max_commands_per_batch`
-    is not set, because then every batch settles all that it may. Also none if there is no command to settle.
--#}
-{% macro _commands_note(plan) -%}
-    {%- set before, ahead = plan.commands_settled, plan.get('commands_to_settle') -%}
-    {%- if not ahead -%}
-        {{ return(none) }}
-    {%- endif -%}
-    {{ return(
-        'commands ' ~ (before + 1) ~ ' to ' ~ (before + [plan.commands_ahead, ahead] | min)
-        ~ ' of ' ~ (before + ahead)
-    ) }}
 {%- endmacro %}
