@@ -1,31 +1,4 @@
-{#-
-    The properties that only a changelog has. It is partitioned by `_kind`, so Iceberg would send all updates of a
-    batch to one task. A compaction may then delete rows of a file in two tasks: Iceberg 1.12 joins what they
-    have deleted.
--#}
-{% macro _changelog_properties(collection) -%}
-    {%- set properties = {} -%}
-    {%- do properties.update(trueup._made_with_properties(
-        'trueup.unique_key', trueup._column_list(collection.unique_key)
-    )) -%}
-    {%- do properties.update(trueup._made_with_properties('trueup.order', collection.order_type)) -%}
-    {%- do properties.update(trueup._range_properties(collection.unique_key, collection.command_columns)) -%}
-    {%- if trueup._file_format() == 'iceberg' -%}
-        {%- do properties.update({'write.merge.distribution-mode': 'none'}) -%}
-    {%- endif -%}
-    {{ return(properties) }}
-{%- endmacro %}
-
-
-{#- Creates a table with its schema if it is missing, and registers it with dbt. -#}
-{% macro _ensure_table(relation, select, partition_by=none, own_properties=none) -%}
-    {%- do adapter.create_schema(relation) -%}
-    {%- do run_query(trueup._create_table_sql(
-        relation, select, partition_by=partition_by, own_properties=own_properties
-    )) -%}
-    {%- do adapter.cache_added(relation) -%}
-{%- endmacro %}
-
+{#- A changelog without a batch and a state that has applied none, as selects. -#}
 
 {#- A changelog without a batch: the columns, and no rows. -#}
 {% macro _empty_changelog_select(commands, unique_key, columns) -%}

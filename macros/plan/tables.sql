@@ -32,6 +32,16 @@
 {%- endmacro %}
 
 
+{#- Creates a table with its schema if it is missing, and registers it with dbt. -#}
+{% macro _ensure_table(relation, select, partition_by=none, own_properties=none) -%}
+    {%- do adapter.create_schema(relation) -%}
+    {%- do run_query(trueup._create_table_sql(
+        relation, select, partition_by=partition_by, own_properties=own_properties
+    )) -%}
+    {%- do adapter.cache_added(relation) -%}
+{%- endmacro %}
+
+
 {#-
     Raises if there is a state with batches, but no changelog. An empty changelog would hide that the history is
     lost, and stand in the way of the table that somebody restores.

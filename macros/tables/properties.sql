@@ -60,6 +60,25 @@
 
 
 {#-
+    The properties that only a changelog has. It is partitioned by `_kind`, so Iceberg would send all updates of a
+    batch to one task. A compaction may then delete rows of a file in two tasks: Iceberg 1.12 joins what they
+    have deleted.
+-#}
+{% macro _changelog_properties(collection) -%}
+    {%- set properties = {} -%}
+    {%- do properties.update(trueup._made_with_properties(
+        'trueup.unique_key', trueup._column_list(collection.unique_key)
+    )) -%}
+    {%- do properties.update(trueup._made_with_properties('trueup.order', collection.order_type)) -%}
+    {%- do properties.update(trueup._range_properties(collection.unique_key, collection.command_columns)) -%}
+    {%- if trueup._file_format() == 'iceberg' -%}
+        {%- do properties.update({'write.merge.distribution-mode': 'none'}) -%}
+    {%- endif -%}
+    {{ return(properties) }}
+{%- endmacro %}
+
+
+{#-
     The config `tblproperties`. Raises if it would weaken the protocol, or set a property that trueup keeps.
 -#}
 {% macro _given_properties() -%}
