@@ -31,7 +31,7 @@
     {%- endif -%}
     {{ return(trueup._rehydrated_state_select(
         changelog, unique_key, values, consolidated,
-        takes_back=run_query(trueup._has_taken_back_select(changelog)).rows[0][0]
+        takes_back=run_query(trueup._wrote_open_ticks_select(changelog)).rows[0][0]
     )) }}
 {%- endmacro %}
 
@@ -47,7 +47,7 @@ where {{ trueup._state_fits_expr(collection) }}
 
 
 {#- Whether any batch has written updates of open ticks, which later batches may have retracted. -#}
-{% macro _has_taken_back_select(changelog) -%}
+{% macro _wrote_open_ticks_select(changelog) -%}
 select coalesce(max(_statistics.open_upper > _upper), false)
 from {{ changelog }}
 where _kind = 'progress'

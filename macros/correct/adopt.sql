@@ -121,7 +121,7 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
 
 
 {#- A copy of the plan for a batch that adopts a table: it settles the ticks, and folds no command. -#}
-{% macro _adopting_plan(plan) -%}
+{% macro _with_adoption(plan) -%}
     {{ return(dict(
         plan,
         adopts=true,

@@ -25,7 +25,7 @@
     {%- endif -%}
     {%- set note = trueup._get_log_note(collection, plan) -%}
     {%- set late_note = trueup._late_note(collection, plan) if note is none else none -%}
-    {%- set plan = trueup._adopting_plan(plan) if adopted else plan -%}
+    {%- set plan = trueup._with_adoption(plan) if adopted else plan -%}
     {#- 3. If an approved batch is staged or there is nothing to do, stage nothing. -#}
     {%- set idle = {
         'message': [trueup._idle_message(plan, note), late_note] | select | join('; '),

@@ -17,7 +17,7 @@
 
 
 {#- Logs checks, one line each, and a second line for the next step. Returns them. -#}
-{% macro _logged(checks) -%}
+{% macro _report_checks(checks) -%}
     {%- for check in checks -%}
         {%- do log(('  WRONG  ' if check.next_step else '  ok     ') ~ check.text, info=true) -%}
         {%- if check.next_step -%}
@@ -70,13 +70,13 @@
             {%- do missing.append(tables.name ~ '_' ~ role) -%}
         {%- endfor -%}
         {%- if tables.state and not tables.changelog -%}
-            {{ return(trueup._logged([trueup._check(
+            {{ return(trueup._report_checks([trueup._check(
                 'the changelog is missing, and the state is there: somebody has dropped '
                 ~ tables.name ~ '_changelog',
                 trueup._lost_changelog_advice(tables.name, tables.source_role)
             )])) }}
         {%- endif -%}
-        {{ return(trueup._logged([trueup._check(
+        {{ return(trueup._report_checks([trueup._check(
             'it has not run yet, or somebody has dropped ' ~ (missing | join(' and ')),
             'dbt run -s ' ~ tables.name ~ '_' ~ tables.source_role
             ~ '+. If rows were there before, restore the tables from a backup first.'
@@ -85,17 +85,17 @@
     {%- set unreadable = trueup._get_format_checks(tables) or trueup._get_widening_checks(tables)
         or trueup._get_key_checks(tables) -%}
     {%- if unreadable -%}
-        {{ return(trueup._logged(unreadable)) }}
+        {{ return(trueup._report_checks(unreadable)) }}
     {%- endif -%}
     {%- set last = run_query(trueup._last_batch_select(tables.changelog)).rows[0].dict() -%}
     {%- set tables = dict(tables, last=last) -%}
     {{ return(
-        trueup._logged(trueup._get_setting_checks(tables))
-        + trueup._logged(trueup._get_certificate_checks(tables))
-        + trueup._logged(trueup._get_state_checks(tables))
-        + trueup._logged(trueup._get_staged_checks(tables))
-        + trueup._logged(trueup._get_leftover_checks(tables))
-        + trueup._logged(trueup._get_log_checks(tables))
+        trueup._report_checks(trueup._get_setting_checks(tables))
+        + trueup._report_checks(trueup._get_certificate_checks(tables))
+        + trueup._report_checks(trueup._get_state_checks(tables))
+        + trueup._report_checks(trueup._get_staged_checks(tables))
+        + trueup._report_checks(trueup._get_leftover_checks(tables))
+        + trueup._report_checks(trueup._get_log_checks(tables))
     ) }}
 {%- endmacro %}
 

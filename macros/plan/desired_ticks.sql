@@ -94,7 +94,7 @@ case
 -#}
 {% macro _with_tick(plan, options) -%}
     {%- if options.refresh is not none -%}
-        {{ return(trueup._scheduled_plan(plan, trueup._schedule(options.refresh))) }}
+        {{ return(trueup._with_schedule(plan, trueup._schedule(options.refresh))) }}
     {%- elif plan.upper > plan.lower -%}
         {{ return(dict(plan, tick=plan.upper - 1)) }}
     {%- endif -%}

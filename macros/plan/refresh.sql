@@ -33,7 +33,7 @@
     refresh since the lower, no update is due, and `reason` says until when. After the last refresh the
     collection is final.
 -#}
-{% macro _scheduled_plan(plan, schedule) -%}
+{% macro _with_schedule(plan, schedule) -%}
     {%- set tick = trueup._last_refresh_before(schedule, plan.upper) -%}
     {%- set next = trueup._next_refresh(schedule, plan.upper) -%}
     {#- The schedule may have no refresh at 0, so check the rounded tick. -#}

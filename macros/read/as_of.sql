@@ -3,7 +3,9 @@
     the changelog up to that tick, consolidated. `ts` is an integer or an SQL expression.
 -#}
 {% macro as_of(collection, ts) -%}
-{{ trueup._consolidated_ticks_select(collection, '_ts <= (' ~ ts ~ ')', ts, ts) }}
+with
+
+{{ trueup._consolidated_ticks_ctes(collection, '_ts <= (' ~ ts ~ ')', ts, ts) }}
 
 select * except (_diff)
 from consolidated
@@ -16,7 +18,9 @@ where _diff > 0
     value columns and `_diff`. `as_of(from_ts)` plus these changes is `as_of(to_ts)`.
 -#}
 {% macro changes_between(collection, from_ts, to_ts) -%}
-{{ trueup._consolidated_ticks_select(
+with
+
+{{ trueup._consolidated_ticks_ctes(
     collection, '_ts > (' ~ from_ts ~ ') and _ts <= (' ~ to_ts ~ ')', from_ts, to_ts
 ) }}
 
@@ -29,10 +33,10 @@ where _diff <> 0
 {#-
     The CTE `consolidated`: each row of the updates that meet `condition`, once, with the sum of its diffs.
     The first and the last tick must be readable.
--#}
-{% macro _consolidated_ticks_select(collection, condition, first_ts, last_ts) -%}
-with
 
+    Reads: the changelog. Ends with: `consolidated`.
+-#}
+{% macro _consolidated_ticks_ctes(collection, condition, first_ts, last_ts) -%}
 consolidated as (
 
     select

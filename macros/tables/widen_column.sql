@@ -96,7 +96,7 @@
             ) -%}
         {%- else -%}
             {%- for old in found.from if found.type is not none -%}
-                {%- do statements.append(trueup._copy_expr(table, old.column, name, found.type)) -%}
+                {%- do statements.append(trueup._copy_sql(table, old.column, name, found.type)) -%}
             {%- endfor -%}
             {%- for part in found.from + found.to -%}
                 {%- do statements.append(
@@ -150,7 +150,7 @@
 
 
 {#- The statement that copies to a column the values that only its old column has: usually there are none. -#}
-{% macro _copy_expr(table, old, name, type) -%}
+{% macro _copy_sql(table, old, name, type) -%}
     {%- set name = trueup._quoted(name) -%}
     {%- set value = trueup._quoted(old.name) -%}
     {{ return(

@@ -117,7 +117,7 @@ def test_the_plan_of_an_adoption_settles_the_commands_of_its_ticks_and_folds_non
         "has_truncates": True,
         "definition": "f00d",
     }
-    adopting = in_model("files_batch")._adopting_plan(plan)
+    adopting = in_model("files_batch")._with_adoption(plan)
     assert adopting == {
         "upper": 9,
         "commands_settled": 6,

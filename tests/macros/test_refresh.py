@@ -56,7 +56,7 @@ def test_updates_and_frontiers_move_to_the_next_refresh(case: dict[str, Any]) ->
 
 def apply(lower: int, upper: int, given: dict[str, Any]) -> dict[str, Any]:
     plan = {"lower": lower, "upper": upper, "tick": lower}
-    found: dict[str, Any] = TRUEUP._scheduled_plan(plan, TRUEUP._schedule(given))
+    found: dict[str, Any] = TRUEUP._with_schedule(plan, TRUEUP._schedule(given))
     assert plan == {"lower": lower, "upper": upper, "tick": lower}
     return found
 
