@@ -65,7 +65,7 @@
         {%- elif scope.extent -%}
             {%- set plan = trueup._with_tick(plan, options) if collection.is_by_select else plan -%}
             {%- set surplus = trueup._ensure_compared(
-                collection, plan, columns, compiled_code, scope, keeps_edits=healed
+                collection, plan, columns, compiled_code, scope, keeps_edits=healed is not none
             ) -%}
         {%- elif not healed -%}
             {%- do trueup._report_idle(
