@@ -44,7 +44,7 @@
             'Batches are lost. Restore the changelog; or accept the loss and rebuild the state from'
             ~ ' what is left: dbt run --full-refresh -s ' ~ collection ~ '_state.'
         ) -%}
-    {%- elif trueup._is_tail_forgotten(position) -%}
+    {%- elif trueup._is_tail_compacted(position) -%}
         {%- do trueup._raise_error(
             'The state of `' ~ collection ~ '`',
             'at the last batch, ' ~ position.last_seq ~ ', because the changelog was compacted since',

@@ -31,7 +31,7 @@
     Whether a compaction has removed retractions that the state still needs. A compaction is refused until the state
     has every batch, so somebody has rolled the state back since. An empty state needs no retractions.
 -#}
-{% macro _is_tail_forgotten(position) -%}
+{% macro _is_tail_compacted(position) -%}
     {%- set since = position.get('since') -%}
     {{ return(
         since is not none and 0 < position.applied_seq < position.last_seq and since > position.applied_upper
@@ -123,17 +123,17 @@ from added_up
 
 
 {#-
-    The select of the net updates of the batches after `position.applied_seq`. It is `in_sequence`, the
+    The select of the net updates of the batches after `position.applied_seq`. It is `model_select`, the
     select of the model, unless these batches retract earlier updates of open ticks. Declares the variable
     `applied`.
 -#}
-{% macro _ensure_net_updates(collection, position, in_sequence=none) -%}
+{% macro _ensure_net_updates(collection, position, model_select=none) -%}
     {%- do run_query(trueup._declare_applied_sql(collection.name, position.applied_seq)) -%}
     {%- do trueup._keep_session_object(
         'temporary variable', trueup._session_name(collection.name, 'applied')
     ) -%}
     {%- set takes_back = position.takes_back -%}
-    {{ return(in_sequence if in_sequence and not takes_back else trueup._net_updates_select(
+    {{ return(model_select if model_select and not takes_back else trueup._net_updates_select(
         changelog=collection.changelog,
         applied=trueup._session_name(collection.name, 'applied'),
         identity=collection.identity,

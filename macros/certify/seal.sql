@@ -23,15 +23,15 @@ xxhash64(_certificate)
     than a hash that takes the fields one by one.
 -#}
 {% macro _own_seal_expr(fields) -%}
-    {%- set counts = {} -%}
+    {%- set fields_of_statistics = {} -%}
     {%- for field in trueup._statistics_fields()
         if field.name not in ['since', 'committed_at', 'seal'] -%}
         {%- set value = '_statistics.' ~ field.name -%}
-        {%- do counts.update({
+        {%- do fields_of_statistics.update({
             field.name: 'unix_micros(' ~ value ~ ')' if field.type == 'timestamp' else value
         }) -%}
     {%- endfor -%}
-    {%- set values = dict(fields, statistics=trueup._sorted_struct_expr(counts)) -%}
+    {%- set values = dict(fields, statistics=trueup._sorted_struct_expr(fields_of_statistics)) -%}
 xxhash64(to_json({{ trueup._sorted_struct_expr(values) }}, map('ignoreNullFields', 'true')))
 {%- endmacro %}
 

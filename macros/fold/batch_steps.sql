@@ -25,7 +25,7 @@
         'broadcasts': trueup._can_broadcast_keys(trueup._change_count(plan)),
         'key_range': trueup._get_batch_range(collection, plan, columns, input, waiting),
         'lower': planned ~ '.lower',
-        'forget_below': trueup._forget_below(collection.options, plan),
+        'tombstones_end': trueup._tombstones_end(collection.options, plan),
         'is_log_decisive': plan.begins_orders and plan.whole_log_reason is not none
             and collection.options.log == 'complete',
     } -%}

@@ -14,7 +14,7 @@
     command that is taken becomes step 1: it comes first in the batch, at its lower. `_steps_select` lists the other
     steps.
 
-    `prior` is that of `_steps_select`. With its `forget_below` the order rows of deleted keys that were
+    `prior` is that of `_steps_select`. With its `tombstones_end` the order rows of deleted keys that were
     written below this tick are retracted (option `tombstones`). With its `is_log_decisive` the newest command of
     a key in `source` is its last one, whatever is known of the key.
 
@@ -25,7 +25,7 @@
 -#}
 {% macro _newest_ctes(collection, source, persisted, values, marks, prior) -%}
     {%- set lower = prior.get('lower', trueup._least_tick_expr()) -%}
-    {%- set forget_below = prior.get('forget_below') -%}
+    {%- set tombstones_end = prior.get('tombstones_end') -%}
     {%- set unique_key, sequence = collection.unique_key, trueup._sequence_terms(collection.options) -%}
     {%- set key, columns = trueup._column_list(unique_key), trueup._column_list(collection.identity) -%}
     {%- set has_ticks = '_offset' not in collection.extras -%}
@@ -178,11 +178,11 @@ newest as (
             when _step = 2 then {{ '_is_taken' if has_ticks else 'true' }}
             else true
         end
-    {%- if forget_below %}
+    {%- if tombstones_end %}
 
     union all
 
-    {{ trueup._forgotten_select(collection, persisted, marks, lower, forget_below) }}
+    {{ trueup._expired_tombstones_select(collection, persisted, marks, lower, tombstones_end) }}
     {%- endif %}
 
 )

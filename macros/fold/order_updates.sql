@@ -1,8 +1,8 @@
 {#-
-    The order rows of deleted keys that were written below `forget_below` and have no command in the batch, as a
+    The order rows of deleted keys that were written below `tombstones_end` and have no command in the batch, as a
     select of steps -2.
 -#}
-{% macro _forgotten_select(collection, persisted, marks, lower, forget_below) -%}
+{% macro _expired_tombstones_select(collection, persisted, marks, lower, tombstones_end) -%}
     {%- set key, sequence = collection.unique_key, trueup._sequence_terms(collection.options) -%}
 select
     {{ trueup._column_list(key, alias='tombstones') }},
@@ -17,7 +17,7 @@ select
 from (
     select *, {{ trueup._owner_error_key_expr() }} as _order_owner
     from {{ persisted }}
-    where {{ trueup._is_order_key_expr() }} and _ts < {{ forget_below }}
+    where {{ trueup._is_order_key_expr() }} and _ts < {{ tombstones_end }}
 ) as tombstones
 {%- for others in [persisted, 'given'] %}
 left anti join {{ others }} as others_{{ loop.index }}
@@ -55,7 +55,7 @@ where {{ trueup._is_order_step_expr() }}
     them, the batch reads all order rows of the state. So only one of several batches does this: a deleted key
     is remembered for as many ticks as the option says, and up to a tenth of them longer.
 -#}
-{% macro _forget_below(options, plan) -%}
+{% macro _tombstones_end(options, plan) -%}
     {%- if options.late != 'newest' or options.tombstones == 'forever' -%}
         {{ return(none) }}
     {%- endif -%}

@@ -24,7 +24,7 @@
     `prior` says how the persisted values are read. With `broadcasts`, Spark broadcasts the keys of
     the batch to the state. With `key_range`, only the keys in that range are read. `is_remainder`
     means that the commands are the remainder of a log; then the persisted values are not older than
-    the commands. With `late: newest`, `lower` is the lower of the batch, and `forget_below` the tick below
+    the commands. With `late: newest`, `lower` is the lower of the batch, and `tombstones_end` the tick below
     which deleted keys are forgotten. `is_log_decisive` means that the commands are all of the log, which has
     lost none.
 -#}

@@ -38,7 +38,7 @@
             ~ ': the changelog has lost batches',
             'restore ' ~ tables.changelog ~ ' from a snapshot or a backup. Or accept the loss: ' ~ rebuild
         )]) }}
-    {%- elif trueup._is_tail_forgotten(position) -%}
+    {%- elif trueup._is_tail_compacted(position) -%}
         {{ return([trueup._check(
             'somebody has rolled the state back to batch ' ~ applied ~ ', and the changelog was compacted since',
             rebuild

@@ -23,7 +23,7 @@
         and (
             measured.late_dropped != 0 or part.read is none or trueup._must_begin_orders(collection.options, progress)
             or part.settled is none and trueup._may_lose_rows(collection.options)
-            or trueup._forget_below(collection.options, measured) is not none
+            or trueup._tombstones_end(collection.options, measured) is not none
         )
     ) }}
 {%- endmacro %}

@@ -43,14 +43,14 @@
 -#}
 {% macro _ensure_progress(collection, corrections=none, is_rebase=false, heals=false) -%}
     {%- if is_rebase -%}
-        {%- do trueup._ensure_forgotten(collection) -%}
+        {%- do trueup._ensure_dropped_for_rebase(collection) -%}
     {%- endif -%}
-    {%- set is_state_missing = heals and trueup._ensure_lost_state(collection) -%}
+    {%- set is_state_missing = heals and trueup._ensure_empty_lost_state(collection) -%}
     {%- do trueup._ensure_tables(collection) -%}
     {%- set progress = trueup._get_progress(collection, corrections) -%}
     {%- do trueup._require_known_format(collection.changelog, progress.format) -%}
     {%- do trueup._require_undamaged(collection.changelog, progress.unsealed_seq) -%}
-    {%- set is_state_lost = heals and trueup._is_state_lost(not is_state_missing, progress) -%}
+    {%- set is_state_lost = heals and trueup._is_state_lost(is_state_missing, progress) -%}
     {%- if not is_state_lost -%}
         {%- do trueup._ensure_caught_up(collection, progress) -%}
     {%- endif -%}

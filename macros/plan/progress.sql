@@ -91,7 +91,7 @@ added_up as (
         collect_set(case when _table = 'changelog' then _batch_id end) as _batch_ids,
         max(_seq) filter (where _table = 'batch') as staged_seq,
         max(_batch_id) filter (where _table = 'batch') as staged_batch_id,
-        max(_statistics.read_only) filter (where _table = 'batch') as is_staged_to_look_at,
+        max(_statistics.read_only) filter (where _table = 'batch') as is_staged_read_only,
         count_if(_table = 'corrections') as correction_count,
         -- All corrections of one comparison have the same batch here. Two comparisons at once may give two
         -- batches.
@@ -126,7 +126,7 @@ select
     format,
     case when not array_contains(_batch_ids, staged_batch_id) then staged_batch_id end
         as leftover_batch_id,
-    coalesce(is_staged_to_look_at, false) as is_leftover_read_only,
+    coalesce(is_staged_read_only, false) as is_leftover_read_only,
     if(array_contains(_found_after, coalesce(_last._batch_id, '')), correction_count, 0)
         as correction_count,
     exists(_open_seqs, _seq -> _seq >= applied_seq and _seq < last_seq) as takes_back

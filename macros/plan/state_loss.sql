@@ -5,7 +5,7 @@
     dbt knows only the tables that existed when its run began. Another run may have made the state since
     then. In that case this run makes nothing, and the table property says so.
 -#}
-{% macro _ensure_lost_state(collection) -%}
+{% macro _ensure_empty_lost_state(collection) -%}
     {%- set changelog, state = collection.changelog, collection.state -%}
     {%- if load_relation(state) is not none or load_relation(changelog) is none -%}
         {{ return(false) }}
@@ -26,11 +26,11 @@
     Whether the state is lost. No run leaves such a state, not even a killed run: the state was missing, has
     no progress row, is more than one batch behind, or is behind a compaction.
 -#}
-{% macro _is_state_lost(was_there, position) -%}
+{% macro _is_state_lost(is_missing, position) -%}
     {{ return(
         position.applied_seq is none
         or position.applied_seq < position.last_seq - 1
-        or (position.last_seq > 0 and not was_there)
-        or trueup._is_tail_forgotten(position)
+        or (position.last_seq > 0 and is_missing)
+        or trueup._is_tail_compacted(position)
     ) }}
 {%- endmacro %}

@@ -122,7 +122,7 @@
     Drops the changelog and the state of a collection for a rebase. Raises before it drops anything if the
     input could not make them again.
 -#}
-{% macro _ensure_forgotten(collection) -%}
+{% macro _ensure_dropped_for_rebase(collection) -%}
     {%- do trueup._require_storable_columns(collection.command_columns) -%}
     {%- do trueup._require_single_read() -%}
     {%- do trueup._require_free_view(collection.name) -%}

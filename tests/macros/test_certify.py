@@ -97,7 +97,7 @@ def test_a_state_is_lost_if_missing_without_progress_or_two_batches_behind(
     found: str, applied_seq: int | None, last_seq: int, expected: str
 ) -> None:
     position = {"applied_seq": applied_seq, "last_seq": last_seq}
-    is_lost = in_model("files_corrections")._is_state_lost(found == "there", position)
+    is_lost = in_model("files_corrections")._is_state_lost(found == "missing", position)
 
     assert is_lost == (expected == "lost")
 
@@ -122,7 +122,7 @@ def test_a_state_is_lost_if_it_is_behind_a_compaction(
         "applied_upper": applied_upper,
         "since": since,
     }
-    is_lost = in_model("files_corrections")._is_state_lost("there", position)
+    is_lost = in_model("files_corrections")._is_state_lost(is_missing=False, position=position)
 
     assert is_lost == (expected == "lost")
 

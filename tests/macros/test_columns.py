@@ -280,7 +280,7 @@ def test_a_rebase_drops_nothing_if_a_column_has_no_type() -> None:
     statements: list[str] = []
     trueup = in_model("files_batch", queries=statements.append)
     columns = [column("path", "string"), column("note", "void")]
-    refused(trueup._ensure_forgotten, a_collection(trueup, command_columns=columns))
+    refused(trueup._ensure_dropped_for_rebase, a_collection(trueup, command_columns=columns))
     assert statements == []
 
 

@@ -171,7 +171,7 @@ def test_a_tail_that_retracts_provisional_updates_is_applied_from_the_history(
     trueup = in_model("files_state", row={})
     position = {"last_seq": 5, "applied_seq": 3, "takes_back": takes_back}
     given = (a_collection(trueup), position)
-    sql = one_line(trueup._ensure_net_updates(*given, in_sequence="select 1"))
+    sql = one_line(trueup._ensure_net_updates(*given, model_select="select 1"))
     caught_up = one_line(trueup._ensure_net_updates(*given))
 
     assert sql == (caught_up if takes_back else "select 1")
