@@ -132,7 +132,8 @@ from (
     plan.update(records_indexed=0, partitions=None, since=None, last_batch_id="b", last_seal=None)
     plan.update(definition="a", settled_definition="a", commands_settled=1, commands_read=1)
     plan.update(position=None, whole_log_reason=None, state_verified_by=None)
-    spark.sql(str(TRUEUP._declare_plan_sql(NAME, plan)))
+    variable = TRUEUP._session_name(NAME, "plan")
+    spark.sql(f"declare or replace variable {variable} {TRUEUP._plan_declaration(plan)}")
     for wrong in WRONG:
         changed = f"* except (v1), if(k % {size // wrong} = 0, -1, v1) as v1"
         spark.sql(

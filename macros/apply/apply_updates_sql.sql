@@ -76,10 +76,3 @@ where
 -- Sorted like the result of a large MERGE, so that a run can skip parts of a file.
 sort by {{ trueup._quoted(collection.unique_key[0]) }}
 {%- endmacro %}
-
-
-{#- Declares the variable `applied` of the Spark session: the last batch that the state has applied. -#}
-{% macro _declare_applied_sql(collection, seq) -%}
-declare or replace variable {{ trueup._session_name(collection, 'applied') }} bigint
-default {{ seq }}
-{%- endmacro %}

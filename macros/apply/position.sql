@@ -125,17 +125,15 @@ from added_up
 {#-
     The select of the net updates of the batches after `position.applied_seq`. It is `model_select`, the
     select of the model, unless these batches retract earlier updates of open ticks. Declares the variable
-    `applied`.
+    `applied` of the Spark session: the last batch that the state has applied.
 -#}
 {% macro _ensure_net_updates(collection, position, model_select=none) -%}
-    {%- do run_query(trueup._declare_applied_sql(collection.name, position.applied_seq)) -%}
-    {%- do trueup._keep_session_object(
-        'temporary variable', trueup._session_name(collection.name, 'applied')
-    ) -%}
+    {%- set applied = trueup._session_name(collection.name, 'applied') -%}
+    {%- do trueup._ensure_session_variable(applied, 'bigint default ' ~ position.applied_seq) -%}
     {%- set takes_back = position.takes_back -%}
     {{ return(model_select if model_select and not takes_back else trueup._net_updates_select(
         changelog=collection.changelog,
-        applied=trueup._session_name(collection.name, 'applied'),
+        applied=applied,
         identity=collection.identity,
         takes_back=takes_back
     )) }}

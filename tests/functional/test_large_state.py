@@ -358,7 +358,7 @@ def test_a_key_filter_passes_all_its_keys_and_few_others(spark: SparkSession, up
     settled = "select id, null, 1 from range(10000, 20000)"
     changelog = f"(select * from {keys} union all {settled})"
     looked = looking(spark)
-    spark.sql(looked._declare_applied_sql("files", 1))
+    looked._ensure_session_variable(looked._session_name("files", "applied"), "bigint default 1")
     found = looked._get_key_filter("files", changelog, ["k", "_error_key"], updates)
     assert len(found["bits"]) == found["length"] <= 131_072
     condition = looked._in_key_filter_expr(found, ["k", "_error_key"], "given")

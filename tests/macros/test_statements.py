@@ -22,7 +22,7 @@ from tests.macros.package import (
     column as typed,
 )
 
-DECLARES = "macros/stage/declare_plan_sql.sql"
+DECLARES = "macros/stage/plan_variable.sql"
 PLAN = {
     "last_seq": 3,
     "applied_seq": 3,
@@ -320,7 +320,7 @@ def test_a_rebase_requires_a_tick_or_an_offset_for_every_command() -> None:
 def test_the_batch_id_is_the_invocation_id() -> None:
     trueup = in_model("files_batch")
     names = re.findall(r"plan\.(\w+)", (ROOT / DECLARES).read_text())
-    sql = trueup._declare_plan_sql("files", dict.fromkeys(names, 1) | {"late_dropped": None})
+    sql = trueup._plan_declaration(dict.fromkeys(names, 1) | {"late_dropped": None})
 
     assert "'batch_id', '1b5f'" in sql
     assert "'late_dropped', cast(null as bigint)" in sql

@@ -1,16 +1,17 @@
-{#- Makes the variable `plan` of the Spark session. -#}
+{#-
+    Makes the variable `plan` of the Spark session. It gives the plan of a run to the statements of that
+    run.
+-#}
 {% macro _ensure_plan_variable(name, plan) -%}
-    {%- do run_query(trueup._declare_plan_sql(name, plan)) -%}
-    {%- do trueup._keep_session_object('temporary variable', trueup._session_name(name, 'plan')) -%}
+    {%- do trueup._ensure_session_variable(
+        trueup._session_name(name, 'plan'), trueup._plan_declaration(plan)
+    ) -%}
 {%- endmacro %}
 
 
-{#-
-    The variable `plan` of the Spark session. It gives the plan of a run to the statements of that
-    run.
--#}
-{% macro _declare_plan_sql(name, plan) -%}
-declare or replace variable {{ trueup._session_name(name, 'plan') }} struct<
+{#- The type of the variable `plan`, and its value as the default. -#}
+{% macro _plan_declaration(plan) -%}
+struct<
     seq: bigint, lower: bigint, upper: bigint, open_upper: bigint, tick: bigint, batch_id: string,
     commands_read: bigint, commands_settled: bigint,
     late_dropped: bigint, tombstones: bigint, records_indexed: bigint, minted_at: timestamp,
