@@ -76,5 +76,5 @@ where {{ condition }}
 
 {#- The value of an option as the folder or the model sets it; none if neither sets it. -#}
 {% macro _given_option(node, name) -%}
-    {{ return(((node.config.meta or {}).get('trueup') or {}).get(name)) }}
+    {{ return(trueup._given_options(node.config.meta).get(name)) }}
 {%- endmacro %}

@@ -58,7 +58,7 @@
 -#}
 {% macro _options(collection=none) -%}
     {%- set rules = trueup._option_rules() -%}
-    {%- set given = (config.get('meta') or {}).get('trueup') or {} -%}
+    {%- set given = trueup._given_options(config.get('meta')) -%}
     {%- if given is not mapping -%}
         {%- do trueup._raise_error(
             '`meta.trueup` of ' ~ model.name, 'a mapping of options', given,
@@ -73,27 +73,23 @@
             'Move it: meta: {trueup: {' ~ name ~ ': ...}}.'
         ) -%}
     {%- endfor -%}
-    {%- set options = {} -%}
     {%- for name, value in given.items() -%}
         {%- if name not in rules -%}
             {%- do trueup._raise_option_error(none, 'one of ' ~ (rules | sort | join(', ')), name) -%}
         {%- endif -%}
         {%- do trueup._require_option(name, rules[name].allowed, value) -%}
     {%- endfor -%}
-    {%- set is_select = collection is not none and trueup._is_by_select(collection) -%}
-    {%- for name, rule in rules.items() -%}
-        {%- set is_unread = is_select and rule.get('of') == 'commands' -%}
-        {%- set value = rule.default if is_unread else given.get(name, rule.default) -%}
-        {%- do options.update({name: value}) -%}
-        {%- set is_of_select = rule.get('of') == 'select' -%}
-        {%- if collection is not none and not is_select and is_of_select and name in given -%}
+    {%- set is_by_select = collection is not none and trueup._is_by_select(collection) -%}
+    {%- set options = trueup._with_defaults(given, is_by_select) -%}
+    {%- for name, rule in rules.items() if rule.get('of') == 'select' and name in given -%}
+        {%- if collection is not none and not is_by_select -%}
             {%- do trueup._raise_option_error(
                 name, 'left out: only a collection by a SELECT (a model ' ~ collection ~ '_desired) has it',
                 given[name]
             ) -%}
         {%- endif -%}
     {%- endfor -%}
-    {%- if is_select -%}
+    {%- if is_by_select -%}
         {%- do options.update({'late': 'correct'}) -%}
     {%- endif -%}
     {%- if options.eager and options.first_batch == 'snapshot' -%}
@@ -108,7 +104,7 @@
     {%- endif -%}
     {%- if collection is not none -%}
         {%- do trueup._require_retryable(options) -%}
-        {%- do options.update({'on_conflict': trueup._on_conflict(options, is_select)}) -%}
+        {%- do options.update({'on_conflict': trueup._on_conflict(options, is_by_select)}) -%}
     {%- endif -%}
     {{ return(options) }}
 {%- endmacro %}
@@ -119,10 +115,26 @@
     another model or to none. They are not checked here: the model checks them.
 -#}
 {% macro _options_of(collection, role, is_by_select=false) -%}
-    {%- set given, options = {}, {} -%}
+    {%- set given = {} -%}
     {%- for node in trueup._enabled_models(collection ~ '_' ~ role) -%}
-        {%- do given.update((node.config.meta or {}).get('trueup') or {}) -%}
+        {%- do given.update(trueup._given_options(node.config.meta)) -%}
     {%- endfor -%}
+    {{ return(trueup._with_defaults(given, is_by_select)) }}
+{%- endmacro %}
+
+
+{#- The options that a model's config `meta` gives. They may be wrong: only `_options` checks them. -#}
+{% macro _given_options(meta) -%}
+    {{ return((meta or {}).get('trueup') or {}) }}
+{%- endmacro %}
+
+
+{#-
+    The options that are given, with the defaults of the others, as another dict. A collection by a select does not
+    read the options of a log, so they keep their defaults.
+-#}
+{% macro _with_defaults(given, is_by_select) -%}
+    {%- set options = {} -%}
     {%- for name, rule in trueup._option_rules().items() -%}
         {%- set is_unread = is_by_select and rule.get('of') == 'commands' -%}
         {%- do options.update({name: rule.default if is_unread else given.get(name, rule.default)}) -%}
@@ -132,10 +144,10 @@
 
 
 {#- The option `on_conflict`, or its default. -#}
-{% macro _on_conflict(options, is_select) -%}
+{% macro _on_conflict(options, is_by_select) -%}
     {%- if options.on_conflict is not none -%}
         {{ return(options.on_conflict) }}
-    {%- elif is_select -%}
+    {%- elif is_by_select -%}
         {{ return('skip') }}
     {%- elif options.late != 'correct' and trueup._var('trueup_retry') -%}
         {{ return('retry') }}

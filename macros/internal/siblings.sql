@@ -34,7 +34,7 @@
         {{ return('model.' ~ model.package_name ~ '.' ~ name in graph.nodes) }}
     {%- endif -%}
     {%- if builtins.ref.manifest is not defined -%}
-        {%- set options = (model.config.meta or {}).get('trueup') or {} -%}
+        {%- set options = trueup._given_options(model.config.meta) -%}
         {{ return('of' in options or 'refresh' in options) }}
     {%- endif -%}
     {%- for file in builtins.ref.manifest.files.values() -%}

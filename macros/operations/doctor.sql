@@ -53,7 +53,7 @@
         {%- do tables.update({'source': trueup._relation_of_node(model)}) -%}
     {%- endfor -%}
     {%- for model in trueup._enabled_models(collection ~ '_batch') -%}
-        {%- do tables.update({'options': (model.config.meta or {}).get('trueup') or {}}) -%}
+        {%- do tables.update({'options': trueup._given_options(model.config.meta)}) -%}
     {%- endfor -%}
     {{ return(tables) }}
 {%- endmacro %}

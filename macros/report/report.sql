@@ -95,7 +95,7 @@ from (
         }) -%}
     {%- endfor -%}
     {%- for model in trueup._enabled_models(collection ~ '_batch') -%}
-        {%- set options = (model.config.meta or {}).get('trueup') or {} -%}
+        {%- set options = trueup._given_options(model.config.meta) -%}
         {%- for name in ['input_upper', 'of', 'refresh'] -%}
             {%- do input.update({name: options.get(name)}) -%}
         {%- endfor -%}
