@@ -4,9 +4,8 @@
     staged it. A run that builds only the changelog appends any staged batch.
 -#}
 {% macro _get_is_of_another_run(collection, staged) -%}
-    {%- set batch_model = 'model.' ~ model.package_name ~ '.' ~ collection.name ~ '_batch' -%}
     {{ return(
-        batch_model in selected_resources
+        trueup._model_id(collection.name ~ '_batch') in selected_resources
         and staged.batch_id != invocation_id
         and not trueup._get_is_approved(collection.batch, staged.batch_id)
     ) }}

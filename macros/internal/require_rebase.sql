@@ -34,7 +34,7 @@
     {%- endif -%}
     {%- for role in roles -%}
         {%- set name = collection ~ '_' ~ role -%}
-        {%- if 'model.' ~ model.package_name ~ '.' ~ name not in selected_resources -%}
+        {%- if trueup._model_id(name) not in selected_resources -%}
             {%- do trueup._raise_error(
                 'A rebase', 'a run of ' ~ (roles[:-1] | join(', ')) ~ ' and state',
                 'a selection without ' ~ name,

@@ -25,8 +25,8 @@
 
 {#- Raises if a collection is made both by commands and by a select. -#}
 {% macro _require_one_source(collection) -%}
-    {%- set prefix = 'model.' ~ model.package_name ~ '.' ~ collection -%}
-    {%- if execute and prefix ~ '_commands' in graph.nodes and prefix ~ '_desired' in graph.nodes -%}
+    {%- set id = trueup._model_id(collection) -%}
+    {%- if execute and id ~ '_commands' in graph.nodes and id ~ '_desired' in graph.nodes -%}
         {%- do trueup._raise_error(
             'The collection `' ~ collection ~ '`', 'made by commands or by a select',
             'both ' ~ collection ~ '_commands and ' ~ collection ~ '_desired',

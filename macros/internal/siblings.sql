@@ -10,7 +10,7 @@
         {{ return(api.Relation.create(schema='parsing', identifier=collection ~ '_' ~ role)) }}
     {%- endif -%}
     {%- set name = collection ~ '_' ~ role -%}
-    {%- set node = graph.nodes.get('model.' ~ model.package_name ~ '.' ~ name) -%}
+    {%- set node = graph.nodes.get(trueup._model_id(name)) -%}
     {%- if node is none -%}
         {%- do trueup._raise_error(
             'The collection `' ~ collection ~ '`',
@@ -31,7 +31,7 @@
 {% macro _is_by_select(collection) -%}
     {%- set name = collection ~ '_desired' -%}
     {%- if execute -%}
-        {{ return('model.' ~ model.package_name ~ '.' ~ name in graph.nodes) }}
+        {{ return(trueup._model_id(name) in graph.nodes) }}
     {%- endif -%}
     {%- if builtins.ref.manifest is not defined -%}
         {%- set options = trueup._given_options(model.config.meta) -%}
@@ -56,12 +56,17 @@
 {#- A hash of the code that defines the rows: the text of that model, and the options that affect it. -#}
 {% macro _definition(collection, options) -%}
     {%- set name = collection ~ '_' ~ trueup._source_role(collection) -%}
-    {%- set name = 'model.' ~ model.package_name ~ '.' ~ name -%}
-    {%- set text = graph.nodes[name].raw_code ~ options.null_keys ~ options.ties -%}
+    {%- set text = graph.nodes[trueup._model_id(name)].raw_code ~ options.null_keys ~ options.ties -%}
     {#- With `late: correct`, these options change settled rows, too. -#}
     {%- set text = text ~ tojson([options.late, options.as_of, options.log]) if options.get('late') == 'correct'
         else text -%}
     {{ return(local_md5(text)) }}
+{%- endmacro %}
+
+
+{#- The id in dbt's graph of a model in the package of this model. -#}
+{% macro _model_id(name) -%}
+    {{ return('model.' ~ model.package_name ~ '.' ~ name) }}
 {%- endmacro %}
 
 

@@ -34,8 +34,8 @@
 {#- The config `unique_key` of the collection's commands; none if there is no such model. -#}
 {% macro _key_of_commands(role) -%}
     {%- set collection = model.name if role == 'collection' else trueup._collection_of(role) -%}
-    {%- set name = 'model.' ~ model.package_name ~ '.' ~ collection ~ '_commands' -%}
-    {{ return(graph.nodes.get(name, {}).get('config', {}).get('unique_key')) }}
+    {%- set commands = graph.nodes.get(trueup._model_id(collection ~ '_commands'), {}) -%}
+    {{ return(commands.get('config', {}).get('unique_key')) }}
 {%- endmacro %}
 
 

@@ -45,14 +45,14 @@
     The inputs themselves do not count.
 -#}
 {% macro _get_is_desired_older(name, inputs) -%}
-    {%- set prefix = 'model.' ~ model.package_name ~ '.' -%}
-    {%- set paths = [(prefix ~ name ~ '_desired', false)] -%}
+    {%- set desired = trueup._model_id(name ~ '_desired') -%}
+    {%- set paths = [(desired, false)] -%}
     {%- for input in inputs -%}
-        {%- do trueup._get_reads(prefix ~ name ~ '_desired', prefix ~ input, false, paths) -%}
+        {%- do trueup._get_reads(desired, trueup._model_id(input), false, paths) -%}
     {%- endfor -%}
     {%- for id, _ in paths if id in graph.nodes and id not in selected_resources -%}
         {%- set of_inputs = [] -%}
-        {%- for input in inputs if trueup._is_node_of(id, prefix ~ input) -%}
+        {%- for input in inputs if trueup._is_node_of(id, trueup._model_id(input)) -%}
             {%- do of_inputs.append(input) -%}
         {%- endfor -%}
         {%- if not of_inputs and graph.nodes[id].config.materialized not in ['view', 'ephemeral', 'seed'] -%}

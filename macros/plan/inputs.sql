@@ -8,12 +8,11 @@
     read there, too. Raises if the select reads the input in both schemas.
 -#}
 {% macro _get_input_state(collection) -%}
-    {%- set prefix = 'model.' ~ model.package_name ~ '.' -%}
-    {%- set state = prefix ~ collection ~ '_state' -%}
+    {%- set input, state = trueup._model_id(collection), trueup._model_id(collection ~ '_state') -%}
     {%- set paths = [] -%}
-    {%- do trueup._get_reads(prefix ~ model.name, prefix ~ collection, false, paths) -%}
+    {%- do trueup._get_reads(trueup._model_id(model.name), input, false, paths) -%}
     {%- set places = [] -%}
-    {%- for node_id, is_deferred in paths if trueup._is_node_of(node_id, prefix ~ collection) -%}
+    {%- for node_id, is_deferred in paths if trueup._is_node_of(node_id, input) -%}
         {%- do places.append(is_deferred) -%}
     {%- endfor -%}
     {%- if true in places and false in places -%}

@@ -75,7 +75,7 @@
     table. Nothing is asked: dbt knows the relations of the schema.
 -#}
 {% macro _require_free_view(collection) -%}
-    {%- set node = graph.nodes.get('model.' ~ model.package_name ~ '.' ~ collection) -%}
+    {%- set node = graph.nodes.get(trueup._model_id(collection)) -%}
     {%- if node is none or node.config.materialized != 'view' -%}
         {{ return(none) }}
     {%- endif -%}
