@@ -80,7 +80,7 @@ progress as (
     select
         _seq,
         count(*) as progress_count,
-        max(coalesce(_statistics.since, -9223372036854775808)) as since,
+        max(coalesce(_statistics.since, {{ trueup._least_bigint() }})) as since,
         any_value(_certificate) as _certificate,
         bool_and(
             {{ trueup._is_sealed_expr() }}
@@ -158,7 +158,7 @@ compared as (
         coalesce(progress.is_sealed, false)
             and progress.previous <=> lag(progress.own) over (order by batches._seq) as is_sealed,
         batches._seq <= (select _seq from first_whole)
-            and (select max(since) from progress) > -9223372036854775808 as is_rewritten,
+            and (select max(since) from progress) > {{ trueup._least_bigint() }} as is_rewritten,
         progress.updates as sealed_updates,
         coalesce(added.updates, 0) as added_updates,
         {% for name in fields -%}

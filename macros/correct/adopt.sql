@@ -115,7 +115,7 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
 -#}
 {% macro _adopting_collection(collection) -%}
     {{ return(dict(collection, options=dict(
-        collection.options, max_commands_per_batch=9223372036854775807, first_batch='history'
+        collection.options, max_commands_per_batch=trueup._greatest_bigint(), first_batch='history'
     ))) }}
 {%- endmacro %}
 

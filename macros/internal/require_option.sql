@@ -57,5 +57,5 @@
 
 {#- Whether a value is an integer that fits into a bigint. All ticks must. -#}
 {% macro _is_bigint(value) -%}
-    {{ return(value is integer and -9223372036854775808 <= value <= 9223372036854775807) }}
+    {{ return(value is integer and trueup._least_bigint() <= value <= trueup._greatest_bigint()) }}
 {%- endmacro %}

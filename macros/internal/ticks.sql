@@ -19,9 +19,27 @@ case
 {%- endmacro %}
 
 
+{#- The least bigint. Ticks, offsets and counts are bigints. -#}
+{% macro _least_bigint() -%}
+    {{ return(-9223372036854775808) }}
+{%- endmacro %}
+
+
+{#- The greatest bigint. No tick may have it, because a batch ends one after its last tick. -#}
+{% macro _greatest_bigint() -%}
+    {{ return(9223372036854775807) }}
+{%- endmacro %}
+
+
 {#- The least possible tick. Its digits alone are not a bigint. -#}
 {% macro _least_tick_expr() -%}
-    {{ return('cast(-9223372036854775808 as bigint)') }}
+    {{ return('cast(' ~ trueup._least_bigint() ~ ' as bigint)') }}
+{%- endmacro %}
+
+
+{#- The greatest possible upper, as an SQL expression: all ticks are below it. -#}
+{% macro _greatest_upper_expr() -%}
+    {{ return('cast(' ~ trueup._greatest_bigint() ~ ' as bigint)') }}
 {%- endmacro %}
 
 

@@ -110,7 +110,7 @@ reclocked as (
 {#- The offset after the last one of a partition. If there is no such bigint, it raises. -#}
 {% macro _next_offset_expr() -%}
 coalesce(try_add(max(_offset), 1), raise_error(concat(
-            'the offset (`reclock`) must be below 9223372036854775807, the greatest bigint.\nGot: ',
+            'the offset (`reclock`) must be below {{ trueup._greatest_bigint() }}, the greatest bigint.\nGot: ',
             max(_offset), ' in the partition ', _partition,
             '; nothing is staged. Leave the command out of the relation that `trueup.commands` reads'
         )))

@@ -1,5 +1,9 @@
-{#- The first refresh at or after a tick; none if there is none. Never above the `greatest` tick. -#}
-{% macro _next_refresh(schedule, tick, greatest=9223372036854775807) -%}
+{#-
+    The first refresh at or after a tick; none if there is none. Never above the `greatest` tick, by default the
+    greatest bigint.
+-#}
+{% macro _next_refresh(schedule, tick, greatest=none) -%}
+    {%- set greatest = trueup._greatest_bigint() if greatest is none else greatest -%}
     {%- set points = schedule.at | select('>=', tick) | list -%}
     {%- for each in schedule.every -%}
         {%- set since = (tick - each.aligned_to) % each.interval -%}

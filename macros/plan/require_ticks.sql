@@ -52,11 +52,11 @@
     two it is.
 -#}
 {% macro _require_bounded_ticks(commands, last_tick, kind='tick (`ts`)') -%}
-    {%- if last_tick == 9223372036854775807 -%}
+    {%- if last_tick == trueup._greatest_bigint() -%}
         {%- set name = kind.partition(' ')[0] -%}
         {%- do trueup._raise_error(
             'The ' ~ kind ~ ' of every command of ' ~ commands,
-            'below 9223372036854775807, the greatest bigint: a batch ends one after it',
+            'below ' ~ trueup._greatest_bigint() ~ ', the greatest bigint: a batch ends one after it',
             'a command with the ' ~ name ~ ' ' ~ last_tick,
             'Nothing is staged. If it stands for "no ' ~ name
             ~ ' yet", leave the command out until it has one.'

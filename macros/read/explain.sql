@@ -84,7 +84,7 @@ order by fact_no, row_no
     {%- endif -%}
     {{ return(trueup._input_select(
         dict(collection, commands=source), collection.columns, trueup._least_tick_expr(),
-        'cast(9223372036854775807 as bigint)'
+        trueup._greatest_upper_expr()
     )) }}
 {%- endmacro %}
 
@@ -128,7 +128,7 @@ dated as (
 
 )
 
-select _command_row.*, coalesce(_lower, cast(9223372036854775806 as bigint)) as _ts
+select _command_row.*, coalesce(_lower, cast({{ trueup._greatest_bigint() - 1 }} as bigint)) as _ts
 from dated
 where _command_row is not null
 {%- endmacro %}

@@ -21,8 +21,7 @@
     {%- set options, state = collection.options, collection.state -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
     {%- set upper -%}
-(select coalesce(max(_upper), {{ trueup._least_tick_expr() if options.as_of is none
-    else options.as_of }}) from {{ state }} where _kind = 'progress')
+(select coalesce(max(_upper), {{ trueup._first_tick_expr(options) }}) from {{ state }} where _kind = 'progress')
     {%- endset -%}
     {%- set sequence = trueup._sequence_terms(options) -%}
     {%- set position = ['_step', '_ts'] + sequence[:-1] -%}
@@ -42,7 +41,7 @@ input as (
 
 {{ trueup._input_select(
     dict(collection, commands='commands_ahead') if is_reclocked else collection, columns, upper,
-    'cast(9223372036854775807 as bigint)'
+    trueup._greatest_upper_expr()
 ) }}
 
 ),
