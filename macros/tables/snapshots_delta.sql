@@ -100,12 +100,17 @@
     no time zone, so it is compared with the time that the same connection gives for now.
 -#}
 {% macro _get_is_expired(committed_at, properties) -%}
-    {%- set kept = trueup._retention_seconds(
-        properties.get('delta.deletedFileRetentionDuration', 'interval 1 week')
-    ) -%}
+    {%- set given = properties.get('delta.deletedFileRetentionDuration') -%}
+    {%- set kept = trueup._default_retention_seconds() if given is none else trueup._retention_seconds(given) -%}
     {%- set now = trueup._parsed_time(run_query('select current_timestamp()').rows[0][0]) -%}
     {%- set age = (now - trueup._parsed_time(committed_at)).total_seconds() -%}
     {{ return(kept > 0 and age > kept - [3600, kept / 10] | min) }}
+{%- endmacro %}
+
+
+{#- For how long Delta keeps old versions of a table by default: a week. -#}
+{% macro _default_retention_seconds() -%}
+    {{ return(7 * 24 * 3600) }}
 {%- endmacro %}
 
 
@@ -172,7 +177,7 @@
     {%- set kept = parameters.get(
         'specifiedRetentionMillis', parameters.get('defaultRetentionMillis', 0)
     ) -%}
-    {{ return(kept | int < 7 * 24 * 3600 * 1000) }}
+    {{ return(kept | int < trueup._default_retention_seconds() * 1000) }}
 {%- endmacro %}
 
 
@@ -198,7 +203,7 @@
 -#}
 {% macro _get_feed_gap(relation, first, last, since, operations) -%}
     {%- set are_files_replaced = 'replace' in operations or 'delete' in operations -%}
-    {%- set is_a_week_ago = run_started_at.timestamp() - since > 7 * 24 * 3600 -%}
+    {%- set is_a_week_ago = run_started_at.timestamp() - since > trueup._default_retention_seconds() -%}
     {%- if 'feed' in operations -%}
         {{ return('the change feed of the log was switched on or off') }}
     {%- elif 'expired' in operations -%}
