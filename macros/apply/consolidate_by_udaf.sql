@@ -116,7 +116,7 @@ measured as (
 
     select
         {{ trueup._slot_expr(keys, alias='updates') }} as slot,
-        {{ trueup._max_row_bytes_expr(keys + values, alias='updates') }} + 32 as bytes
+        {{ trueup._max_row_bytes_expr(keys + values, alias='updates') }} + {{ trueup._update_overhead() }} as bytes
     from {{ changelog }} as updates
     where {{ trueup._is_content_expr() }}
 
@@ -130,7 +130,8 @@ slots as (
 
 sizes as (
 
-    select least(65536, greatest(32, ceil(2 * sum(bytes) / {{ max_bytes }}))) as buckets
+    select
+        least({{ trueup._slot_count() }}, greatest(32, ceil(2 * sum(bytes) / {{ max_bytes }}))) as buckets
     from slots
 
 ),
@@ -153,11 +154,23 @@ from sizes
 
 {#- The hash slot of a key, whose columns belong to `alias`: buckets are made of whole slots. -#}
 {% macro _slot_expr(keys, alias) -%}
-pmod(xxhash64({{ trueup._hash_terms(keys, alias ~ '.').hashed | join(', ') }}), 65536)
+pmod(xxhash64({{ trueup._hash_terms(keys, alias ~ '.').hashed | join(', ') }}), {{ trueup._slot_count() }})
 {%- endmacro %}
 
 
-{#- The size of an update in a group: its bytes, plus 32 for two offsets and three numbers. -#}
+{#- The number of hash slots of keys. There are never more buckets than slots. -#}
+{% macro _slot_count() -%}
+    {{ return(65536) }}
+{%- endmacro %}
+
+
+{#- The size of an update in a group: the bytes of its key and of its value, and what each update adds. -#}
 {% macro _update_bytes_expr() -%}
-octet_length(_key) + octet_length(_value) + 32
+octet_length(_key) + octet_length(_value) + {{ trueup._update_overhead() }}
+{%- endmacro %}
+
+
+{#- The bytes that each update adds in a group, beside its key and its value: two offsets and three numbers. -#}
+{% macro _update_overhead() -%}
+    {{ return(32) }}
 {%- endmacro %}
