@@ -108,10 +108,10 @@ where _match_place <= {{ limit }}
     {%- for name in values -%}
         {%- set column = trueup._quoted(name) -%}
         {%- do items.append(
-            'struct(' ~ trueup._literal(name) ~ ' as column, left(cast(_persisted.' ~ column
-            ~ ' as string), 201) as in_table, left(cast(_desired.' ~ column
-            ~ ' as string), 201) as in_log, not (_persisted.' ~ column ~ ' <=> _desired.' ~ column
-            ~ ') as differs)'
+            'struct(' ~ trueup._literal(name) ~ ' as column, '
+            ~ trueup._shown_text_expr('cast(_persisted.' ~ column ~ ' as string)') ~ ' as in_table, '
+            ~ trueup._shown_text_expr('cast(_desired.' ~ column ~ ' as string)') ~ ' as in_log, '
+            ~ 'not (_persisted.' ~ column ~ ' <=> _desired.' ~ column ~ ') as differs)'
         ) -%}
     {%- endfor -%}
     {{ return(

@@ -4,9 +4,18 @@
 {% macro _key_texts_expr(key) -%}
     {%- set texts = [] -%}
     {%- for name in key -%}
-        {%- do texts.append('left(cast(' ~ trueup._quoted(name) ~ ' as string), 201)') -%}
+        {%- do texts.append(trueup._shown_text_expr('cast(' ~ trueup._quoted(name) ~ ' as string)')) -%}
     {%- endfor -%}
     {{ return('array(' ~ (texts | join(', ')) ~ ')') }}
+{%- endmacro %}
+
+
+{#-
+    A text as the page needs it. Python shows at most 200 characters of it (`SHOWN_LENGTH` of the module
+    `dbt_trueup.report.mask`), and one more tells it that the text is longer.
+-#}
+{% macro _shown_text_expr(value) -%}
+    {{ return('left(' ~ value ~ ', 201)') }}
 {%- endmacro %}
 
 
@@ -14,9 +23,9 @@
 {% macro _open_errors_select(tables, limit) -%}
 select
     {{ trueup._key_texts_expr(tables.key) }} as key,
-    left(_error_key, 201) as error_key,
+    {{ trueup._shown_text_expr('_error_key') }} as error_key,
     {{ trueup._error_kind_expr() }} as kind,
-    left(_error, 201) as error,
+    {{ trueup._shown_text_expr('_error') }} as error,
     _ts as tick,
     _seq as batch
 from {{ tables.state }}
@@ -74,7 +83,7 @@ from (
 {% macro _corrected_rows_select(tables, limit) -%}
 select
     {{ trueup._key_texts_expr(tables.key) }} as key,
-    left(_error_key, 201) as error_key,
+    {{ trueup._shown_text_expr('_error_key') }} as error_key,
     _cause as cause,
     {{ trueup._difference_expr('_persisted is null', '_desired is null') }} as difference,
     _ts as tick,
@@ -115,7 +124,7 @@ differences as (
 
 select
     {{ trueup._key_texts_expr(tables.key) }} as key,
-    left(_error_key, 201) as error_key,
+    {{ trueup._shown_text_expr('_error_key') }} as error_key,
     'external_edit' as cause,
     {{ trueup._difference_expr('min(_diff) > 0', 'max(_diff) < 0') }} as difference,
     count(*) over () as cause_rows
