@@ -14,7 +14,8 @@
                 trueup._set_properties_sql(corrections, trueup._no_comparison())
             ) -%}
             {%- do run_query(
-                trueup._step_marker('compare') ~ '\ndelete from ' ~ corrections ~ " where not (_cause <=> 'external_edit')"
+                trueup._step_marker('compare') ~ '\ndelete from ' ~ corrections
+                ~ ' where ' ~ trueup._is_for_batch_expr()
             ) -%}
             {%- do exceptions.raise_compiler_error(message) -%}
         {%- endif -%}

@@ -16,7 +16,7 @@ held as (
     select
         {{ identity }},
         {{ value }} as _value,
-        _kind <=> {{ trueup._kind_expr('_error') }} as _is_of_its_kind
+        {{ trueup._is_of_its_kind_expr() }} as _is_of_its_kind
     from {{ collection.state }} as persisted
     where
         not (_kind <=> 'progress')

@@ -46,7 +46,7 @@ state_rows as (
 
     select
         -- A row with a wrong kind counts twice. So its bucket is wrong, also if somebody adds several equal ones.
-        case when _kind <=> {{ trueup._kind_expr('_error') }} then 1 else 2 end as _diff,
+        case when {{ trueup._is_of_its_kind_expr() }} then 1 else 2 end as _diff,
         case
             when {{ trueup._is_empty_row_expr(collection.unique_key) }}
                 then {{ trueup._digest_of_bucket_expr(trueup._empty_bucket(), '0L') }}

@@ -22,5 +22,5 @@ select
         '_error', _desired._error
     ) end as _value
 from {{ collection.corrections }}
-where _after_batch_id <=> {{ plan }}.last_batch_id and not (_cause <=> 'external_edit')
+where _after_batch_id <=> {{ plan }}.last_batch_id and {{ trueup._is_for_batch_expr() }}
 {%- endmacro %}

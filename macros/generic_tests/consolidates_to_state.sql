@@ -26,7 +26,7 @@ persisted as (
 
     select
         {{ trueup._all_but_list(trueup._state_columns()) }},
-        if(_kind <=> {{ trueup._kind_expr('_error') }}, -1, -2) as _diff
+        if({{ trueup._is_of_its_kind_expr() }}, -1, -2) as _diff
     from {{ state }}
     where not (_kind <=> 'progress')
 

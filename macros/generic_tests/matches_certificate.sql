@@ -68,7 +68,7 @@ held_rows as (
     select
         {% if is_state -%}
         *,
-        case when _kind <=> {{ trueup._kind_expr('_error') }} then 1 else 2 end as _diff
+        case when {{ trueup._is_of_its_kind_expr() }} then 1 else 2 end as _diff
         {%- else -%}
         *,
         {{ trueup._quoted(inline_errors) if inline_errors else 'cast(null as string)' }} as _error,

@@ -66,7 +66,7 @@ progress_rows as (
         null as _length,
         null as _is_sealed
     from {{ corrections }}
-    where not (_cause <=> 'external_edit')
+    where {{ trueup._is_for_batch_expr() }}
     {%- endif %}
 
 ),

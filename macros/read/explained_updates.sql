@@ -163,7 +163,7 @@ state_rows as (
     select
         sort_array(array_compact(collect_list(struct({{ trueup._column_list(values + ['_error']) }}))))
             as _rows,
-        coalesce(every(_kind <=> {{ trueup._kind_expr('_error') }}), true) as _is_of_its_kind,
+        coalesce(every({{ trueup._is_of_its_kind_expr() }}), true) as _is_of_its_kind,
         max(_ts) as _ts,
         max(_seq) as _seq
     from {{ collection.state }}

@@ -10,9 +10,27 @@
 {%- endmacro %}
 
 
+{#-
+    Whether a row of the state has the kind that its error and its error key ask for. Another kind is an edit: the
+    views would show the row as something else, or not at all.
+-#}
+{% macro _is_of_its_kind_expr() -%}
+    {{ return('_kind <=> ' ~ trueup._kind_expr('_error')) }}
+{%- endmacro %}
+
+
 {#- Whether a row of the changelog or of a batch is an update or an order row, and not a progress row. -#}
 {% macro _is_content_expr(alias=none) -%}
     {{ return((alias ~ '.' if alias else '') ~ "_kind in ('update', 'order')") }}
+{%- endmacro %}
+
+
+{#-
+    Whether a correction is for a batch. One with the cause `external_edit` is not: it is an edit of the state that
+    a heal has repaired.
+-#}
+{% macro _is_for_batch_expr() -%}
+    {{ return("not (_cause <=> 'external_edit')") }}
 {%- endmacro %}
 
 
