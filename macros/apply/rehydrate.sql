@@ -15,10 +15,8 @@
 {% macro _get_rehydrated_select(collection, columns) -%}
     {%- set changelog, unique_key = collection.changelog, collection.unique_key -%}
     {%- set options = collection.options -%}
-    {%- set error_key = {'name': '_error_key', 'type': 'string'} -%}
-    {%- set keys = columns | selectattr('name', 'in', unique_key) | list + [error_key] -%}
-    {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}
-    {%- set values = values + [{'name': '_error', 'type': 'string'}] -%}
+    {%- set keys = trueup._identity_columns(unique_key, columns) -%}
+    {%- set values = trueup._value_columns(unique_key, columns) -%}
     {%- if options.rehydrate == 'udaf' and trueup._get_has_aggregate('trueup_consolidate') -%}
         {%- set encoded = trueup._encoded_updates_ctes(keys, values) -%}
         {%- set max_bytes = options.max_group_bytes -%}

@@ -23,12 +23,11 @@
 -#}
 {% macro _digest_expr(unique_key, columns, alias=none, in_value=false) -%}
     {%- set prefix = alias ~ '.' if alias else '' -%}
-    {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}
     {%- set of_key = trueup._hash_terms(
         trueup._identity_columns(unique_key, columns), prefix
     ) -%}
     {%- set of_value = trueup._hash_terms(
-        values + [{'name': '_error', 'type': 'string'}], prefix ~ ('_value.' if in_value else '')
+        trueup._value_columns(unique_key, columns), prefix ~ ('_value.' if in_value else '')
     ) -%}
 named_struct(
             'bucket', {{ trueup._bucket_expr(unique_key, columns, alias) }},
@@ -63,6 +62,15 @@ cast(pmod(xxhash64({{ terms | join(', ') }}), {{ trueup._bucket_count() }}) as i
     {{ return(
         columns | selectattr('name', 'in', unique_key) | list
         + [{'name': '_error_key', 'type': 'string'}]
+    ) }}
+{%- endmacro %}
+
+
+{#- The value columns and `_error`: a list of `name` and `type`. -#}
+{% macro _value_columns(unique_key, columns) -%}
+    {{ return(
+        columns | rejectattr('name', 'in', unique_key) | list
+        + [{'name': '_error', 'type': 'string'}]
     ) }}
 {%- endmacro %}
 

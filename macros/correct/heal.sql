@@ -10,8 +10,7 @@
     Reads: the changelog. Ends with: `truth`.
 -#}
 {% macro _truth_ctes(collection, columns, seq, buckets=none) -%}
-    {%- set unique_key = collection.unique_key -%}
-    {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
+    {%- set unique_key, identity = collection.unique_key, trueup._column_list(collection.identity) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
     {%- set value = 'struct(' ~ trueup._column_list(values + ['_error']) ~ ')' -%}
 past as (
@@ -74,8 +73,7 @@ truth as (
     not exist. So no empty row is healed: if a scan finds one, the state is rebuilt.
 -#}
 {% macro _heal_sql(collection, columns, seq, buckets) -%}
-    {%- set unique_key = collection.unique_key -%}
-    {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
+    {%- set unique_key, identity = collection.unique_key, trueup._column_list(collection.identity) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
     {%- set all = unique_key + values + ['_error', '_error_key'] + trueup._state_columns() -%}
     {%- set moved -%}
@@ -110,7 +108,7 @@ using (
     union all
     select
         wrong._purged,
-        {{ trueup._column_list(unique_key + ['_error_key'], alias='truth') }},
+        {{ trueup._column_list(collection.identity, alias='truth') }},
         truth._value.*,
         truth._ts,
         null as _kind,

@@ -137,8 +137,7 @@ open_sides as (
     too.
 -#}
 {% macro _encoded_steps_select(steps, unique_key, columns) -%}
-    {%- set error = [{'name': '_error', 'type': 'string'}] -%}
-    {%- set values = columns | rejectattr('name', 'in', unique_key) | list + error -%}
+    {%- set values = trueup._value_columns(unique_key, columns) -%}
 select
     *,
     {{ trueup.row_bytes_expr(trueup._identity_columns(unique_key, columns)) }} as _step_key,
