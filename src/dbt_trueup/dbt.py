@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.factory import FACTORY
 from dbt.cli.main import dbtRunner
 
 from .errors import DbtError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 QUIET = ("--quiet", "--no-use-colors", "--log-level", "none")
 """dbt prints nothing. It also logs nothing, unless the user has set a level for the log file."""
 
 UNLOGGED = ("--log-level-file", "none")
 """For queries. With a level that the user has set, the log file would get their text and rows."""
+
+UNWRITTEN = "--no-write-json"
+"""`manifest.json` and `run_results.json` stay those of the user's own run, for `dbt retry`."""
+
+COMPILED_QUERY = "compiled/{}/from remote system.sql/sql/inline_query"
+"""The file of a project's query in dbt's target folder."""
 
 FAILED = ("error", "fail", "runtime error", "partial success")
 """The statuses of dbt that make a command fail."""
@@ -59,20 +67,32 @@ def invoke(options: Sequence[str], *words: str) -> Any:
 
 def parse(options: Sequence[str]) -> Any:
     """Return the manifest of the project. The warehouse is not asked."""
-    return invoke(options, "parse")
+    return invoke(options, "parse", UNWRITTEN)
 
 
 def list_nodes(options: Sequence[str], select: Sequence[str]) -> list[str]:
     """Return the ids of the models and snapshots that dbt selects. The warehouse is not asked."""
     kinds = ("--resource-type", "model", "--resource-type", "snapshot")
     output = ("--output", "json", "--output-keys", "unique_id")
-    lines = invoke(options, "ls", "--select", *select, *kinds, *output)
+    lines = invoke(options, "ls", "--select", *select, *kinds, *output, UNWRITTEN)
     return [json.loads(line)["unique_id"] for line in lines]
+
+
+def invoke_inline(options: Sequence[str], command: str, text: str, *words: str) -> Any:
+    """Run `dbt compile` or `dbt show` with a text. Nothing of it stays in the target folder."""
+    try:
+        return invoke(options, command, "--inline", text, *words, *UNLOGGED, UNWRITTEN)
+    finally:
+        # dbt writes the compiled text, with its keys, also if the query fails then.
+        adapters: Mapping[str, Any] = FACTORY.adapters
+        for adapter in adapters.values():
+            name = COMPILED_QUERY.format(adapter.config.project_name)
+            Path(adapter.config.project_target_path, name).unlink(missing_ok=True)
 
 
 def compile_inline(options: Sequence[str], text: str) -> str:
     """Return what dbt makes of a text with Jinja in it, such as a call of a macro."""
-    result = invoke(options, "compile", "--inline", text, *UNLOGGED)
+    result = invoke_inline(options, "compile", text)
     compiled: str = result.results[0].node.compiled_code
     return compiled
 
@@ -86,7 +106,7 @@ def query(options: Sequence[str], select: str) -> list[dict[str, Any]]:
     row = "to_json(struct(*), map('ignoreNullFields', 'false')) as row"
     # The newlines end a comment in the last line of the select.
     text = f"select {row} from (\n{select}\n)"  # noqa: S608 - the caller's own query
-    result = invoke(options, "show", "--inline", text, "--limit", "-1", *UNLOGGED)
+    result = invoke_inline(options, "show", text, "--limit", "-1")
     table = result.results[0].agate_table
     return [json.loads(row["row"]) for row in table.rows]
 

@@ -44,7 +44,7 @@ def is_model_of(node: Any, names: set[str]) -> bool:
 
 def make_commands(options: Sequence[str], collection: str) -> None:
     """Create the view of the commands, which the comparison reads. A view stores no rows."""
-    dbt.invoke(options, "run", "--select", f"{collection}_commands")
+    dbt.invoke(options, "run", "--select", f"{collection}_commands", dbt.UNWRITTEN)
 
 
 def adopt(

@@ -1,0 +1,54 @@
+"""What the commands ask dbt leaves nothing behind. The warehouse of the profile does not answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dbt_trueup import dbt
+from dbt_trueup.errors import DbtError
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+"""The first parse takes three seconds."""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose last run has left its results."""
+    monkeypatch.setenv("DBT_PROFILES_DIR", str(ROOT / "tests/dbt_2"))
+    monkeypatch.setenv("DBT_POPULATE_CACHE", "false")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models/a.sql").write_text("select 1 as a")
+    (tmp_path / "dbt_project.yml").write_text("{name: shop, profile: trueup}")
+    (tmp_path / "target").mkdir()
+    for name in ("manifest.json", "run_results.json"):
+        (tmp_path / "target" / name).write_text("of the last run")
+    return tmp_path
+
+
+def texts(folder: Path) -> dict[str, bytes]:
+    """The text of each file."""
+    return {file.name: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_a_command_keeps_the_results_of_the_last_run_and_no_query(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shop.parent)
+    for options in (["--project-dir", str(shop)], ["--project-dir", shop.name]):
+        assert [*dbt.parse(options).nodes] == ["model.shop.a"]
+        assert dbt.list_nodes(options, ["a"]) == ["model.shop.a"]
+        compiled = dbt.compile_inline(options, "select '{{ target.schema }}' as anna")
+        assert compiled == "select 'trueup' as anna"
+        with pytest.raises(DbtError, match="connect"):
+            dbt.query(options, "select 'anna' as name")
+        found = texts(shop)
+        assert found["manifest.json"] == found["run_results.json"] == b"of the last run"
+        assert [name for name, text in found.items() if b"anna" in text] == []
+        # The project is not parsed anew each time.
+        assert "partial_parse.msgpack" in found
