@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +16,9 @@ from dbt_trueup.command_line.program import main
 from dbt_trueup.errors import UsageError
 from tests.conftest import ROOT
 from tests.test_docs import first_cells
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ROWS: list[dict[str, Any]] = [
     {"cause": "equal", "cause_rows": 1200, "key": ["1"], "differing": None},
@@ -59,7 +62,9 @@ def test_an_adoption_renames_then_runs_twice_and_a_second_one_only_corrects(
 ) -> None:
     called: list[list[str]] = []
     monkeypatch.setattr(dbt, "invoke", lambda options, *words: called.append([*words, *options]))
-    options, models = ["--vars", "{trueup_until: 9}"], ["orders", "orders_state"]
+    options = ["--vars", "{trueup_until: 9}"]
+    models = {name: f"file:{name}.sql" for name in ("orders", "orders_state")}
+    selected = models.values()
     facts = drift.Facts("`shop`.`orders`", "`shop`.`orders_before_trueup`", is_adopted=False)
     steps.adopt(options, "orders", "shop.orders", facts, models)
     assert called == [
@@ -69,15 +74,15 @@ def test_an_adoption_renames_then_runs_twice_and_a_second_one_only_corrects(
             *options,
         ],
         [
-            *("run", "--select", *models, "--vars"),
+            *("run", "--select", *selected, "--vars"),
             "{trueup_adopt: shop.orders_before_trueup, trueup_until: 9}",
         ],
-        ["run", "--select", *models, *options],
+        ["run", "--select", *selected, *options],
     ]
     called.clear()
     facts = drift.Facts(facts.then, facts.then, is_adopted=True)
     steps.adopt(options, "orders", "shop.orders", facts, models)
-    assert called == [["run", "--select", *models, *options]]
+    assert called == [["run", "--select", *selected, *options]]
 
 
 def manifest(*collections: str) -> Any:
@@ -89,6 +94,7 @@ def manifest(*collections: str) -> Any:
     nodes = [
         SimpleNamespace(
             name=name,
+            package_name="shop",
             resource_type="model",
             config=SimpleNamespace(
                 materialized="trueup_state" if name.endswith("_state") else "view"
@@ -103,9 +109,34 @@ def manifest(*collections: str) -> Any:
 
 
 def test_only_the_models_of_the_collection_run() -> None:
-    assert steps.models_of(manifest("orders", "payments"), "orders") == sorted(
-        ["orders", *(f"orders_{role}" for role in steps.ROLES)]
-    )
+    found = steps.models_of(manifest("orders", "payments"), "orders")
+    assert {*found} == {"orders", *(f"orders_{role}" for role in steps.ROLES)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", ["models/orders", "models"])
+def test_a_folder_and_a_project_with_the_name_of_the_collection_are_not_selected(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DBT_PROFILES_DIR", str(ROOT / "tests/dbt_2"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dbt_project.yml").write_text("{name: orders, profile: trueup}")
+    names = {"orders", *(f"orders_{role}" for role in steps.ROLES)}
+    others = ("models/orders/payments", "models/orders/orders/refunds", "models/orders/orders_old")
+    for file in (*others, *(f"{folder}/{name}" for name in names)):
+        path = tmp_path / f"{file}.sql"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        kind = "trueup_state" if path.stem == "orders_state" else "view"
+        path.write_text(f"{{{{ config(materialized='{kind}') }}}} select 1 as a")
+    models = steps.models_of(dbt.parse([]), "orders")
+    assert {*dbt.list_nodes([], [*models.values()])} == {f"model.orders.{name}" for name in names}
+
+    called: list[tuple[str, ...]] = []
+    with monkeypatch.context() as replaced:
+        replaced.setattr(dbt, "invoke", lambda _, *words: called.append(words))
+        steps.make_commands([], "orders", models)
+    ((_, _, selected, _),) = called
+    assert dbt.list_nodes([], [selected]) == ["model.orders.orders_commands"]
 
 
 def test_without_a_collection_the_user_is_told_how_to_write_one(

@@ -10,7 +10,7 @@ from dbt_trueup.errors import UsageError
 from dbt_trueup.runner.project import with_vars
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from .drift import Facts
 
@@ -18,8 +18,10 @@ ROLES = ("commands", "corrections", "batch", "changelog", "state", "errors")
 """The models of a collection, without its view."""
 
 
-def models_of(manifest: Any, collection: str) -> list[str]:
-    """Return the names of the models that a run of the collection needs.
+def models_of(manifest: Any, collection: str) -> dict[str, str]:
+    """Return what selects each model that a run of the collection needs, by its name.
+
+    A name alone would also select the models in a folder or a package of this name.
 
     Raises:
         UsageError: The project has no such collection.
@@ -34,7 +36,11 @@ def models_of(manifest: Any, collection: str) -> list[str]:
         )
         raise UsageError(message)
     names = {collection, *(f"{collection}_{role}" for role in ROLES)}
-    return sorted(node.name for node in manifest.nodes.values() if is_model_of(node, names))
+    return {
+        node.name: f"package:{node.package_name},file:{node.name}.sql"
+        for node in manifest.nodes.values()
+        if is_model_of(node, names)
+    }
 
 
 def is_model_of(node: Any, names: set[str]) -> bool:
@@ -42,13 +48,15 @@ def is_model_of(node: Any, names: set[str]) -> bool:
     return str(node.resource_type) == "model" and node.name in names
 
 
-def make_commands(options: Sequence[str], collection: str) -> None:
+def make_commands(options: Sequence[str], collection: str, models: Mapping[str, str]) -> None:
     """Create the view of the commands, which the comparison reads. A view stores no rows."""
-    dbt.invoke(options, "run", "--select", f"{collection}_commands", dbt.UNWRITTEN)
+    # A collection by a SELECT has no such model. The comparison says so.
+    if commands := models.get(f"{collection}_commands"):
+        dbt.invoke(options, "run", "--select", commands, dbt.UNWRITTEN)
 
 
 def adopt(
-    options: Sequence[str], collection: str, table: str, facts: Facts, models: Sequence[str]
+    options: Sequence[str], collection: str, table: str, facts: Facts, models: Mapping[str, str]
 ) -> None:
     """Make the collection from the rows of the table, and correct it from the log.
 
@@ -58,8 +66,8 @@ def adopt(
         arguments = json.dumps({"collection": collection, "table": table})
         adopting = with_vars(options, {"trueup_adopt": plain_name(facts.then)})
         dbt.invoke(options, "run-operation", "trueup.adopt", "--args", arguments)
-        dbt.invoke(adopting, "run", "--select", *models)
-    dbt.invoke(options, "run", "--select", *models)
+        dbt.invoke(adopting, "run", "--select", *models.values())
+    dbt.invoke(options, "run", "--select", *models.values())
 
 
 def plain_name(relation: str) -> str:

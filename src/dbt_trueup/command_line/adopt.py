@@ -57,7 +57,7 @@ def adopt(  # noqa: PLR0913 - each is an option of the command
     name = collection or table.rpartition(".")[2]
     models = steps.models_of(parse(dbt), name)
     facts = read_facts(dbt, name, table)
-    steps.make_commands(dbt, name)
+    steps.make_commands(dbt, name, models)
     drift = read_drift(dbt, name, table, show_values=show_values)
     if not as_json:
         click.echo(describe_drift(steps.plain_name(facts.now), drift))
