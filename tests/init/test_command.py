@@ -22,6 +22,7 @@ from dbt_trueup.init.project import find_log, model_folders, require_free_names
 from tests.init.logs import ORDERS, table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from dbt_trueup.init.log import Log
@@ -34,14 +35,21 @@ VISITS = table(
 )
 
 
-def node(name: str, kind: str = "model", raw_code: str = "") -> SimpleNamespace:
+def node(
+    name: str,
+    kind: str = "model",
+    raw_code: str = "",
+    file: str = "models/orders",
+    package: str = "shop",
+) -> SimpleNamespace:
     return SimpleNamespace(
         name=name,
         alias=name,
         schema="shop",
         resource_type=kind,
-        package_name="shop",
+        package_name=package,
         raw_code=raw_code,
+        original_file_path=f"{file}/{name}.sql",
     )
 
 
@@ -69,8 +77,10 @@ def manifest(*nodes: SimpleNamespace) -> Any:
 def over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """A function that runs `trueup init` over a log, with answers if a person is asked."""
 
-    def run(log: Log, *words: str, answers: str | None = None) -> Any:
-        monkeypatch.setattr(command, "parse", lambda _: manifest())
+    def run(
+        log: Log, *words: str, answers: str | None = None, nodes: Sequence[SimpleNamespace] = ()
+    ) -> Any:
+        monkeypatch.setattr(command, "parse", lambda _: manifest(*nodes))
         monkeypatch.setattr(command, "ask_for_log", lambda *_: (log, "shop"))
         monkeypatch.setattr(command, "is_terminal", lambda: answers is not None)
         monkeypatch.chdir(tmp_path)
@@ -182,25 +192,43 @@ def test_a_name_of_another_form_is_refused(name: str) -> None:
 
 
 def test_a_model_never_takes_the_name_of_another_node_or_of_the_log() -> None:
-    found = find_log(manifest(), "shop.orders")
-    require_free_names(manifest(), "orders", found, "other")
+    found, folder = find_log(manifest(), "shop.orders"), "models/orders"
+    require_free_names(manifest(), "orders", folder, found, "other")
     ours = node("orders_batch", raw_code="{{ trueup.batch('orders') }}")
-    require_free_names(manifest(ours), "orders", found, "other")
+    require_free_names(manifest(ours), "orders", "./models/orders/", found, "other")
     models = ["orders", *(f"orders_{role}" for role in ("commands", *ROLES))]
     for others, schema in (*(((node(name),), "other") for name in models), ((), "shop")):
-        with pytest.raises(UsageError, match="--name must be free; orders"):
-            require_free_names(manifest(*others), "orders", found, schema)
+        with pytest.raises(UsageError, match=r"Got: orders; orders.* is (models|the table)"):
+            require_free_names(manifest(*others), "orders", folder, found, schema)
     with pytest.raises(UsageError, match="--name must be of letters"):
-        require_free_names(manifest(), "my orders", found, "other")
+        require_free_names(manifest(), "my orders", folder, found, "other")
+
+
+@pytest.mark.parametrize(
+    ("file", "package"), [("models/marts", "shop"), ("models/orders", "library")]
+)
+def test_a_collection_in_another_folder_or_package_is_not_written_a_second_time(
+    over: Any, tmp_path: Path, file: str, package: str
+) -> None:
+    code = "{{ trueup.batch('orders') }}"
+    there = node("orders_batch", raw_code=code, file=file, package=package)
+    result = over(ORDERS, "--force", "--folder", "models/orders", nodes=[there])
+    assert str(result.exception) == (
+        "--name must be free, or that of the collection in models/orders.\n"
+        f"Got: orders; orders_batch is {file}/orders_batch.sql of {package}\n"
+        "Give another name with --name. To replace a collection, give its name, its folder with"
+        " --folder, and --force."
+    )
+    assert saved(tmp_path) == []
 
 
 def test_a_model_never_takes_the_name_of_a_source_in_the_same_schema() -> None:
     for name in ("cdc.paid", "cdc_prod.payments_log"):
         found = find_log(manifest(), name)
-        require_free_names(manifest(), "paid", found, "cdc_prod")
-        require_free_names(manifest(), "payments_log", found, "cdc")
-        with pytest.raises(UsageError, match="--name must be free; payments_log"):
-            require_free_names(manifest(), "payments_log", found, "CDC_prod")
+        require_free_names(manifest(), "paid", "models", found, "cdc_prod")
+        require_free_names(manifest(), "payments_log", "models", found, "cdc")
+        with pytest.raises(UsageError, match="payments_log is the table of the log"):
+            require_free_names(manifest(), "payments_log", "models", found, "CDC_prod")
 
 
 def test_the_models_go_where_the_project_has_its_models(tmp_path: Path) -> None:

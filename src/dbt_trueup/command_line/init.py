@@ -131,8 +131,9 @@ def look(
         require_model_folder(project, folder, models)
     sampled, target_schema = ask_for_log(dbt, found.relation, found.table)
     name = name or collection_name(found.table)
-    require_free_names(manifest, name, found, target_schema)
-    place = Place(found.written, folder or f"{models[0]}/{name}", found.schema)
+    folder = folder or f"{models[0]}/{name}"
+    require_free_names(manifest, name, folder, found, target_schema)
+    place = Place(found.written, folder, found.schema)
     return place, guess(sampled, name, answers)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from os.path import normpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbt_trueup.errors import UsageError
@@ -68,26 +69,39 @@ def find_log(manifest: Any, name: str) -> Found:
     return Found(now, f"source({schema!r}, {table!r})", table, (schema, table), schema)
 
 
-def require_free_names(manifest: Any, name: str, found: Found, target_schema: str) -> None:
-    """Raise unless the models of the collection may have the names that they would get."""
+def require_free_names(
+    manifest: Any, name: str, folder: str, found: Found, target_schema: str
+) -> None:
+    """Raise unless the models of the collection may have the names that they would get.
+
+    A name is also free if the project has it in the file that would be written, as a model of
+    trueup.
+    """
     if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
         message = f"--name must be of letters, digits and underscores in lower case; got {name}"
         raise UsageError(message)
-    taken = {node.name for node in manifest.nodes.values() if is_readable(node)}
     models = [name, *(f"{name}_{role}" for role in ("commands", *ROLES))]
     schema, table = map(str.lower, found.stored)
-    if schema == target_schema.lower():
-        taken.add(table)
-    if both := [model for model in models if model in taken and not is_ours(manifest, model)]:
-        message = f"--name must be free; {both[0]} exists already: give another name with --name"
+    taken = {table: "the table of the log"} if schema == target_schema.lower() else {}
+    for node in manifest.nodes.values():
+        if is_readable(node) and not is_ours(manifest, node, folder):
+            taken[node.name] = f"{node.original_file_path} of {node.package_name}"
+    if both := [model for model in models if model in taken]:
+        message = (
+            f"--name must be free, or that of the collection in {folder}.\n"
+            f"Got: {name}; {both[0]} is {taken[both[0]]}\n"
+            "Give another name with --name. To replace a collection, give its name, its folder with"
+            " --folder, and --force."
+        )
         raise UsageError(message)
 
 
-def is_ours(manifest: Any, model: str) -> bool:
-    """Whether a model of the project is one of a collection."""
-    return any(
-        node.name == model and "trueup." in getattr(node, "raw_code", "")
-        for node in manifest.nodes.values()
+def is_ours(manifest: Any, node: Any, folder: str) -> bool:
+    """Whether a node is a model of a collection, in its place in a folder of the project."""
+    return (
+        node.package_name == manifest.metadata.project_name
+        and normpath(node.original_file_path) == normpath(f"{folder}/{node.name}.sql")
+        and "trueup." in node.raw_code
     )
 
 
