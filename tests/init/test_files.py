@@ -161,6 +161,17 @@ def test_odd_names_are_in_quotes() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["updates", "config", "columns", "on", "no", "yes", "null"])
+def test_a_collection_may_have_a_name_that_means_something_in_yaml(name: str) -> None:
+    facts = guess(ORDERS, name, {})
+    text = write_files(facts, Place("ref('log')", "models"))[f"models/{name}.yml"]
+    models = yaml.safe_load(text)["models"]
+    suffixes = ("_commands", "_corrections", "_batch", "_changelog", "_state", "", "_errors")
+    assert [model["name"] for model in models] == [f"{name}{suffix}" for suffix in suffixes]
+    assert all(model["config"]["unique_key"] == ["order_id"] for model in models)
+    assert models[2]["columns"] == models[3]["columns"]
+
+
 def test_messages_of_other_tables_are_left_out_of_a_topic() -> None:
     rows = [(None, event({"id": 1}, table=name), 0, 0) for name in ("a", "b")]
     text = files(table("all", TOPIC, *rows), table="public.a")["all_commands.sql"]

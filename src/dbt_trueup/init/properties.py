@@ -35,19 +35,19 @@ models:
       The commands of the log `LOG`: one row per row that sets or deletes a key. A view for the
       batch; read `NAME` instead.
     # All models of the collection need the same key and options. They are written once, here.
-    config: &NAME
+    config: &config
       unique_key: KEY
 OPTIONS
   - name: NAME_corrections
     description: The keys whose stored row does not match their commands, and why.
-    config: *NAME
+    config: *config
 
   - name: NAME_batch
     description: >
       The updates that the next append writes, and one progress row. The batch also reads
       `NAME_state`, by its name: dbt's graph cannot show this arrow, because it would close a loop.
-    config: *NAME
-    columns: &updates
+    config: *config
+    columns: &columns
       - name: _error
         description: "{{ doc('trueup', '_error') }}"
       - name: _error_key
@@ -75,8 +75,8 @@ OPTIONS
     description: >
       Every change of NAME: one row per addition and per retraction of a row, and one progress row
       per batch. Rows are only ever appended, and all other tables can be rebuilt from it.
-    config: *NAME
-    columns: *updates
+    config: *config
+    columns: *columns
     data_tests:
       - trueup.one_live_row_per_key:
           arguments:
@@ -95,17 +95,17 @@ OPTIONS
     description: >
       One row per row that exists now, one per open error, and one progress row. Made from the
       changelog; read `NAME` and `NAME_errors` instead.
-    config: *NAME
+    config: *config
     data_tests:
       - trueup.matches_certificate:
           arguments:
             unique_key: KEY
             changelog: ref('NAME_changelog')
 
-  - name: NAME
+  - name: MODEL
     description: The rows of NAME as they are now, one per key.
     config:
-      <<: *NAME
+      <<: *config
       contract: {enforced: true}
     columns:
 COLUMNS
@@ -117,7 +117,7 @@ COLUMNS
 
   - name: NAME_errors
     description: The keys that are broken now, and why.
-    config: *NAME
+    config: *config
     columns:
       - name: _error_key
         description: "{{ doc('trueup', '_error_key') }}"
@@ -152,6 +152,7 @@ def model_properties(facts: Facts) -> str:
         "OPTIONS": options,
         "COLUMNS": view_columns(facts),
         "KEY": f"[{', '.join(map(scalar, facts['key']))}]",
+        "MODEL": scalar(facts.name),
         "NAME": facts.name,
         "LOG": facts.log.name,
     }
