@@ -10,7 +10,7 @@ import pytest
 
 from dbt_trueup.errors import UsageError
 from dbt_trueup.init.columns import typed_columns
-from dbt_trueup.init.guess import guess
+from dbt_trueup.init.guess import guess, read_answer
 from dbt_trueup.init.log import Log, read_log
 from dbt_trueup.init.messages import connect_type
 from dbt_trueup.init.words import collection_name
@@ -365,8 +365,35 @@ def test_a_collection_has_a_key_a_tick_and_columns(field: str) -> None:
             guess(log, "orders", {field: "none"})
 
 
-def test_messages_have_a_tick_of_their_own() -> None:
+def test_messages_have_a_tick_and_an_order_of_their_own() -> None:
     assert guesses(PARCELS, ts="none")["ts"] is None
+    assert guesses(PARCELS, sequence_by="none")["sequence_by"] is None
+
+
+def test_only_the_offset_of_a_topic_replaces_the_order() -> None:
+    for log in (ORDERS, SUPPLIERS):
+        with pytest.raises(UsageError, match="--sequence-by must not be none, because every coll"):
+            guess(log, "orders", {"sequence_by": "none"})
+    rows = table("orders", "partition int, offset bigint, order_id int, x int", (0, 0, 1, 1))
+    assert guesses(rows, sequence_by="none")["reclock"] == ["partition", "offset"]
+
+
+@pytest.mark.parametrize("field", ["key", "reclock", "sequence_by", "columns"])
+def test_a_list_of_an_answer_is_not_empty(field: str) -> None:
+    for log in (ORDERS, CUSTOMERS):
+        with pytest.raises(UsageError, match=r"--[a-z-]+ must have at least one item; got an empt"):
+            guess(log, "orders", {field: read_answer(field, " , ")})
+
+
+def test_an_answer_names_a_column_once_and_the_columns_are_more_than_the_key() -> None:
+    for field, given in (("key", "order_id,order_id"), ("reclock", "commit_no,commit_no")):
+        with pytest.raises(
+            UsageError, match=f"--{field} must name each column once; got {given[:5]}"
+        ):
+            guess(ORDERS, "orders", {field: given.split(",")})
+    message = "--columns must name a column that is not in the key; got order_id"
+    with pytest.raises(UsageError, match=message):
+        guess(ORDERS, "orders", {"columns": ["order_id"]})
 
 
 def test_the_partition_and_the_offset_are_two_columns() -> None:

@@ -23,11 +23,8 @@ if TYPE_CHECKING:
 LISTS = ("key", "reclock", "sequence_by", "columns")
 """The answers that are lists."""
 
-NEEDED = {"key": "a key", "ts": "a tick", "columns": "value columns"}
-"""The answers that must not be `none`, each with its name in the error.
-
-`ts` may be `none` for messages, which carry a tick.
-"""
+NEEDED = {"key": "a key", "ts": "a tick", "sequence_by": "an order", "columns": "value columns"}
+"""The answers that must not be `none`, each with its name in the error. See `is_needed`."""
 
 RECLOCK_COLUMNS = ("partition", "offset")
 """The meaning of the two columns of `--reclock`, in order."""
@@ -104,16 +101,20 @@ def steps(
 
 def answered(facts: Facts, field: str, answers: Mapping[str, Any]) -> Guess:
     """Take the answer of the user for a guess, if the log allows it."""
-    given = answers[field]
+    given, option = answers[field], f"--{field.replace('_', '-')}"
+    if given == []:
+        message = f"{option} must have at least one item; got an empty list"
+        raise UsageError(message)
     if given == NONE:
-        if field in NEEDED and not (field == "ts" and facts.is_decoded):
-            message = f"--{field} must not be {NONE}, because every collection has {NEEDED[field]}"
+        if is_needed(facts, field):
+            message = f"{option} must not be {NONE}, because every collection has {NEEDED[field]}"
             raise UsageError(message)
         return Guess(field, None, "given")
     if field == "ts" and given in facts.log.types:
         given = tick_of_column(facts.log, given)
     if field == "key":
-        require_columns("--key", given, facts.row_columns)
+        require_columns(option, given, facts.row_columns)
+        require_distinct(option, given)
         return Guess(
             field,
             given,
@@ -123,15 +124,26 @@ def answered(facts: Facts, field: str, answers: Mapping[str, Any]) -> Guess:
     if field == "table":
         require_table(facts, given)
     if field == "reclock":
-        require_columns("--reclock", given, list(facts.log.types))
+        require_columns(option, given, list(facts.log.types))
         require_place(given)
+        require_distinct(option, given)
     if field == "columns":
         made = columns.guess_columns(facts)
         types = {**made.value, **facts.log.types} if not facts.is_decoded else made.value
         names = [name for name in given if name not in (facts["key"] or ())]
-        require_columns("--columns", names, list(types))
+        require_columns(option, names, list(types))
+        if not names:
+            message = f"{option} must name a column that is not in the key; got {', '.join(given)}"
+            raise UsageError(message)
         return Guess(field, {name: types[name] for name in names}, "given", warnings=made.warnings)
     return Guess(field, given, "given")
+
+
+def is_needed(facts: Facts, field: str) -> bool:
+    """Whether an answer must not be `none`. Messages carry a tick and an order."""
+    if field == "sequence_by" and facts["reclock"]:
+        return False  # the offset is the order
+    return field in NEEDED and not (field in {"ts", "sequence_by"} and facts.is_decoded)
 
 
 def tick_of_column(log: Log, column: str) -> str:
@@ -177,4 +189,11 @@ def require_columns(option: str, names: list[str], known: list[str]) -> None:
     """Raise unless the log has all columns that an option names."""
     if missing := [name for name in names if name not in known]:
         message = f"{option} must name columns of the log: {', '.join(known)}; got {missing[0]}"
+        raise UsageError(message)
+
+
+def require_distinct(option: str, names: list[str]) -> None:
+    """Raise if an option names a column twice."""
+    if len({name.lower() for name in names}) < len(names):
+        message = f"{option} must name each column once; got {', '.join(names)}"
         raise UsageError(message)
