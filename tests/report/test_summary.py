@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbt_trueup import dbt
+from dbt_trueup.command_line import program
+from dbt_trueup.errors import DbtError
+from dbt_trueup.report import data
 from dbt_trueup.report.data import Collection, leave_out, leave_out_collections
 from dbt_trueup.report.summary import summarize
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def logged(name: str, ahead: int = 0, **fields: Any) -> Collection:
@@ -85,6 +94,68 @@ def test_the_third_line_counts_open_errors_and_compares_them_with_a_day_ago() ->
         False,
         "12 open errors (24 hours ago: 9): orders 10, payments 2.",
     )
+
+
+def test_a_line_before_them_names_the_collections_that_could_not_be_read() -> None:
+    assert len(summarize([FRESH])) == 3
+    lines = summarize([FRESH], ["payments", *"abcd"])
+    assert lines[0] == (
+        False,
+        "Could not be read, and is not counted below: payments, a, b, 2 others.",
+    )
+    assert lines[1:] == summarize([FRESH])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("show_values", [False, True])
+def test_a_collection_that_cannot_be_read_is_bad_news_without_its_values(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    *,
+    show_values: bool,
+) -> None:
+    def read(_: object, name: str, *__: object, **___: object) -> Collection:
+        if name == "orders":
+            return FRESH
+        message = {
+            "payments": "Runtime Error [CAST_INVALID_INPUT] The value 'Ada' [IS_NO_NUMBER]",
+            "stores": "The sum of Ada [SO_BIG] is too large",
+        }[name]
+        raise DbtError(message)
+
+    nodes = {
+        name: SimpleNamespace(
+            name=f"{name}_state", config=SimpleNamespace(materialized="trueup_state")
+        )
+        for name in ("orders", "payments", "stores")
+    }
+    manifest = SimpleNamespace(nodes=nodes, metadata=SimpleNamespace(project_name="shop"))
+    monkeypatch.setattr(dbt, "parse", lambda _: manifest)
+    monkeypatch.setattr(data, "read_collection", read)
+    values = ["--show-values"] if show_values else []
+    assert program.main(["report", "--json", *values]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["unreadable"] == ["payments", "stores"]
+    bad = "Could not be read, and is not counted below: payments, stores."
+    assert document["summary"][0] == bad
+    if show_values:
+        assert "The value 'Ada'" in document["left_out"][0]
+    else:
+        assert document["left_out"] == [
+            (
+                "payments could not be read: [CAST_INVALID_INPUT];"
+                " `trueup report payments --show-values` shows the error."
+            ),
+            "stores could not be read; `trueup report stores --show-values` shows the error.",
+        ]
+
+    file = tmp_path / "page.html"
+    assert program.main(["report", "--output", str(file), *values]) == 0
+    assert capsys.readouterr().out.startswith(f"{bad}\norders is up to date.\n")
+    page = file.read_text()
+    assert f'<li class="bad"><b aria-hidden="true">!</b> <span>{bad}</span></li>' in page
+    assert ("Ada" in page) == show_values
 
 
 def test_a_report_says_what_it_leaves_out() -> None:

@@ -78,7 +78,7 @@ def report(  # noqa: PLR0913 - each is an option
         click.echo(json.dumps(to_document(data)))
         return 0
     write_page(data, output)
-    for line in summarize(data.collections):
+    for line in summarize(data.collections, data.unreadable):
         click.echo(line.text)
     click.echo(f"report  {output.resolve()}")
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,9 @@ RECENT_SHARE = 0.8
 
 MOST_ROWS = 50
 """How many wrong rows, and how many open errors, a report shows of one collection."""
+
+ERROR_CLASS = re.compile(r"(?:\w+ Error )*(\[[A-Z][A-Z0-9_.]*\])")
+"""How an error begins that Spark has a class for. What follows may hold values."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,8 @@ class Data:
     collections: list[Collection]
     left_out: list[str]
     """What the report does not show, a sentence each."""
+    unreadable: list[str] = field(default_factory=list)
+    """The names of the collections that could not be read."""
 
 
 def read_data(options: Sequence[str], names: Sequence[str] = (), *, show_values: bool) -> Data:
@@ -123,30 +129,46 @@ def read_data(options: Sequence[str], names: Sequence[str] = (), *, show_values:
         collections=found,
         left_out=[
             *leave_out_collections(chosen),
-            *unreadable,
+            *unreadable.values(),
             *(one for each in found for one in leave_out(each)),
         ],
+        unreadable=[*unreadable],
     )
 
 
 def read_collections(
     options: Sequence[str], names: Sequence[str], limits: dict[str, int], *, show_values: bool
-) -> tuple[list[Collection], list[str]]:
-    """Read collections. Return them, and a text about each that cannot be read.
+) -> tuple[list[Collection], dict[str, str]]:
+    """Read collections. Return them, and a sentence about each that cannot be read, by its name.
 
     Raises:
         DbtError: None of them can be read.
     """
     found: list[Collection] = []
-    unreadable: list[str] = []
+    unreadable: dict[str, str] = {}
     for name in names:
         try:
             found.append(read_collection(options, name, limits, show_values=show_values))
         except DbtError as error:  # noqa: PERF203 - a query takes much longer
-            unreadable.append(f"{name}: {error}")
+            unreadable[name] = describe_unreadable(name, str(error), show_values=show_values)
             if len(unreadable) == len(names):
                 raise
     return found, unreadable
+
+
+def describe_unreadable(name: str, error: str, *, show_values: bool) -> str:
+    """Say that a collection could not be read. The text of the error may hold values.
+
+    Example:
+        >>> error = "Runtime Error [DIVIDE_BY_ZERO] Division by zero. Use ..."
+        >>> describe_unreadable("a", error, show_values=False)
+        'a could not be read: [DIVIDE_BY_ZERO]; `trueup report a --show-values` shows the error.'
+    """
+    if show_values:
+        return f"{name} could not be read: {error}"
+    found = ERROR_CLASS.match(error)
+    what = f": {found[1]}" if found else ""
+    return f"{name} could not be read{what}; `trueup report {name} --show-values` shows the error."
 
 
 def limits_of(collection_count: int) -> dict[str, int]:

@@ -48,7 +48,7 @@ def render(data: Data) -> str:
     library, script = chart_library(), read_part("report.js")
     return environment.from_string(read_part("page.html")).render(
         data=data,
-        summary=summarize(data.collections),
+        summary=summarize(data.collections, data.unreadable),
         scripts=[library, script],
         hashes=" ".join(hash_of(text) for text in (library, script)),
         style=read_part("report.css"),
@@ -118,7 +118,8 @@ def pack(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def to_document(data: Data) -> dict[str, Any]:
     """Return a report in the types of JSON, for programs."""
-    return {"summary": [line.text for line in summarize(data.collections)], **asdict(data)}
+    summary = summarize(data.collections, data.unreadable)
+    return {"summary": [line.text for line in summary], **asdict(data)}
 
 
 def write_number(number: int | None) -> str:

@@ -1,4 +1,4 @@
-"""The three lines at the top of a report: is it fresh, is it right, is it clean?"""
+"""The lines at the top of a report: is it complete, is it fresh, is it right, is it clean?"""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ class Line(NamedTuple):
     text: str
 
 
-def summarize(collections: Sequence[Collection]) -> list[Line]:
-    """Return the three lines."""
+def summarize(collections: Sequence[Collection], unreadable: Sequence[str] = ()) -> list[Line]:
+    """Return three lines, and one before them if collections could not be read."""
     has_run = [one for one in collections if one.has_run]
+    missing = f"Could not be read, and is not counted below: {', '.join(some(unreadable))}."
     return [
+        *([Line(is_good=False, text=missing)] if unreadable else []),
         summarize_logs(collections),
         summarize_certificates(has_run),
         summarize_errors(has_run),
