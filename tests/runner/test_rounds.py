@@ -216,6 +216,30 @@ def test_the_project_is_parsed_once_and_after_each_change(
     assert called == [parse, run, run, parse, run, parse, run]
 
 
+@pytest.mark.parametrize(
+    ("words", "to_parse"),
+    [
+        ("--select a b --no-version-check -xf --exclude c", "--no-version-check --fail-fast"),
+        ("--target-path=to --log-path logs -s a", "--target-path to --log-path logs"),
+        ("--no-partial-parse --warn-error --empty", "--no-partial-parse --warn-error"),
+        ("--warn-error-options {error:[All]}", "--warn-error-options {error:[All]}"),
+        ("--no-such-option --warn-error", ""),
+    ],
+)
+def test_the_options_that_dbt_parse_has_reach_it(
+    words: str, to_parse: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[list[str]] = []
+
+    def invoke(words: list[str]) -> dbtRunnerResult:
+        called.append(words)
+        return dbtRunnerResult(success=True, result=SimpleNamespace(files={}))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(project, "dbtRunner", lambda: SimpleNamespace(invoke=invoke))
+    project.Project(["--target", "prod"], words.split(), {"a": 1}).parse()
+    assert called == [["parse", *dbt.QUIET, "--target", "prod", *to_parse.split()]]
+
+
 def test_the_idle_line_of_a_terminal_is_replaced(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

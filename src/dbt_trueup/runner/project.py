@@ -13,6 +13,7 @@ import click
 import yaml
 from dbt.cli.exceptions import DbtUsageException
 from dbt.cli.flags import Flags, args_to_context
+from dbt.cli.main import cli as dbt_commands
 from dbt.cli.main import dbtRunner
 from dbt_common.exceptions import DbtBaseException
 
@@ -61,15 +62,16 @@ class Project:
         arguments: Sequence[str],
         run_vars: Mapping[str, object] | None = None,
     ) -> None:
-        """Take the options of `dbt parse`, and the further arguments and vars of `dbt run`.
+        """Take the options of all commands of dbt, and the further arguments and vars of `dbt run`.
 
-        `dbt parse` does not get the vars. Otherwise dbt would parse the project anew whenever
+        `dbt parse` does not get these vars. Otherwise dbt would parse the project anew whenever
         somebody runs it without them.
         """
         self.options = [*QUIET, *options]
         level = file_level([*options, *arguments])
         self.run_options = ["--log-level-file", level, *with_vars(self.options, run_vars or {})]
         self.arguments = list(arguments)
+        self.parse_options = [*self.options, *known_to_parse(arguments)]
         self.manifest: Any = None
         self.ran: dict[str, str] = {}
         """The models of the last round: their names in SQL, by id."""
@@ -103,7 +105,7 @@ class Project:
     def parse(self) -> None:
         """Parse the project. Raise UsageError with dbt's error if that fails."""
         began = time_ns()
-        parsed = dbtRunner().invoke(["parse", *self.options])
+        parsed = dbtRunner().invoke(["parse", *self.parse_options])
         if parsed.exception is not None:
             raise_usage_error(parsed.exception)
         self.manifest = parsed.result
@@ -161,6 +163,29 @@ def value_of_option(words: Sequence[str], name: str) -> str | None:
     given = [word.partition("=")[2] for word in words if word.startswith(f"{name}=")]
     given += [value for word, value in pairwise(words) if word == name]
     return given[-1] if given else None
+
+
+def known_to_parse(words: Sequence[str]) -> list[str]:
+    """Return those of the options of `dbt run` that `dbt parse` has, too.
+
+    Example:
+        >>> known_to_parse(["-s", "a", "b", "--target-path=to", "--no-version-check", "-xf"])
+        ['--target-path', 'to', '--no-version-check', '--fail-fast']
+    """
+    run = dbt_commands.commands["run"]
+    known = {option.name: option for option in dbt_commands.commands["parse"].params}
+    try:
+        given, _, _ = run.make_parser(click.Context(run)).parse_args(list(words))
+    except click.ClickException:
+        return []  # dbt says what is wrong when it runs
+    found: list[str] = []
+    for name, value in given.items():
+        option = known.get(name)
+        if isinstance(option, click.Option) and option.is_flag:
+            found.append(option.opts[0] if value else option.secondary_opts[0])
+        elif option:
+            found += [option.opts[0], value]
+    return found
 
 
 class Sources(NamedTuple):
