@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -137,6 +138,32 @@ def test_a_folder_and_a_project_with_the_name_of_the_collection_are_not_selected
         steps.make_commands([], "orders", models)
     ((_, _, selected, _),) = called
     assert dbt.list_nodes([], [selected]) == ["model.orders.orders_commands"]
+
+
+def test_the_next_command_has_the_options_of_this_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = drift.Facts("shop.old", "shop.old", is_adopted=False)
+    found = drift.parse_drift([{**ROWS[2]}], show_values=False)
+    for name, answer in (
+        ("parse", manifest("orders")),
+        ("read_facts", facts),
+        ("read_drift", found),
+    ):
+        monkeypatch.setattr(
+            f"dbt_trueup.command_line.adopt.{name}", lambda *_, answer=answer, **__: answer
+        )
+    monkeypatch.setattr(steps, "make_commands", lambda *_: None)
+    words = ["shop.old", "--collection", "orders", "-t", "prod", "--vars", "{a: it's}"]
+    assert main(["adopt", *words]) == 1
+    following = capsys.readouterr().out.splitlines()[-1]
+    assert shlex.split(following) == [
+        *("next:", "trueup", "adopt", "shop.old", "--apply", "--collection", "orders"),
+        *("--target", "prod", "--vars", "{a: it's}"),
+    ]
+    monkeypatch.setattr("dbt_trueup.command_line.adopt.parse", lambda _: manifest("old"))
+    assert main(["adopt", "shop.old"]) == 1
+    assert capsys.readouterr().out.endswith("\nnext: trueup adopt shop.old --apply\n")
 
 
 def test_without_a_collection_the_user_is_told_how_to_write_one(

@@ -86,7 +86,7 @@ def test_three_commands_lead_from_a_csv_of_changes_to_a_tested_table(
     printed, errors = capsys.readouterr()
     assert errors == ""
     following = printed.splitlines()[-1]
-    assert following == "next: dbt build --select path:models/orders"
+    assert following == f"next: dbt build --select path:models/orders --project-dir {project}"
     statuses = dbt(project, *following.split()[2:])
     assert rows(spark, "orders") == expected_orders()
     for log, name in (("cdc.customers_topic", "customers"), ("cdc.slot", "parcels")):

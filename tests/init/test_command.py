@@ -260,6 +260,20 @@ def test_the_next_command_is_one_for_the_shell(over: Any) -> None:
     result = over(ORDERS, "--folder", "models/it's")
     (following,) = re.findall("next: (.*)", result.output)
     assert shlex.split(following) == ["dbt", "build", "--select", "path:models/it's"]
+    result = over(ORDERS, "--folder", "models/b", "--vars", "{a: b}", "-t", "prod", "--yes")
+    (following,) = re.findall("next: (.*)", result.output)
+    assert shlex.split(following)[4:] == ["--target", "prod", "--vars", "{a: b}"]
+
+
+def test_a_whole_path_becomes_one_in_the_project(over: Any, tmp_path: Path) -> None:
+    link = tmp_path.with_name(f"{tmp_path.name}_link")
+    link.symlink_to(tmp_path)
+    for number, root in enumerate((tmp_path, link)):
+        folder = f"models/a{number}"
+        result = over(ORDERS, "--folder", str(root / folder))
+        assert f"\n  {folder}/orders.yml\n" in result.output
+        assert f"--select path:{folder}\n" in result.output
+        assert (tmp_path / folder / "orders.yml").exists()
 
 
 def test_a_sampled_time_has_its_zone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import asdict
 
 import click
@@ -78,5 +79,6 @@ def adopt(  # noqa: PLR0913 - each is an option of the command
     elif facts.is_adopted:
         click.echo(f"{name} has adopted these rows already; its changelog has the corrections")
     else:
-        click.echo(f"next: trueup adopt {table} --apply")
+        named = ["--collection", collection] if collection else []
+        click.echo(f"next: {shlex.join(['trueup', 'adopt', table, '--apply', *named, *dbt])}")
     return 0 if apply or not drift.differing_rows else 1

@@ -18,6 +18,7 @@ from dbt_trueup.init.guess import guess, read_answer
 from dbt_trueup.init.project import (
     find_log,
     model_folders,
+    relative_folder,
     require_free_names,
     require_model_folder,
     save_files,
@@ -102,7 +103,7 @@ def init(  # noqa: PLR0913 - each is an option of the command
             click.echo(error)
             del answers[field]
     files = {} if facts.unsure else write_files(facts, place)
-    following = f"dbt build --select {shlex.quote(f'path:{place.folder}')}"
+    following = shlex.join(["dbt", "build", "--select", f"path:{place.folder}", *dbt])
     if not as_json:
         click.echo(describe_guesses(facts))
     if is_asked and not click.confirm(f"Write {len(files)} files to {place.folder}?"):
@@ -129,6 +130,7 @@ def look(
     models = model_folders(manifest, project)
     if folder:
         require_model_folder(project, folder, models)
+        folder = relative_folder(project, folder)
     sampled, target_schema = ask_for_log(dbt, found.relation, found.table)
     name = name or collection_name(found.table)
     folder = folder or f"{models[0]}/{name}"

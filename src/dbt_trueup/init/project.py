@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from os.path import normpath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbt_trueup.errors import UsageError
@@ -13,7 +14,6 @@ from .files import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 READABLE = ("seed", "model", "snapshot")
 """The kinds of nodes that `ref` reads."""
@@ -131,6 +131,20 @@ def require_model_folder(project: Path, folder: str, models: Sequence[str]) -> N
             f" {folder}"
         )
         raise UsageError(message)
+
+
+def relative_folder(project: Path, folder: str) -> str:
+    """Write a folder in the project as dbt wants it: not with its whole path.
+
+    Example:
+        >>> from pathlib import Path
+        >>> relative_folder(Path("/shop"), "/shop/models/orders")
+        'models/orders'
+    """
+    for place in (Path(folder), Path(project, folder).resolve()):
+        if Path(folder).is_absolute() and place.is_relative_to(project):
+            return place.relative_to(project).as_posix()
+    return folder
 
 
 def save_files(project: Path, files: Mapping[str, str], *, overwrite: bool) -> None:
