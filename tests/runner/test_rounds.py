@@ -352,6 +352,17 @@ def test_the_files_of_a_project_are_watched_and_what_dbt_writes_is_not(tmp_path:
     assert "../elsewhere/far.sql" in found()
 
 
+def test_the_vars_of_a_project_are_watched_in_both_of_their_files(tmp_path: Path) -> None:
+    watched = project.Project([], [])
+    path = SimpleNamespace(project_root=str(tmp_path), searched_path="models")
+    watched.manifest = SimpleNamespace(files={"a": SimpleNamespace(path=path)})
+    watched._sources = watched._find_sources()
+    for name in ("dbt_project.yml", "vars.yml"):
+        before = watched.files()
+        (tmp_path / name).touch()
+        assert {*watched.files()} - {*before} == {str(tmp_path / name)}
+
+
 @pytest.mark.parametrize(
     ("settings", "environment", "options", "level"),
     [

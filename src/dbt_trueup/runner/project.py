@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 SUFFIXES = (".csv", ".md", ".py", ".sql", ".yaml", ".yml")
 """How the names of dbt's files end."""
 
+SETTINGS = ("dbt_project.yml", "vars.yml")
+"""The files with settings in the folder of a project. dbt reads the second one from 1.12 on."""
+
 READ_FOLDERS = {
     "analysis-paths": ["analyses"],
     "docs-paths": [],
@@ -125,7 +128,7 @@ class Project:
 
     def files(self) -> dict[str, int]:
         """Return when each file of the project and of its packages last changed."""
-        files = {str(root / "dbt_project.yml") for root in self._sources}
+        files = {str(root / name) for root in self._sources for name in SETTINGS}
         for sources in self._sources.values():
             for folder in sources.read:
                 files.update(files_in(folder, sources.written))
