@@ -46,6 +46,15 @@ def test_the_report_masks_keys_and_values_unless_they_are_asked_for() -> None:
     assert "key anna@example.org, null: status placed by phone -> null" in shown
 
 
+@pytest.mark.parametrize("show_values", [False, True])
+def test_a_value_does_not_reach_the_terminal_as_a_command(*, show_values: bool) -> None:
+    pair = {"column": "status", "in_table": "\x1b[2Jpaid", "in_log": "a\x9b31mb\x7f"}
+    row = {"cause": "other", "cause_rows": 1, "key": ["\x1b]0;title\x07"], "differing": [pair]}
+    shown = describe_drift("orders", drift.parse_drift([row], show_values=show_values))
+    assert all(line.isprintable() for line in shown.splitlines())
+    assert ("paid" in shown) == show_values
+
+
 def test_every_cause_of_the_macro_is_known_and_on_the_page() -> None:
     text = (ROOT / "macros/report/drift_causes.sql").read_text()
     macro = text.partition("_drift_causes_ctes(key) -")

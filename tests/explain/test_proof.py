@@ -13,8 +13,9 @@ import pytest
 
 from dbt_trueup.command_line.program import main
 from dbt_trueup.explain import proof
-from dbt_trueup.explain.proof import differences, fold, judge, net
-from dbt_trueup.explain.verdict import describe_round
+from dbt_trueup.explain.proof import Difference, Proof, Round, differences, fold, judge, net
+from dbt_trueup.explain.screen import describe_command
+from dbt_trueup.explain.verdict import describe_proof, describe_round
 from tests.acceptance import Column
 from tests.macros.package import in_model
 from tests.oracle import Collection, Command, consolidate
@@ -150,6 +151,20 @@ def test_after_a_compaction_only_the_rows_that_exist_are_compared() -> None:
 
     assert (found.counterexamples, found.compares_ticks) == ([], False)
     assert "only the rows of now" in describe_round(found)[0]
+
+
+def test_a_value_does_not_reach_the_terminal_as_a_command() -> None:
+    value = ('{"v":"\x9b31m"}', None, None)
+    differs = Difference(
+        '{"k":"\x7f"}', "log and state", [(4, 1, value)], [(4, 1, (None, "\x1b[2J"))]
+    )
+    found = Round(seed=1, batches=1, keys=1, commands=1, counterexamples=[differs])
+    shown = describe_proof(Proof("orders", [found]))
+    assert all(line.isprintable() for line in shown.splitlines())
+    command = {"_ts": 4, "_order": '{"_1":"\\u001b[2J"}', "_op": "upsert", "content": "\x1b[2J"}
+    assert describe_command({**command, "verdict": "wins", "rule": "newest"}).split("\n")[0] == (
+        "tick 4  order  [2J  upsert   [2J"
+    )
 
 
 def test_a_retraction_is_a_difference_too() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dbt_trueup.plural import count
+from dbt_trueup.printable import printable
 
 from .drift import CAUSES, EQUAL
 
@@ -47,4 +48,4 @@ def texts(values: Sequence[str | None]) -> str:
 
 def text(value: str | None) -> str:
     """Write a value in one line."""
-    return "null" if value is None else " ".join(value.split())
+    return "null" if value is None else " ".join(printable(value).split())

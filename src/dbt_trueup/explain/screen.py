@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from dbt_trueup.printable import printable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -129,7 +131,8 @@ def order(fields: str) -> str:
     """
     # A decimal keeps all its digits as a text.
     terms = json.loads(fields, parse_float=str).values()
-    return ", ".join(term if isinstance(term, str) else json.dumps(term) for term in terms)
+    texts = (term if isinstance(term, str) else json.dumps(term) for term in terms)
+    return printable(", ".join(texts))
 
 
 def content(fact: dict[str, Any]) -> str:
@@ -147,7 +150,7 @@ def content(fact: dict[str, Any]) -> str:
     if "_error" in fact:
         parts.append(f"error: {fact['_error']}")
     text = " and ".join(parts) or ("" if fact.get("_op") in {"delete", "truncate"} else "(no row)")
-    text = "".join(letter if letter.isprintable() else " " for letter in text)
+    text = printable(text)
     if len(text) > SHOWN_CHARACTERS:
         text = text[:SHOWN_CHARACTERS] + "..."
     unchanged = fact.get("_unchanged")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dbt_trueup.plural import count
+from dbt_trueup.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +49,7 @@ def describe_round(one: Round) -> list[str]:
 def describe_difference(one: Difference) -> list[str]:
     """Describe a key that is not the same in two places."""
     return [
-        f"  {one.key}: {one.places} differ",
+        f"  {printable(one.key)}: {one.places} differ",
         *(f"    expected  {describe_update(*update)}" for update in one.expected[:SHOWN]),
         *(f"    got       {describe_update(*update)}" for update in one.got[:SHOWN]),
     ]
@@ -65,5 +66,5 @@ def describe_update(tick: int | None, diff: int, value: Sequence[str | None]) ->
     """
     *columns, error = value
     text = "{" + ",".join((column or "{}")[1:-1] for column in columns) + "}"
-    text = text if error is None else f"error: {error}"
+    text = printable(text if error is None else f"error: {error}")
     return text if tick is None else f"tick {tick}  {'+' if diff > 0 else '-'}  {text}"

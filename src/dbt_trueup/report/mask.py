@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dbt_trueup.printable import printable
+
 SHOWN_LENGTH = 200
 """How many characters of a value a report has at most."""
 
@@ -20,7 +22,7 @@ def mask(text: str | None) -> str | None:
     """
     if text is None:
         return None
-    first = text[0] if len(text) >= SHORT else ""
+    first = printable(text[0]) if len(text) >= SHORT else ""
     length = f"over {SHOWN_LENGTH}" if len(text) > SHOWN_LENGTH else str(len(text))
     return f"{first}… ({length} character{'' if len(text) == 1 else 's'})"
 
