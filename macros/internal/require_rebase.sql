@@ -20,7 +20,10 @@
 {%- endmacro %}
 
 
-{#- Raises unless a rebase writes and selects commands, batch, changelog and state. -#}
+{#-
+    Raises unless a rebase writes and selects commands, batch, changelog and state. Another model than the changelog
+    drops the changelog, so its config `full_refresh` is read here.
+-#}
 {% macro _require_whole_rebase(collection) -%}
     {%- if trueup._var('trueup_read_only') -%}
         {%- do trueup._raise_error(
@@ -42,6 +45,13 @@
             ) -%}
         {%- endif -%}
     {%- endfor -%}
+    {%- set changelog = graph.nodes.get(trueup._model_id(collection ~ '_changelog'), {}) -%}
+    {%- if changelog.get('config', {}).get('full_refresh') is false -%}
+        {%- do trueup._raise_error(
+            'The config `full_refresh` of ' ~ collection ~ '_changelog', 'true or left out for a rebase', 'false',
+            'Nothing is dropped. Leave this collection out of the run, or change the config.'
+        ) -%}
+    {%- endif -%}
 {%- endmacro %}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.macros.package import Package, QueriedError, in_model, refused
+from tests.macros.package import Package, QueriedError, in_model, models, refused
 
 OURS = dict.fromkeys(("_ts", "_order", "_op", "_error", "_error_key"), "string")
 LOG = {"path": "string", "mode": "string"}
@@ -100,6 +100,17 @@ def test_a_rebase_that_leaves_out_one_of_the_four_models_is_refused(
         f"Got: a selection without {missing}",
         f"Run: {COMMAND}",
     )
+
+
+def test_a_rebase_of_a_changelog_that_is_never_refreshed_is_refused() -> None:
+    graph: dict[str, Any] = {**models()}
+    graph["model.shop.files_changelog"] = {"config": {"full_refresh": False}}
+    trueup = in_model("files_batch", graph=graph, selected=WHOLE, **REBASE)
+
+    must, got, next_step = refused(run, trueup)
+    assert must.startswith("The config `full_refresh` of files_changelog must be true or left out")
+    assert got == "Got: false"
+    assert next_step.startswith("Nothing is dropped.")
 
 
 @pytest.mark.parametrize("role", ["batch", "changelog"])
