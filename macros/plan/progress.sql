@@ -117,6 +117,7 @@ select
     coalesce(_last._statistics.records_indexed, 0) as records_indexed,
     coalesce(_last._length, 0) as bytes_indexed,
     _last._statistics.tombstones as tombstones,
+    _last._statistics.partitions is not null as was_reclocked,
     coalesce(_last._statistics.open_upper > _last._upper, false) as has_provisional,
     _last._statistics.definition as settled_definition,
     to_json(_last._statistics.position) as last_position,

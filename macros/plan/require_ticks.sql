@@ -91,6 +91,15 @@
             ~ trueup._rebase_command(collection.name)
         ) -%}
     {%- endif -%}
+    {%- if options.late == 'newest' and '_offset' in collection.extras and plan.last_seq > 0
+            and not plan.was_reclocked -%}
+        {%- do trueup._raise_error(
+            trueup._argument('commands', 'reclock') ~ ' in ' ~ collection.name ~ '_commands',
+            'left out, as before, with option `late: newest`', 'a log without ticks',
+            'Nothing is staged. The last command of each key is remembered with its tick, and no command without a'
+            ~ ' tick is newer. To use reclock, start again from the log: ' ~ trueup._rebase_command(collection.name)
+        ) -%}
+    {%- endif -%}
     {%- if plan.has_provisional and not options.eager -%}
         {%- do trueup._raise_error(
             'Option `eager` of ' ~ model.name,

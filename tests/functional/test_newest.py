@@ -199,6 +199,26 @@ def test_a_log_without_ticks_cannot_begin_to_keep_orders_later(project: Project)
 
 
 @pytest.mark.long
+def test_a_log_with_ticks_cannot_become_one_without_ticks(project: Project) -> None:
+    name = "was_ticked"
+    add_topic(project, name, "newest")
+    path = f"models/{name}/{name}_commands.sql"
+    without_ticks = (project.folder / path).read_text()
+    project.write(path, without_ticks.replace("reclock=['p', 'f']", "ts='f'"))
+    project.sql(f"insert into {{}}.{name}_log values ('a', 'a7', 7, 0, 0)")
+    project.run(f"models/{name}")
+    project.write(path, without_ticks)
+    project.sql(f"insert into {{}}.{name}_log values ('a', 'a8', 8, 0, 1)")
+    project.run(f"models/{name}", fails=True)
+    said = "\n".join(project.messages)
+    assert "argument `reclock` in was_ticked_commands must be left out, as before" in said
+    assert "dbt run --full-refresh -s was_ticked_commands" in said
+
+    project.run(f"models/{name}", "--full-refresh", rebase=True)
+    assert [tuple(row) for row in project.sql(f"select k, v from {{}}.{name}")] == [("a", "a8")]
+
+
+@pytest.mark.long
 def test_a_correction_does_not_bound_the_commands_of_its_key(project: Project) -> None:
     name = "corrected"
     project.add_collection(name, KEY, VALUE, {"late": "correct"})
