@@ -34,6 +34,7 @@
 
 {#- Creates a table with its schema if it is missing, and registers it with dbt. -#}
 {% macro _ensure_table(relation, select, partition_by=none, own_properties=none) -%}
+    {%- do trueup._require_zoned_timestamps() -%}
     {%- do adapter.create_schema(relation) -%}
     {%- do run_query(trueup._create_table_sql(
         relation, select, partition_by=partition_by, own_properties=own_properties

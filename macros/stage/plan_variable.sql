@@ -30,7 +30,7 @@ struct<
     'late_dropped', cast({{ trueup._number_or_null(plan.late_dropped) }} as bigint),
     'tombstones', cast({{ trueup._number_or_null(plan.tombstones) }} as bigint),
     'records_indexed', cast({{ plan.records_indexed }} as bigint),
-    'minted_at', current_timestamp(),
+    'minted_at', {{ trueup._zoned_now_expr() }},
     'partitions', {{ plan.get('partitions') or 'null' }},
     'since', cast({{ trueup._number_or_null(plan.since) }} as bigint),
     'definition', '{{ plan.definition }}',

@@ -139,6 +139,22 @@ def test_a_changelog_with_a_weaker_isolation_is_not_compacted(project: Project) 
 
 
 @pytest.mark.long
+def test_a_session_whose_timestamps_have_no_zone_stops_a_run(project: Project) -> None:
+    setting = "spark.sql.timestampType"
+    project.append("c", [Command(6, (1,), ("a",), ("six",))])
+    before = project.rows("c")
+    project.spark.conf.set(setting, "TIMESTAMP_NTZ")
+    try:
+        messages = errors(project)
+    finally:
+        project.spark.conf.unset(setting)
+    assert f"The Spark setting `{setting}` must be TIMESTAMP_LTZ" in "\n".join(messages)
+    assert project.rows("c") == before
+    project.run()
+    assert project.rows("c") == [("a", "six")]
+
+
+@pytest.mark.long
 def test_a_spark_that_inlines_ctes_in_commands_stops_a_run(project: Project) -> None:
     setting = "spark.sql.legacy.inlineCTEInCommands"
     project.append("c", [Command(4, (1,), ("a",), ("four",))])
