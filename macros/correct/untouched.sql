@@ -16,6 +16,25 @@
 
 
 {#-
+    Whether the state that a batch has read is still the verified one. The batch is a model of its own, perhaps of
+    another run of dbt, so somebody may have changed the state since the corrections. Then a wrong row would be the
+    prior value of a command. Where no scan is noted, as after a heal, nothing can be said: true.
+-#}
+{% macro _get_is_still_verified(collection, plan) -%}
+    {%- if collection.options.verify in ['never', 'content'] or plan.last_seq == 0 -%}
+        {{ return(true) }}
+    {%- endif -%}
+    {%- set properties = trueup._get_properties(collection.state) -%}
+    {%- set snapshot = trueup._get_snapshot(collection.state, properties) -%}
+    {{ return(
+        snapshot is not none and snapshot == trueup._finding(collection, 'verified_snapshot')
+        or properties.get('trueup.scanned_snapshot') in [none, 'none']
+        or trueup._get_is_untouched(collection.state, properties, snapshot, plan.last_seq)
+    ) }}
+{%- endmacro %}
+
+
+{#-
     Whether only trueup has written to the state since the last scan, up to the batch `last_seq`. Each batch
     is applied by one commit, which moves the progress row. So there must be as many commits that change rows as
     batches. Where trueup itself breaks this rule, it forgets the scan (`_ensure_scan_forgotten`).

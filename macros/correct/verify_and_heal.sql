@@ -15,6 +15,7 @@
     {%- set properties = trueup._get_isolated_properties(collection.state) -%}
     {%- set snapshot = trueup._get_snapshot(collection.state, properties)
         if verify != 'content' else none -%}
+    {%- do trueup._keep_finding(collection, 'verified_snapshot', snapshot) -%}
     {%- if not is_lost and not trueup._is_scan_due(verify, properties, plan.last_seq)
             and trueup._get_is_untouched(collection.state, properties, snapshot, plan.last_seq) -%}
         {%- do trueup._keep_finding(collection, 'state_verified_by', 'snapshots') -%}

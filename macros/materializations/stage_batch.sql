@@ -54,6 +54,11 @@
     {%- if plan.upper == plan.lower and not ends_provisional and trueup._get_staged_count(collection.batch) == 0 -%}
         {%- do run_query(trueup._unstage_sql(collection.batch, invocation_id)) -%}
         {{ return(idle) }}
+    {%- elif not trueup._get_is_still_verified(collection, plan) -%}
+        {%- do run_query(trueup._unstage_sql(collection.batch, invocation_id)) -%}
+        {%- do exceptions.raise_compiler_error(
+            'state moved: somebody wrote to ' ~ collection.state ~ ' after it was verified; nothing is staged, run again'
+        ) -%}
     {%- elif takes_corrections and trueup._get_comparison(corrections) != comparison -%}
         {#- The plan and the corrections may come from two different comparisons. -#}
         {%- do run_query(trueup._unstage_sql(collection.batch, invocation_id)) -%}

@@ -222,6 +222,25 @@ def test_a_column_that_somebody_dropped_is_healed(project: Project) -> None:
     assert multiset(project.rows("orders")) == multiset(expected)
 
 
+def test_a_batch_does_not_read_a_state_that_was_edited_after_it_was_verified(
+    project: Project,
+) -> None:
+    """The edit writes what a new command says, so the batch would find nothing to change."""
+    project.run("orders_corrections")
+    ts = latest_tick(project)
+    before_the_run = len(project.progress("orders"))
+    project.append("orders", [Command(ts, (ts,), (1,), ("edited",))])
+    with before(r"create or replace table \S*_batch", lambda: update(project)):
+        project.run(*RUN, fails=True)
+    assert "state moved: somebody wrote to" in "\n".join(project.messages)
+    assert len(project.progress("orders")) == before_the_run
+
+    project.run(*RUN)
+
+    assert (1, "edited") in project.rows("orders")
+    assert project.progress("orders")[-1]["_statistics"]["updates"] == 1
+
+
 def test_an_edit_between_two_statements_is_found_by_the_next_run(project: Project) -> None:
     """The edit comes after the run has verified the state, and before the run applies its batch."""
     ts = latest_tick(project)
