@@ -122,6 +122,12 @@ from added_up
 {%- endmacro %}
 
 
+{#- The last batch that a state has applied; 0 if it has no progress row. -#}
+{% macro _get_applied_seq(state) -%}
+    {{ return(run_query('select max(_seq) from ' ~ state ~ " where _kind = 'progress'").rows[0][0] or 0) }}
+{%- endmacro %}
+
+
 {#-
     The select of the net updates of the batches after `position.applied_seq`. It is `model_select`, the
     select of the model, unless these batches retract earlier updates of open ticks. Declares the variable

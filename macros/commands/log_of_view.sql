@@ -30,8 +30,8 @@
 
 {#-
     The same with the mark of messages, for a decoded log. A user may join it or filter it before the commands, so
-    it is no log of commands yet. There is no mark if one of the other `arguments` has a subquery, and none within
-    the relation.
+    it is no log of commands yet. There is no mark if one of the other `arguments` has a subquery. A mark within the
+    relation is removed, because it stands at another log.
 -#}
 {% macro _marked_messages(relation, arguments) -%}
     {%- set is_marked = trueup._is_table_name(relation) and not trueup._has_subquery(arguments | join(', ')) -%}

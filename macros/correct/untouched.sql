@@ -16,12 +16,17 @@
 
 
 {#-
-    Whether the state that a batch has read is still the verified one. The batch is a model of its own, perhaps of
-    another run of dbt, so somebody may have changed the state since the corrections. Then a wrong row would be the
-    prior value of a command. Where no scan is noted, as after a heal, nothing can be said: true.
+    Whether the batch that is staged now may be appended, as far as the state is concerned. The batch is a model of
+    its own, perhaps of another run of dbt, so somebody may have changed the state since the corrections verified
+    it. Then a wrong row may be the prior value of a command.
+
+    If another run has applied a batch, the answer is true: the append finds out, and follows the option
+    `on_conflict`. Where no scan is noted, as after a heal, nothing can be said: true. `verify` is an option of the
+    corrections.
 -#}
 {% macro _get_is_still_verified(collection, plan) -%}
-    {%- if collection.options.verify in ['never', 'content'] or plan.last_seq == 0 -%}
+    {%- set verify = trueup._options_of(collection.name, 'corrections', collection.is_by_select).verify -%}
+    {%- if verify in ['never', 'content'] or plan.last_seq == 0 -%}
         {{ return(true) }}
     {%- endif -%}
     {%- set properties = trueup._get_properties(collection.state) -%}
@@ -30,6 +35,7 @@
         snapshot is not none and snapshot == trueup._finding(collection, 'verified_snapshot')
         or properties.get('trueup.scanned_snapshot') in [none, 'none']
         or trueup._get_is_untouched(collection.state, properties, snapshot, plan.last_seq)
+        or trueup._get_applied_seq(collection.state) > plan.last_seq
     ) }}
 {%- endmacro %}
 

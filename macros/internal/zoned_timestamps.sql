@@ -3,13 +3,13 @@
     through such a type may come back an hour later, when clocks are turned back. So no run writes there.
 -#}
 
-{#- Raises if the type `timestamp` of the session has no time zone. It asks Spark, so it runs only before a table is made. -#}
+{#- Raises if `timestamp` has no time zone in this session. It asks Spark, so it is called only before a table is made. -#}
 {% macro _require_zoned_timestamps() -%}
     {%- set kind = trueup._get_setting('spark.sql.timestampType') -%}
     {%- if kind | upper == 'TIMESTAMP_NTZ' -%}
         {%- do trueup._raise_error(
             'The Spark setting `spark.sql.timestampType`', 'TIMESTAMP_LTZ', kind,
-            'Leave it out of the profile, the hooks and the configuration of Spark.'
+            trueup._zoned_next_step()
         ) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -20,6 +20,15 @@
 if(
         typeof(cast(null as timestamp)) = 'timestamp',
         current_timestamp(),
-        raise_error('The Spark setting `spark.sql.timestampType` must be TIMESTAMP_LTZ.')
+        raise_error({{ trueup._literal(
+            'The Spark setting `spark.sql.timestampType` must be TIMESTAMP_LTZ.\nGot: TIMESTAMP_NTZ\n'
+            ~ trueup._zoned_next_step()
+        ) }})
     )
+{%- endmacro %}
+
+
+{#- What to do about the setting. -#}
+{% macro _zoned_next_step() -%}
+    {{ return('Leave it out of the profile, the hooks and the configuration of Spark.') }}
 {%- endmacro %}

@@ -57,7 +57,8 @@
     {%- elif not trueup._get_is_still_verified(collection, plan) -%}
         {%- do run_query(trueup._unstage_sql(collection.batch, invocation_id)) -%}
         {%- do exceptions.raise_compiler_error(
-            'state moved: somebody wrote to ' ~ collection.state ~ ' after it was verified; nothing is staged, run again'
+            'state moved: somebody wrote to ' ~ collection.state ~ ' after it was verified; nothing is staged,'
+            ~ ' run again from ' ~ collection.name ~ '_corrections on'
         ) -%}
     {%- elif takes_corrections and trueup._get_comparison(corrections) != comparison -%}
         {#- The plan and the corrections may come from two different comparisons. -#}

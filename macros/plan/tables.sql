@@ -49,8 +49,7 @@
 -#}
 {% macro _require_no_applied_batch(collection) -%}
     {%- set state = load_relation(collection.state) -%}
-    {%- set applied = 0 if state is none
-        else run_query('select max(_seq) from ' ~ state ~ " where _kind = 'progress'").rows[0][0] or 0 -%}
+    {%- set applied = 0 if state is none else trueup._get_applied_seq(state) -%}
     {%- if applied > 0 -%}
         {%- do trueup._raise_error(
             'The changelog of `' ~ collection.name ~ '`',

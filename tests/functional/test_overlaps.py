@@ -6,6 +6,7 @@ Most tests only imitate the other run: they send one of its statements in the mi
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ import pytest
 from dbt.adapters.spark.session import Cursor
 
 from tests.acceptance import Column, multiset
-from tests.between import before
+from tests.between import before, sent_through
 from tests.oracle import Command, check_laws
 
 if TYPE_CHECKING:
@@ -196,6 +197,31 @@ def test_a_batch_that_another_run_has_replaced_and_appended_is_a_conflict(
 
     said = "\n".join(project.messages)
     assert (REMOVED in said) == (on_conflict != "retry")
+    assert len(project.progress(name)) == rows
+    project.run_collection(name)
+    assert project.rows(name) == [("a", "value 3")]
+
+
+@pytest.mark.parametrize(("on_conflict", "rows"), [("skip", 2), ("retry", 3)])
+def test_a_batch_that_another_run_applies_while_this_run_stages_is_a_conflict(
+    project: Project, on_conflict: str, rows: int
+) -> None:
+    """The state then has a commit that this run has not verified. It is one of trueup's own."""
+    name = f"outrun_{on_conflict}"
+    _, second = overtaken(project, name, 1, on_conflict=on_conflict, verify="always")
+    stagings: list[str] = []
+
+    def stage_then_lose(execute: Callable[[str], None], sql: str) -> None:
+        execute(sql)
+        if not stagings and re.search(r"create or replace table \S*_batch", sql):
+            stagings.append(sql)
+            project.append(name, [put(3)])
+            project.restore(second)
+
+    with sent_through(stage_then_lose):
+        project.run_collection(name)
+
+    assert stagings
     assert len(project.progress(name)) == rows
     project.run_collection(name)
     assert project.rows(name) == [("a", "value 3")]

@@ -57,7 +57,7 @@ with messages as (
 
 ),
 
-parcels as (
+objects as (
 
     select
         *,
@@ -67,7 +67,7 @@ parcels as (
 ),
 
 -- A converter may write the message as `payload`, next to its `schema`.
-unpacked as (
+parcels as (
 
     select
         *,
@@ -79,7 +79,7 @@ unpacked as (
                 trueup._debezium_ddl() ~ ', payload struct<' ~ trueup._debezium_ddl() ~ '>'
             ) }}
         ) as parcel
-    from parcels
+    from objects
 
 ),
 
@@ -92,7 +92,7 @@ envelopes as (
             when is_wrapped then parcel.payload
             else struct(parcel.op, parcel.before, parcel.after, parcel.ts_ms, parcel.source)
         end as envelope
-    from unpacked
+    from parcels
 
 ),
 
