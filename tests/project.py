@@ -58,6 +58,9 @@ FILE_FORMAT = {} if TABLE_FORMAT == "iceberg" else {"+file_format": TABLE_FORMAT
 TABLE_CONFIG = FILE_FORMAT | ({"+tblproperties": EVOLVING} if TABLE_FORMAT == "delta" else {})
 """The config of the tables of a collection."""
 
+SHORT_LIVED = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
+"""For the environment of a process that ends too soon to profit from Java's second compiler."""
+
 QUIET = ("--quiet", "--no-use-colors", "--no-write-json", "--log-level-file", "none")
 """Flags of dbt. To write a manifest and a debug log takes longer than dbt's own work."""
 

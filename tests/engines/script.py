@@ -163,7 +163,7 @@ def race_two_processes(project: Project, rounds: int) -> None:
     project.add_collection("raced", KEY, VALUE)
     project.append("raced", log)
     project.run("models/raced", until=0)
-    runs = race(project, Race("raced", rounds))["raced"]
+    runs = race(project, Race("raced", rounds))
     project.run("models/raced")
     losers = [one for one in runs if not one["success"]]
     assert losers, "nobody lost: the processes did not race"

@@ -1,10 +1,9 @@
-"""One of the processes that race. It runs the same collections many times, in step with the others.
+"""One of the processes that race. It runs the same collection many times, in step with the others.
 
-Usage: `python -m tests.faults.racer FOLDER NUMBER RACES`. FOLDER holds the project. RACES is a JSON
-list with the fields of each `Race`. One process runs all races, because the start of its Spark is
-the slowest part. For each round, each process makes a file in FOLDER when it is ready, so that all
-processes start the round together. For each round, the process prints one JSON line: the
-collection, the success of the run, and the messages of dbt.
+Usage: `python -m tests.faults.racer FOLDER NUMBER RACE`. FOLDER holds the project. RACE is a JSON
+list with the fields of a `Race`. For each round, each process makes a file in FOLDER when it is
+ready, so that all processes start the round together. For each round, the process prints one JSON
+line: the success of the run, and the messages of dbt.
 """
 
 from __future__ import annotations
@@ -60,24 +59,23 @@ def meet(folder: Path, name: str, number: int) -> None:
 
 
 def main() -> None:
-    """Run all races."""
+    """Run the race."""
     folder, number = Path(sys.argv[1]), int(sys.argv[2])
-    races = [Race(*race) for race in json.loads(sys.argv[3])]
+    race = Race(*json.loads(sys.argv[3]))
     arguments = ["--project-dir", str(folder), *QUIET]
     arguments += ["--target-path", str(folder / f"target_{number}")]
     arguments += ["--log-path", str(folder / f"logs_{number}")]
     dbt = dbtRunner(manifest=cast("Manifest", dbtRunner().invoke(["parse", *arguments]).result))
-    for race in races:
-        for round_no in range(race.rounds):
-            if race.table and number == 0 and round_no:
-                SparkSession.active().sql(f"insert into {race.table} values ({round_no})")
-            meet(folder, f"{race.name}_round_{round_no}", number)
-            # Both settle the same tick. Only the append decides which process is first.
-            until = json.dumps({"trueup_until": round_no + 1})
-            selected = ["--select", *race.models(round_no)]
-            invoked = dbt.invoke(["run", *arguments, *selected, "--vars", until])
-            run = {"name": race.name, "success": invoked.success, "said": messages(invoked)}
-            print(json.dumps(run), flush=True)  # noqa: T201
+    for round_no in range(race.rounds):
+        if race.table and number == 0 and round_no:
+            SparkSession.active().sql(f"insert into {race.table} values ({round_no})")
+        meet(folder, f"{race.name}_round_{round_no}", number)
+        # Both settle the same tick. Only the append decides which process is first.
+        until = json.dumps({"trueup_until": round_no + 1})
+        selected = ["--select", *race.models(round_no)]
+        invoked = dbt.invoke(["run", *arguments, *selected, "--vars", until])
+        run = {"success": invoked.success, "said": messages(invoked)}
+        print(json.dumps(run), flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

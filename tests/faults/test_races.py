@@ -14,6 +14,7 @@ from tests.acceptance import Column, multiset
 from tests.conftest import ROOT
 from tests.faults.racer import PROCESSES, Race
 from tests.oracle import Collection, Command, check_laws, consolidate
+from tests.project import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,18 +51,16 @@ def log() -> list[Command]:
     ]
 
 
-def race(project: Project, *races: Race) -> dict[str, list[dict[str, Any]]]:
-    """Let two processes run collections, and give the results of all runs by collection."""
+def race(project: Project, one: Race) -> list[dict[str, Any]]:
+    """Let two processes run a collection, and give the results of all runs."""
     command = [sys.executable, "-m", "tests.faults.racer", str(project.folder)]
-    # The processes end too soon to profit from Java's second compiler.
-    environment = os.environ | {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
     racers = [
         subprocess.Popen(
-            [*command, str(number), json.dumps(races)],
+            [*command, str(number), json.dumps(one)],
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            env=environment,
+            env=os.environ | SHORT_LIVED,
         )
         for number in range(PROCESSES)
     ]
@@ -69,38 +68,24 @@ def race(project: Project, *races: Race) -> dict[str, list[dict[str, Any]]]:
     runs = [
         json.loads(line) for output in outputs for line in output.splitlines() if line[0] == "{"
     ]
-    found = {one.name: [run for run in runs if run["name"] == one.name] for one in races}
-    assert [len(found[one.name]) for one in races] == [one.rounds * PROCESSES for one in races]
-    return found
+    assert len(runs) == one.rounds * PROCESSES
+    return runs
 
 
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[str], Project]) -> Project:
-    """A collection over commands, with none settled, and one by a select, which has run once."""
-    project = new_project("races")
-    extra = ("unchanged", "old_key")
-    project.add_collection("race", [Column("k", "string")], [Column("v", "string")], extra=extra)
-    project.append("race", log())
-    project.sql(f"create table {TABLE} using {{format}} as select 0 as n")
-    project.add_select("counted", COUNTED, ["k"])
-    project.run("models/race", until=0)
-    project.run("models/counted")
-    return project
-
-
-@pytest.fixture(scope="module")
-def raced(project: Project) -> dict[str, list[dict[str, Any]]]:
-    """The results of all runs of both processes, by collection."""
-    return race(project, Race("race", ROUNDS), Race("counted", SELECT_ROUNDS, TABLE))
+    return new_project("races")
 
 
 @pytest.mark.long
-def test_two_runs_at_once_write_each_batch_once_and_lose_nothing(
-    project: Project, raced: dict[str, list[dict[str, Any]]]
-) -> None:
+def test_two_runs_at_once_write_each_batch_once_and_lose_nothing(project: Project) -> None:
+    extra = ("unchanged", "old_key")
+    project.add_collection("race", [Column("k", "string")], [Column("v", "string")], extra=extra)
+    project.append("race", log())
+    project.run("models/race", until=0)
+    rounds = race(project, Race("race", ROUNDS))
     project.run("models/race")
 
-    rounds = raced["race"]
     losers = [one for one in rounds if not one["success"]]
     for loser in losers:
         assert any(text in said for said in loser["said"] for text in LOST), loser["said"]
@@ -121,12 +106,13 @@ def test_two_runs_at_once_write_each_batch_once_and_lose_nothing(
     assert losers, "nobody lost: the processes did not race"
 
 
-def test_two_runs_of_a_select_at_once_write_each_difference_once(
-    project: Project, raced: dict[str, list[dict[str, Any]]]
-) -> None:
+def test_two_runs_of_a_select_at_once_write_each_difference_once(project: Project) -> None:
+    project.sql(f"create table {TABLE} using {{format}} as select 0 as n")
+    project.add_select("counted", COUNTED, ["k"])
+    project.run("models/counted")
+    rounds = race(project, Race("counted", SELECT_ROUNDS, TABLE))
     project.run("models/counted")
 
-    rounds = raced["counted"]
     for one in rounds:
         said = " ".join(one["said"])
         assert one["success"] or any(text in said for text in (*LOST, "another run")), said

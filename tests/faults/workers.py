@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pyspark import SparkContext
 
 from tests.conftest import ROOT
+from tests.project import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -173,8 +174,7 @@ class Workers:
             stdout=self._output,
             stderr=self._output,
             cwd=ROOT,
-            # The process ends too soon to profit from Java's second compiler.
-            env=environment | {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"},
+            env=environment | SHORT_LIVED,
             # The process and its JVM are one group: they are killed together.
             start_new_session=True,
         )

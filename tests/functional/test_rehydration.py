@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from datetime import date, datetime, timezone
@@ -15,7 +16,7 @@ from dbt_trueup.udfs.aggregates import register
 from tests.acceptance import Column, multiset
 from tests.between import before
 from tests.oracle import Command
-from tests.project import quote
+from tests.project import SHORT_LIVED, quote
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -194,7 +195,8 @@ def test_dbt_run_from_a_plain_shell_has_the_aggregates(project: Project) -> None
     command = [dbt, "run", "--project-dir", str(project.folder)]
     command += ["--full-refresh", "--select", "shell", "rich_state"]
     project.sql("delete from {}.rich_state where _kind = 'row'")
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = os.environ | SHORT_LIVED
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert ran.returncode == 0, ran.stdout
     assert project.sql("select live from {}.shell")[0][0] == [b"v"]
     assert contents(project) == applied
