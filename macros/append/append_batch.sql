@@ -22,6 +22,9 @@
     {%- endif -%}
     {%- do trueup._require_few_retractions(collection, staged) -%}
     {%- set columns = known.columns if known else trueup._get_user_columns(changelog) -%}
+    {%- if not trueup._finding(collection, 'staged') -%}
+        {%- do trueup._require_columns_of_changelog(collection, columns) -%}
+    {%- endif -%}
     {#- The statement itself checks the columns and the seal. It writes nothing if another run is first. -#}
     {%- set same_columns = trueup._same_columns_expr(
         batch, changelog, trueup._update_columns(), trueup._update_columns()
@@ -53,6 +56,20 @@
         'message': 'batch ' ~ staged.seq ~ ': ' ~ appended.updates_staged ~ ' updates, upper ' ~ staged.upper,
         'rows_affected': appended.updates_staged,
     }) }}
+{%- endmacro %}
+
+
+{#- Raises if the changelog has got other columns since another run staged the batch. -#}
+{% macro _require_columns_of_changelog(collection, columns) -%}
+    {%- set staged = trueup._get_user_columns(collection.batch) -%}
+    {%- if staged != columns -%}
+        {%- do trueup._raise_error(
+            'The columns of the staged batch ' ~ collection.batch,
+            'those of its changelog: ' ~ (columns | map(attribute='name') | join(', ')),
+            staged | map(attribute='name') | join(', '),
+            'Nothing is appended. Stage the batch again: dbt run -s ' ~ collection.name ~ '_batch+'
+        ) -%}
+    {%- endif -%}
 {%- endmacro %}
 
 

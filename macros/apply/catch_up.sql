@@ -5,6 +5,7 @@
 {% macro _ensure_caught_up(collection, position) -%}
     {%- do trueup._require_changelog_ahead(collection.name, position) -%}
     {%- if position.applied_seq < position.last_seq -%}
+        {%- do trueup._require_one_end(collection, position) -%}
         {#- A killed run may have changed the columns of the changelog, but not yet those of the state. -#}
         {%- do trueup._ensure_state_columns(
             collection.state, trueup._ensure_widened(collection.changelog)
@@ -32,10 +33,7 @@
 {#- Raises if the changelog does not have what the state needs: batches it has applied, or retractions. -#}
 {% macro _require_changelog_ahead(collection, position) -%}
     {%- if position.applied_seq is none -%}
-        {%- do trueup._raise_error(
-            'The state of `' ~ collection ~ '`', 'a table with one progress row', 'none',
-            'Rebuild it from the changelog: dbt run --full-refresh -s ' ~ collection ~ '_state.'
-        ) -%}
+        {%- do trueup._raise_ends_error(collection, 'none') -%}
     {%- elif position.applied_seq > position.last_seq -%}
         {%- do trueup._raise_error(
             'The changelog of `' ~ collection ~ '`',
@@ -53,4 +51,21 @@
             ~ '_state.'
         ) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- Raises if a state that is behind has more than one progress row. -#}
+{% macro _require_one_end(collection, position) -%}
+    {%- if trueup._get_has_two_ends(collection.state, position) -%}
+        {%- do trueup._raise_ends_error(collection.name, 'more than one') -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Raises, because a state does not have one progress row. -#}
+{% macro _raise_ends_error(collection, found) -%}
+    {%- do trueup._raise_error(
+        'The state of `' ~ collection ~ '`', 'a table with one progress row', found,
+        'Rebuild it from the changelog: dbt run --full-refresh -s ' ~ collection ~ '_state.'
+    ) -%}
 {%- endmacro %}

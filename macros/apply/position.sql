@@ -144,3 +144,15 @@ from added_up
         takes_back=takes_back
     )) }}
 {%- endmacro %}
+
+
+{#-
+    Whether a state that is behind has more than one progress row: somebody has put old rows back. The apply cannot
+    move two of them. A state that is not behind is verified.
+-#}
+{% macro _get_has_two_ends(state, position) -%}
+    {{ return(
+        position.applied_seq < position.last_seq
+        and run_query('select count(*) from ' ~ state ~ " where _kind = 'progress'").rows[0][0] > 1
+    ) }}
+{%- endmacro %}

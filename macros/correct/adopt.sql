@@ -97,8 +97,8 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
         ~ ' begin with its log, under another name, and compare the two tables.' -%}
     {%- if trueup._has_carried_values(extras) -%}
         {%- do trueup._raise_error(
-            'A log whose table is adopted', 'one without changes of key (`old_key`)',
-            'a log with `old_key`; each log by `trueup.debezium` or `trueup.wal2json` has it', next_step
+            'A log whose table is adopted', 'one without changes of key that leave columns unchanged',
+            'a log with `old_key` and `unchanged`; each log by `trueup.debezium` or `trueup.wal2json` has both', next_step
         ) -%}
     {%- endif -%}
     {%- if '_offset' in extras -%}

@@ -32,7 +32,7 @@
         'code': trueup._idle_code(plan, note)
     } -%}
     {%- set leftover = plan.leftover_batch_id -%}
-    {%- if leftover is not none and trueup._get_is_approved(collection.batch, leftover) -%}
+    {%- if leftover is not none and trueup._get_is_approved_still(collection, leftover) -%}
         {{ return({
             'message': 'batch ' ~ leftover ~ ' was staged before, and is approved', 'code': 'NOTICE'
         }) }}

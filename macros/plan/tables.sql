@@ -116,27 +116,3 @@
     {%- do trueup._require_sound_changelog(changelog, collection.unique_key, columns) -%}
     {{ return(columns) }}
 {%- endmacro %}
-
-
-{#-
-    Drops the changelog and the state of a collection for a rebase. Raises before it drops anything if the
-    input could not make them again.
--#}
-{% macro _ensure_dropped_for_rebase(collection) -%}
-    {%- do trueup._require_storable_columns(collection.command_columns) -%}
-    {%- do trueup._require_single_read() -%}
-    {%- do trueup._require_free_view(collection.name) -%}
-    {%- if collection.is_by_select -%}
-        {%- do trueup._require_unique_keys(collection) -%}
-    {%- else -%}
-        {%- do trueup._require_ticks(collection) -%}
-    {%- endif -%}
-    {#-
-        The state goes first: if the run is killed now, the next one rebuilds it. It goes once more after the
-        changelog, because another run may have rebuilt it in between.
-    -#}
-    {%- for relation in [collection.state, collection.changelog, collection.state] -%}
-        {%- do run_query(trueup._drop_table_sql(relation, trueup._file_format())) -%}
-        {%- do adapter.cache_dropped(relation) -%}
-    {%- endfor -%}
-{%- endmacro %}

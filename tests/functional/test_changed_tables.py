@@ -28,6 +28,7 @@ OPTIONS: dict[str, dict[str, object]] = {
     "dropped": {"verify": "always"},
     "widened": {"verify": "always"},
     "restored": {},
+    "turned_back": {"verify": "always"},
 }
 
 
@@ -187,3 +188,25 @@ def test_rows_that_somebody_writes_into_the_empty_state_are_not_the_prior_values
             (1, ("x",)),
             (1, ("y",)),
         ]
+
+
+def test_the_batches_after_a_restored_snapshot_are_made_again_from_the_log(
+    project: Project,
+) -> None:
+    """The steps of docs/when-something-is-wrong.md."""
+    name = "turned_back"
+    before = project.versions(f"{name}_changelog")[0]
+    later = [Command(3, (1,), ("b",), ("new",)), Command(4, (1,), ("a",), ("changed",))]
+    for command in later:
+        project.append(name, [command])
+        run(project, name)
+    project.sql(f"update {{}}.{name}_changelog set v = 'edited' where k = 'gone'")
+    project.restore({f"{name}_changelog": before})
+    assert "must be at or past batch 4" in run(project, name, fails=True)
+    project.run(f"{name}_state", "--full-refresh")
+    assert [row["_seq"] for row in project.progress(name)] == [1, 2]
+
+    run(project, name)
+
+    check(project, name, *later)
+    assert not [line for line in project.operate("doctor", collection=name) if "fails" in line]

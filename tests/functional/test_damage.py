@@ -7,6 +7,7 @@ One run follows each damage. Then the state equals the state before the damage, 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -480,3 +481,22 @@ def test_a_bucket_that_has_lost_its_only_row_is_healed(project: Project) -> None
     assert [(row["k"], row["is_v"], row["should_v"]) for row in edits(project, "plain")] == [
         (key, None, "lost")
     ]
+
+
+def test_a_state_that_is_behind_with_two_progress_rows_is_lost_and_made_again(
+    project: Project,
+) -> None:
+    set_verify(project, "content")
+    project.append("plain", [put(10, ("behind", 1.0), "applied")])
+    project.run("plain_commands", "plain_corrections", "plain_batch", "plain_changelog")
+    project.sql(
+        "insert into {}.plain_state by name select * except (_seq), _seq - 1 as _seq"
+        " from {}.plain_state where _kind = 'progress'"
+    )
+    project.run("plain_batch", fails=True)
+    assert re.search(r"one progress row\.\s+Got: more than one", project.messages[0])
+
+    project.run("path:models/plain")
+
+    assert "applied" in [row["v"] for row in rows(project, "plain")]
+    assert project.sql("select count(*) from {}.plain_state where _kind = 'progress'") == [(1,)]

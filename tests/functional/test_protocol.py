@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -156,6 +157,32 @@ def test_a_rebase_starts_again_from_the_log(project: Project) -> None:
     assert project.rows("rebased") == [("a", "value 1")]
 
 
+@pytest.mark.parametrize("has", ["ticks", "offsets"])
+def test_a_rebase_drops_nothing_if_an_option_would_refuse_the_log(
+    project: Project, has: str
+) -> None:
+    name = f"refused_{has}"
+    project.add_collection(name, KEY, VALUE, {})
+    if has == "offsets":
+        commands = project.folder / f"models/{name}/{name}_commands.sql"
+        ticks = "reclock=['log_delete', 'log_ts'], sequence_by="
+        commands.write_text(re.sub("ts=.*?sequence_by=", ticks, commands.read_text()))
+    first = [Command(1, (1,), ("a",), ("one",)), Command(1, (1,), ("a",), ("another",))]
+    log = [*first, Command(2, (2,), ("b",), None, "is broken"), put(3, "c")]
+    project.append(name, log)
+    run(project, name)
+    settled = project.updates(name)
+    for option, value, said in [
+        ("ties", "fail", 'the log .* must be without ties.*1 times a tie, such as .*"a"'),
+        ("errors", "fail", 'the log .* must be without errors.*1 times an error, such as .*"b"'),
+        ("input_upper", "cast(raise_error('no upper') as bigint)", "no upper"),
+    ]:
+        project.configure(**{name: {"+unique_key": ["k"], "+meta": {"trueup": {option: value}}}})
+        project.run_collection(name, "--full-refresh", rebase=True, fails=True)
+        assert re.search(said, "\n".join(project.messages), re.DOTALL)
+        assert project.updates(name) == settled
+
+
 def test_a_null_key_is_an_error_unless_null_keys_makes_it_a_value(
     project: Project,
 ) -> None:
@@ -172,3 +199,30 @@ def test_a_null_key_is_an_error_unless_null_keys_makes_it_a_value(
     assert multiset(project.rows("null_keys")) == multiset(
         [(None, "of no key, too"), ("a", "value 1")]
     )
+
+
+def test_an_approved_batch_is_staged_again_if_the_changelog_has_got_a_column(
+    project: Project,
+) -> None:
+    name = "waits"
+    add(project, name, [put(1), put(1, "b")], max_retractions=0)
+    run(project, name)
+    project.append(name, [put(2)])
+    project.run_collection(name, fails=True)
+    project.sql(f"alter table {{}}.{name}_changelog add column w string")
+    project.sql(f"alter table {{}}.{name}_state add column w string")
+    project.run(f"{name}_changelog+", approve=plan_of(project), fails=True)
+    said = "\n".join(project.messages)
+    assert f"The columns of the staged batch {project.name}.{name}_batch must be those of" in said
+    assert f"Stage the batch again: dbt run -s {name}_batch+" in said
+
+    project.run_collection(name, approve="none", fails=True)
+    run(project, name, approve=plan_of(project))
+
+    assert multiset(project.rows(name)) == multiset([("a", "value 2"), ("b", "value 1")])
+
+
+def plan_of(project: Project) -> str:
+    """The name of the staged plan, as the run printed it, or from the staged batch."""
+    (plan,) = set(re.findall(r"plan-[0-9a-f]{16}", "\n".join(project.messages)))
+    return str(plan)

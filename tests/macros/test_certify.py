@@ -85,6 +85,7 @@ def test_a_state_is_untouched_if_it_has_one_commit_for_each_batch(
     [
         ("there", 3, 3, "kept"),
         ("there", 2, 3, "kept"),
+        ("there with two progress rows", 2, 3, "lost"),
         ("there", 1, 3, "lost"),
         ("there", None, 3, "lost"),
         ("missing", 0, 1, "lost"),
@@ -97,7 +98,8 @@ def test_a_state_is_lost_if_missing_without_progress_or_two_batches_behind(
     found: str, applied_seq: int | None, last_seq: int, expected: str
 ) -> None:
     position = {"applied_seq": applied_seq, "last_seq": last_seq}
-    is_lost = in_model("files_corrections")._is_state_lost(found == "missing", position)
+    trueup = in_model("files_corrections", row={0: 2 if "two" in found else 1})
+    is_lost = trueup._get_is_state_lost("lake.files_state", found == "missing", position)
 
     assert is_lost == (expected == "lost")
 
@@ -122,7 +124,8 @@ def test_a_state_is_lost_if_it_is_behind_a_compaction(
         "applied_upper": applied_upper,
         "since": since,
     }
-    is_lost = in_model("files_corrections")._is_state_lost(is_missing=False, position=position)
+    trueup = in_model("files_corrections", row={0: 1})
+    is_lost = trueup._get_is_state_lost("lake.files_state", False, position)  # noqa: FBT003
 
     assert is_lost == (expected == "lost")
 
