@@ -8,6 +8,8 @@
     The check reads the rows in the same statement that appends them.
 -#}
 {% macro _checked_batch_select(batch, staged, changelog, unique_key, columns) -%}
+    {#- An approved batch is not staged again. -#}
+    {%- set again = 'run again without the var `trueup_approve`' if trueup._var('trueup_approve') else 'run again' -%}
 with
 
 batch_rows as (
@@ -106,7 +108,7 @@ checked as (
                 then raise_error(
                     'batch moved: batch {{ staged.seq - 1 }} of the changelog is not the one that batch'
                     ' {{ staged.seq }} continues: a rebase has begun again, or somebody has edited it;'
-                    ' nothing is appended, run again'
+                    ' nothing is appended, {{ again }}'
                 )
             when
                 _progress_count = 1
@@ -118,7 +120,7 @@ checked as (
                 then true
             else raise_error(
                 'damaged batch: the staged batch {{ staged.seq }} was edited after it was staged;'
-                ' nothing is appended, run again'
+                ' nothing is appended, {{ again }}'
             )
         end as _is_sound
     from progress

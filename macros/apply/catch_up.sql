@@ -5,6 +5,7 @@
 {% macro _ensure_caught_up(collection, position) -%}
     {%- do trueup._require_changelog_ahead(collection.name, position) -%}
     {%- if position.applied_seq < position.last_seq -%}
+        {%- do trueup._require_same_key(collection, trueup._get_properties(collection.changelog)) -%}
         {%- do trueup._require_one_end(collection, position) -%}
         {#- A killed run may have changed the columns of the changelog, but not yet those of the state. -#}
         {%- do trueup._ensure_state_columns(

@@ -10,10 +10,11 @@
     If a run reads only what is new in the log, only late commands can make a desired row differ from the
     persisted row: the code is the same, and no settled command was changed. So it compares the keys of the
     late commands. It compares all keys if it reads the whole log, if the code changed, if the option `compare`
-    or the var `trueup_compare` asks for it, and in four more cases:
+    or the var `trueup_compare` asks for it, and in five more cases:
 
     - A late command touches keys that it does not name: a truncate, or unchanged values from another key.
     - A comparison of all keys has found corrections, and no batch has written them yet.
+    - Corrections for the next batch were made by other code than that of this run.
     - The columns of the log changed since its last commit.
     - The table of corrections is missing. The comparison makes it again, for the batch to read.
 
@@ -29,10 +30,12 @@
         {{ return(trueup._ensure_scope_of_all_keys(collection, plan)) }}
     {%- endif -%}
     {%- set is_scheduled = collection.options.compare != 'never' -%}
-    {%- if not is_scheduled and plan.late_dropped == 0 -%}
+    {%- set last = trueup._get_comparison(collection.corrections) -%}
+    {%- if trueup._is_of_other_code(plan, last) -%}
+        {{ return(trueup._ensure_scope_of_all_keys(collection, plan)) }}
+    {%- elif not is_scheduled and plan.late_dropped == 0 -%}
         {{ return(no_keys) }}
     {%- endif -%}
-    {%- set last = trueup._get_comparison(collection.corrections) -%}
     {%- set is_second = last.get('trueup.compares_again') == 'true' -%}
     {%- if is_scheduled and (
         is_second or trueup._is_comparison_due(collection.options.compare, plan.last_seq, last)
@@ -54,6 +57,22 @@
     {{ return(
         dict(no_keys, extent='late', commands=history, noted=noted) if history
         else trueup._ensure_scope_of_all_keys(collection, plan)
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    Whether the next batch would take corrections that other code has made: somebody has changed the code, and changed
+    it back before a batch was appended.
+-#}
+{% macro _is_of_other_code(plan, comparison) -%}
+    {%- set compared, planned = fromjson(comparison.get('trueup.position', 'null')), plan.position -%}
+    {{ return(
+        comparison.get('trueup.after_batch_id') == plan.last_batch_id
+        and (
+            comparison.get('trueup.definition') != plan.definition
+            or (compared and planned and compared.code != planned.code)
+        )
     ) }}
 {%- endmacro %}
 

@@ -20,22 +20,29 @@
     its own, perhaps of another run of dbt, so somebody may have changed the state since the corrections verified
     it. Then a wrong row may be the prior value of a command.
 
-    If another run has applied a batch, the answer is true: the append finds out, and follows the option
-    `on_conflict`. Where no scan is noted, as after a heal, nothing can be said: true. `verify` is an option of the
-    corrections.
+    Returns none if it may, else what is wrong. If another run has applied a batch, it may: the append finds out, and
+    follows the option `on_conflict`. Where no scan is noted, as after a heal, nothing can be said: it may. `verify` is
+    an option of the corrections.
 -#}
-{% macro _get_is_still_verified(collection, plan) -%}
+{% macro _get_state_doubt(collection, plan) -%}
     {%- set verify = trueup._options_of(collection.name, 'corrections', collection.is_by_select).verify -%}
     {%- if verify in ['never', 'content'] or plan.last_seq == 0 -%}
-        {{ return(true) }}
+        {{ return(none) }}
     {%- endif -%}
-    {%- set properties = trueup._get_properties(collection.state) -%}
-    {%- set snapshot = trueup._get_snapshot(collection.state, properties) -%}
+    {%- set state = collection.state -%}
+    {%- set properties = trueup._get_properties(state) -%}
+    {%- set snapshot = trueup._get_snapshot(state, properties) -%}
+    {%- if snapshot is not none and snapshot == trueup._finding(collection, 'verified_snapshot')
+            or properties.get('trueup.scanned_snapshot') in [none, 'none'] -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set commits = trueup._get_commits_since_scan(state, properties, snapshot) -%}
+    {%- if commits == trueup._batches_since_scan(properties, plan.last_seq)
+            or trueup._get_applied_seq(state) > plan.last_seq -%}
+        {{ return(none) }}
+    {%- endif -%}
     {{ return(
-        snapshot is not none and snapshot == trueup._finding(collection, 'verified_snapshot')
-        or properties.get('trueup.scanned_snapshot') in [none, 'none']
-        or trueup._get_is_untouched(collection.state, properties, snapshot, plan.last_seq)
-        or trueup._get_applied_seq(collection.state) > plan.last_seq
+        'the snapshots do not tell who wrote to ' ~ state if commits is none else 'somebody wrote to ' ~ state
     ) }}
 {%- endmacro %}
 
@@ -49,15 +56,25 @@
     applies meanwhile leads to a scan, and never hides an edit.
 -#}
 {% macro _get_is_untouched(state, properties, snapshot, last_seq) -%}
+    {%- set commits = trueup._get_commits_since_scan(state, properties, snapshot) -%}
+    {{ return(commits is not none and commits == trueup._batches_since_scan(properties, last_seq)) }}
+{%- endmacro %}
+
+
+{#- How many commits have changed rows of the state since the last scan; none if its snapshots do not tell. -#}
+{% macro _get_commits_since_scan(state, properties, snapshot) -%}
     {%- set scanned = properties.get('trueup.scanned_snapshot') -%}
     {%- if scanned in [none, 'none'] or snapshot is none -%}
-        {{ return(false) }}
+        {{ return(none) }}
     {%- endif -%}
     {%- set operations = trueup._get_operations(
         state, properties, scanned, snapshot, properties['trueup.scanned_at'] | int
     ) -%}
-    {%- set expected = last_seq - properties['trueup.scanned_seq'] | int -%}
-    {{ return(
-        operations is not none and trueup._row_changes(operations) | length == expected
-    ) }}
+    {{ return(none if operations is none else trueup._row_changes(operations) | length) }}
+{%- endmacro %}
+
+
+{#- How many batches follow the one at which the state was scanned, up to `last_seq`. -#}
+{% macro _batches_since_scan(properties, last_seq) -%}
+    {{ return(last_seq - properties['trueup.scanned_seq'] | int) }}
 {%- endmacro %}

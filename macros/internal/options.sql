@@ -123,6 +123,25 @@
 {%- endmacro %}
 
 
+{#-
+    Raises if only one of the models that compare and that stage has the option `late: correct`. Late commands would
+    have no effect, and no message would say so.
+-#}
+{% macro _require_same_late(collection) -%}
+    {%- set name, late = collection.name, collection.options.late -%}
+    {%- if not collection.is_by_select and trueup._enabled_models(name ~ '_corrections') -%}
+        {%- set compared = trueup._options_of(name, 'corrections').late -%}
+        {%- if late != compared and 'correct' in [late, compared] -%}
+            {%- do trueup._raise_error(
+                'Option `late` of ' ~ name ~ '_corrections', 'that of ' ~ name ~ '_batch: ' ~ late, compared,
+                'Set it once, for the folder. If a model has a `trueup` of its own in `meta`, this replaces the one of'
+                ~ ' the folder: write all options there.'
+            ) -%}
+        {%- endif -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
 {#- The options that a model's config `meta` gives. They may be wrong: only `_options` checks them. -#}
 {% macro _given_options(meta) -%}
     {{ return((meta or {}).get('trueup') or {}) }}

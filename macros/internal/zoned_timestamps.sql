@@ -3,7 +3,7 @@
     through such a type may come back an hour later, when clocks are turned back. So no run writes there.
 -#}
 
-{#- Raises if `timestamp` has no time zone in this session. It asks Spark, so it is called only before a table is made. -#}
+{#- Raises if `timestamp` has no time zone in this session. It asks Spark, so it is called only before a table is made or changed. -#}
 {% macro _require_zoned_timestamps() -%}
     {%- set kind = trueup._get_setting('spark.sql.timestampType') -%}
     {%- if kind | upper == 'TIMESTAMP_NTZ' -%}

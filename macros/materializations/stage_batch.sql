@@ -7,6 +7,7 @@
     {%- set takes_corrections = collection.options.late == 'correct' and not is_rebase -%}
     {#- 1. Find the corrections that the batch takes in, and their comparison. -#}
     {%- set corrections = collection.corrections if takes_corrections else none -%}
+    {%- do trueup._require_same_late(collection) -%}
     {%- if takes_corrections -%}
         {%- do trueup._require_made(collection.name, corrections, by='corrections') -%}
     {%- endif -%}
@@ -54,11 +55,13 @@
     {%- if plan.upper == plan.lower and not ends_provisional and trueup._get_staged_count(collection.batch) == 0 -%}
         {%- do run_query(trueup._unstage_sql(collection.batch, invocation_id)) -%}
         {{ return(idle) }}
-    {%- elif not trueup._get_is_still_verified(collection, plan) -%}
+    {%- endif -%}
+    {%- set doubt = trueup._get_state_doubt(collection, plan) -%}
+    {%- if doubt -%}
         {%- do run_query(trueup._unstage_sql(collection.batch, invocation_id)) -%}
         {%- do exceptions.raise_compiler_error(
-            'state moved: somebody wrote to ' ~ collection.state ~ ' after it was verified; nothing is staged,'
-            ~ ' run again from ' ~ collection.name ~ '_corrections on'
+            'state moved: ' ~ doubt ~ ' after it was verified; nothing is staged, run again from '
+            ~ collection.name ~ '_corrections on'
         ) -%}
     {%- elif takes_corrections and trueup._get_comparison(corrections) != comparison -%}
         {#- The plan and the corrections may come from two different comparisons. -#}

@@ -27,7 +27,9 @@
         {%- call statement('main') -%}
             {{ trueup._create_table_sql(
                 target_relation, rehydrated, replace=true,
-                own_properties=trueup._range_properties(unique_key, columns)
+                own_properties=dict(
+                    trueup._range_properties(unique_key, columns), **trueup._no_scan()
+                )
             ) }}
         {%- endcall -%}
         {%- do trueup._keep_rehydration(collection, begun_at) -%}

@@ -7,6 +7,7 @@
 {% macro _ensure_dropped_for_rebase(collection) -%}
     {%- do trueup._require_storable_columns(collection.command_columns) -%}
     {%- do trueup._require_single_read() -%}
+    {%- do trueup._require_zoned_timestamps() -%}
     {%- do trueup._require_free_view(collection.name) -%}
     {%- if collection.is_by_select -%}
         {%- do trueup._require_unique_keys(collection) -%}

@@ -45,6 +45,12 @@
     {%- if options.on_schema_change == 'ignore' -%}
         {%- do changes.update({'added': []}) -%}
     {%- endif -%}
+    {%- if changes.added or changes.widened -%}
+        {%- do trueup._require_zoned_timestamps() -%}
+    {%- endif -%}
+    {%- if changes.added -%}
+        {%- do trueup._require_not_in_state(changelog, state, changes.added) -%}
+    {%- endif -%}
     {%- do trueup._ensure_table_columns(changelog, changes) -%}
     {%- if changes.added or changes.widened -%}
         {%- set stored_columns = trueup._get_user_columns(changelog) -%}
@@ -52,6 +58,26 @@
     {%- do trueup._require_no_open_widening(changelog, stored_columns) -%}
     {%- do trueup._ensure_state_columns(state, stored_columns) -%}
     {{ return(stored_columns) }}
+{%- endmacro %}
+
+
+{#-
+    Raises if the state has a column that is about to be added to the changelog. A run adds it to the changelog first,
+    so somebody has dropped it there. A new column would hide that the values are lost.
+-#}
+{% macro _require_not_in_state(changelog, state, added) -%}
+    {%- set known = trueup._get_user_columns(state) | map(attribute='name') | map('lower') | list -%}
+    {%- set lost = [] -%}
+    {%- for column in added if column.name | lower in known -%}
+        {%- do lost.append(column.name) -%}
+    {%- endfor -%}
+    {%- if lost -%}
+        {%- do trueup._raise_error(
+            'The columns of ' ~ changelog, 'those of its state', 'a table without ' ~ (lost | join(', ')),
+            'Another run may be adding a column: run again. If the error stays, somebody has dropped or renamed the'
+            ~ ' column. Then restore the table from a snapshot or a backup.'
+        ) -%}
+    {%- endif -%}
 {%- endmacro %}
 
 

@@ -17,5 +17,11 @@
     heal, several batches at once, or a change of columns, which makes no snapshot. The next run scans.
 -#}
 {% macro _ensure_scan_forgotten(state) -%}
-    {%- do run_query(trueup._set_properties_sql(state, {'trueup.scanned_snapshot': 'none'})) -%}
+    {%- do run_query(trueup._set_properties_sql(state, trueup._no_scan())) -%}
+{%- endmacro %}
+
+
+{#- The same as a property. On Iceberg a table that is replaced keeps its properties. -#}
+{% macro _no_scan() -%}
+    {{ return({'trueup.scanned_snapshot': 'none'}) }}
 {%- endmacro %}

@@ -190,6 +190,7 @@ def test_rows_that_somebody_writes_into_the_empty_state_are_not_the_prior_values
         ]
 
 
+@pytest.mark.long
 def test_the_batches_after_a_restored_snapshot_are_made_again_from_the_log(
     project: Project,
 ) -> None:
@@ -210,3 +211,43 @@ def test_the_batches_after_a_restored_snapshot_are_made_again_from_the_log(
 
     check(project, name, *later)
     assert not [line for line in project.operate("doctor", collection=name) if "fails" in line]
+
+
+@pytest.mark.long
+def test_a_killed_batch_is_not_applied_with_another_key(project: Project) -> None:
+    name = "other_key"
+    project.add_collection(name, [*KEY, Column("part", "string")], VALUE, {"verify": "always"})
+    log = [Command(1, (1,), ("a", part), ("old",)) for part in ("x", "y")]
+    project.append(name, log)
+    project.run(f"models/{name}")
+    log.append(Command(2, (1,), ("a", "x"), ("new",)))
+    project.append(name, log[2:])
+    project.run(f"{name}_corrections", f"{name}_batch", f"{name}_changelog")
+    meta = {"+meta": {"trueup": {"verify": "always"}}}
+    project.configure(**{name: {"+unique_key": ["k"], **meta}})
+    project.run(f"{name}_corrections", fails=True)
+    assert "Another key makes another collection" in "\n".join(project.messages)
+    project.configure(**{name: {"+unique_key": ["k", "part"], **meta}})
+
+    run(project, name)
+
+    assert multiset(project.rows(name)) == multiset([("a", "x", "new"), ("a", "y", "old")])
+
+
+def test_a_column_that_somebody_dropped_from_the_changelog_is_not_added_again(
+    project: Project,
+) -> None:
+    name = "shortened"
+    project.add_collection(name, KEY, [*VALUE, Column("w", "int")], {"late": "correct"})
+    project.append(name, [Command(1, (1,), ("a",), ("one", 5))])
+    project.run(f"models/{name}")
+    before = project.versions(f"{name}_changelog")
+    project.sql(f"alter table {{}}.{name}_changelog drop column w")
+    project.append(name, [Command(2, (1,), ("a",), ("two", 6))])
+
+    said = run(project, name, fails=True)
+
+    assert f"The columns of changed_tables.{name}_changelog must be those of its state." in said
+    assert "Got: a table without w" in said
+    assert "w" not in project.spark.table(f"{project.name}.{name}_changelog").columns
+    assert project.versions(f"{name}_changelog") == before

@@ -586,3 +586,46 @@ def test_a_batch_is_skipped_if_another_run_compared_after_it_was_planned(project
     assert len(project.progress(name)) == 1
     run(project, name)
     assert ("a", "a3") in project.rows(name)
+
+
+@pytest.mark.long_cases
+@pytest.mark.parametrize("option", ["ties", "late"])
+def test_corrections_of_code_that_was_changed_back_reach_no_batch(
+    project: Project, option: str
+) -> None:
+    """The corrections of the changed code wait for a batch that a dry run does not append."""
+    name = f"reverted_{option}"
+    project.add_collection(name, KEY, VALUE, {"late": "correct", "ties": "prefer_upsert"})
+    project.append(name, [*FIRST, delete(5, 1, "c")])
+    project.run(f"models/{name}")
+    rows = multiset(project.rows(name))
+    commands = project.folder / f"models/{name}/{name}_commands.sql"
+    text = commands.read_text()
+    for is_changed in (True, False):
+        ties = "prefer_delete" if is_changed and option == "ties" else "prefer_upsert"
+        options = {"late": "correct", "ties": ties}
+        project.configure(**{name: {"+unique_key": ["k"], "+meta": {"trueup": options}}})
+        if option == "late":
+            deletes = "\"log_delete or k = 'b'\"" if is_changed else '"log_delete"'
+            project.write(f"models/{name}/{commands.name}", text.replace('"log_delete"', deletes))
+        project.run(f"models/{name}", read_only=is_changed)
+        if is_changed:
+            assert f"{name}_corrections: corrections: 1 code_change" in project.messages
+    assert multiset(project.rows(name)) == rows
+    assert len(project.updates(name)) == len(rows)
+
+
+def test_only_one_model_with_late_correct_is_refused(project: Project) -> None:
+    name = "half"
+    project.add_collection(name, KEY, VALUE, {"late": "correct"})
+    project.append(name, FIRST)
+    project.run(f"models/{name}")
+    call = f"{{{{ trueup.corrections('{name}') }}}}"
+    meta = "{{ config(meta={'trueup': {'verify': 50}}) }}"
+    project.write(f"models/{name}/{name}_corrections.sql", f"{meta} {call}")
+    project.append(name, [put(3, 1, "a", "a3"), put(7, 1, "a", "a7")])
+
+    project.run(f"models/{name}", fails=True)
+
+    said = "\n".join(project.messages)
+    assert f"Option `late` of {name}_corrections must be that of {name}_batch: correct." in said

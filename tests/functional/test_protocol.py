@@ -157,6 +157,7 @@ def test_a_rebase_starts_again_from_the_log(project: Project) -> None:
     assert project.rows("rebased") == [("a", "value 1")]
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("has", ["ticks", "offsets"])
 def test_a_rebase_drops_nothing_if_an_option_would_refuse_the_log(
     project: Project, has: str
@@ -220,6 +221,27 @@ def test_an_approved_batch_is_staged_again_if_the_changelog_has_got_a_column(
     run(project, name, approve=plan_of(project))
 
     assert multiset(project.rows(name)) == multiset([("a", "value 2"), ("b", "value 1")])
+
+
+@pytest.mark.long
+def test_an_approved_batch_that_was_edited_names_the_way_out(project: Project) -> None:
+    name = "edited"
+    add(project, name, [put(1), put(1, "b"), put(1, "c")], max_retractions=0)
+    run(project, name)
+    deleted = [Command(2, (1,), (key,), None) for key in ("a", "b")]
+    project.append(name, deleted)
+    project.run_collection(name, fails=True)
+    plan = plan_of(project)
+    project.sql(f"delete from {{}}.{name}_batch where k = 'a'")
+    project.run_collection(name, fails=True, approve=plan)
+    said = "\n".join(project.messages)
+    assert "damaged batch: the staged batch 2 was edited after it was staged" in said
+    assert "run again without the var `trueup_approve`" in said
+
+    project.run_collection(name, fails=True)
+    project.run_collection(name, approve=plan_of(project))
+
+    assert project.rows(name) == [("c", "value 1")]
 
 
 def plan_of(project: Project) -> str:

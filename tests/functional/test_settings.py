@@ -155,6 +155,26 @@ def test_a_session_whose_timestamps_have_no_zone_stops_a_run(project: Project) -
 
 
 @pytest.mark.long
+def test_a_session_whose_timestamps_have_no_zone_adds_no_column(project: Project) -> None:
+    setting, name = "spark.sql.timestampType", "dated"
+    project.add_collection(
+        name, [Column("k", "string")], [Column("v", "string")], {"late": "correct"}
+    )
+    project.append(name, [Command(1, (1,), ("a",), ("one",))])
+    project.run(f"models/{name}")
+    project.set_column(name, Column("at", "timestamp"))
+    project.spark.conf.set(setting, "TIMESTAMP_NTZ")
+    try:
+        messages = errors(project, f"models/{name}")
+    finally:
+        project.spark.conf.unset(setting)
+    assert f"The Spark setting `{setting}` must be TIMESTAMP_LTZ" in "\n".join(messages)
+    assert "at" not in project.spark.table(f"{project.name}.{name}_changelog").columns
+    project.run(f"models/{name}")
+    assert dict(project.spark.table(f"{project.name}.{name}").dtypes)["at"] == "timestamp"
+
+
+@pytest.mark.long
 def test_a_spark_that_inlines_ctes_in_commands_stops_a_run(project: Project) -> None:
     setting = "spark.sql.legacy.inlineCTEInCommands"
     project.append("c", [Command(4, (1,), ("a",), ("four",))])

@@ -299,3 +299,35 @@ def test_a_damaged_data_file_is_found_by_a_scan_of_the_content(project: Project)
 
     assert (1, value.decode()) in project.rows("orders")
     assert "healed" in project.messages[0]
+
+
+def test_a_batch_after_a_rebuild_is_staged_without_the_corrections(project: Project) -> None:
+    project.run("orders_state", "--full-refresh")
+    ts = latest_tick(project)
+    project.append("orders", [Command(ts, (ts,), (1,), ("rebuilt",))])
+    project.run("orders_batch", "orders_changelog", "orders_state")
+    assert (1, "rebuilt") in project.rows("orders")
+
+
+@pytest.mark.long
+@pytest.mark.iceberg_only
+def test_a_batch_says_if_the_snapshots_do_not_tell_who_wrote(project: Project) -> None:
+    ts = latest_tick(project)
+    project.run("orders_corrections")
+    for tick in (ts, ts + 1):
+        settle(project, tick)
+    table = f"{project.name}.orders_state"
+    newest = project.versions("orders_state")[0]
+    project.sql(
+        f"call lake.system.expire_snapshots(table => '{table}', retain_last => 1,"
+        " older_than => timestamp '2100-01-01 00:00:00')"
+    )
+    assert project.versions("orders_state") == [newest]
+    project.append("orders", [Command(ts + 2, (ts + 2,), (1,), ("later",))])
+    project.run("orders_batch", fails=True)
+    said = "\n".join(project.messages)
+    assert (
+        f"state moved: the snapshots do not tell who wrote to {table} after" in said
+    )
+    project.run(*RUN)
+    assert (1, "later") in project.rows("orders")

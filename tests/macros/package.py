@@ -252,7 +252,11 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
     if options is not None:
         config["meta"] = {"trueup": options}
     set_variables = dict(variables or {})
-    known = models() if graph is None else graph
+    meta = {"meta": None if options is None else {"trueup": options}}
+    known = {
+        one: {"resource_type": "model", "config": meta, **given}
+        for one, given in (models() if graph is None else graph).items()
+    }
     nodes_selected = known if selected is None else [f"model.{package}.{one}" for one in selected]
     told = _Told([])
     files = {

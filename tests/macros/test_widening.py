@@ -104,6 +104,8 @@ class Lake:
         """Answer a query of a macro."""
         if sql.startswith("describe query "):
             return list(self.tables[sql.rpartition(" ")[2]].columns.items())
+        if sql.startswith("set `spark.sql.timestampType`"):
+            return SimpleNamespace(rows=[(None, "TIMESTAMP_LTZ")])
         if "show tblproperties" in sql:
             return SimpleNamespace(rows=[("format", "iceberg/parquet")])
         self.tables[next(word for word in sql.split() if word in self.tables)].execute(sql)
