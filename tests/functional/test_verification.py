@@ -326,8 +326,6 @@ def test_a_batch_says_if_the_snapshots_do_not_tell_who_wrote(project: Project) -
     project.append("orders", [Command(ts + 2, (ts + 2,), (1,), ("later",))])
     project.run("orders_batch", fails=True)
     said = "\n".join(project.messages)
-    assert (
-        f"state moved: the snapshots do not tell who wrote to {table} after" in said
-    )
+    assert f"state moved: the snapshots do not tell who wrote to {table} after" in said
     project.run(*RUN)
     assert (1, "later") in project.rows("orders")
