@@ -20,9 +20,9 @@
     its own, perhaps of another run of dbt, so somebody may have changed the state since the corrections verified
     it. Then a wrong row may be the prior value of a command.
 
-    Returns none if it may, else what is wrong. If another run has applied a batch, it may: the append finds out, and
-    follows the option `on_conflict`. Where no scan is noted, as after a heal, nothing can be said: it may. `verify` is
-    an option of the corrections.
+    Returns none if the batch may be appended, else the reason. It may be appended if another run has applied a batch:
+    the append finds that out, and follows the option `on_conflict`. It also may if no scan is noted, as after a heal or
+    a rebuild. `verify` is an option of the corrections.
 -#}
 {% macro _get_state_doubt(collection, plan) -%}
     {%- set verify = trueup._options_of(collection.name, 'corrections', collection.is_by_select).verify -%}

@@ -129,8 +129,9 @@
 -#}
 {% macro _require_same_late(collection) -%}
     {%- set name, late = collection.name, collection.options.late -%}
-    {%- if not collection.is_by_select and trueup._enabled_models(name ~ '_corrections') -%}
-        {%- set compared = trueup._options_of(name, 'corrections').late -%}
+    {%- set corrections = graph.nodes.get(trueup._model_id(name ~ '_corrections')) -%}
+    {%- if corrections and not collection.is_by_select -%}
+        {%- set compared = trueup._with_defaults(trueup._given_options(corrections.config.meta), false).late -%}
         {%- if late != compared and 'correct' in [late, compared] -%}
             {%- do trueup._raise_error(
                 'Option `late` of ' ~ name ~ '_corrections', 'that of ' ~ name ~ '_batch: ' ~ late, compared,

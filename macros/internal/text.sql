@@ -96,3 +96,9 @@
         ~ " 'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS'))"
     ) }}
 {%- endmacro %}
+
+
+{#- A key and its tick for a message, cut to 200 characters. -#}
+{% macro _sample_expr(identity) -%}
+    {{ return('left(to_json(struct(' ~ trueup._column_list(identity) ~ ', _ts)), 200)') }}
+{%- endmacro %}

@@ -5,17 +5,20 @@
 -#}
 {% macro _ensure_staged_batch(collection, select=none, is_rebase=false) -%}
     {%- set takes_corrections = collection.options.late == 'correct' and not is_rebase -%}
-    {#- 1. Find the corrections that the batch takes in, and their comparison. -#}
+    {#- 1. Find the corrections that the batch takes in, and the table that it adopts. -#}
     {%- set corrections = collection.corrections if takes_corrections else none -%}
     {%- do trueup._require_same_late(collection) -%}
     {%- if takes_corrections -%}
         {%- do trueup._require_made(collection.name, corrections, by='corrections') -%}
     {%- endif -%}
-    {%- set comparison = trueup._get_comparison(corrections) if takes_corrections else none -%}
     {%- set adopted = none if is_rebase else trueup._get_adopted_table(collection) -%}
     {%- set collection = trueup._adopting_collection(collection) if adopted else collection -%}
     {#- 2. Catch up and plan: make missing tables, apply the rest of the changelog, choose the ticks. -#}
     {%- set collection = trueup._ensure_input(collection) -%}
+    {%- if is_rebase -%}
+        {%- do trueup._require_accepted_log(collection) -%}
+    {%- endif -%}
+    {%- set comparison = trueup._get_comparison(corrections) if takes_corrections else none -%}
     {%- set plan = trueup._ensure_plan(collection, corrections, is_rebase) -%}
     {%- set collection = dict(collection, commands=plan.commands) -%}
     {%- if takes_corrections and not collection.is_by_select -%}
@@ -33,7 +36,7 @@
         'code': trueup._idle_code(plan, note)
     } -%}
     {%- set leftover = plan.leftover_batch_id -%}
-    {%- if leftover is not none and trueup._get_is_approved_still(collection, leftover) -%}
+    {%- if leftover is not none and trueup._get_is_still_approved(collection, leftover) -%}
         {{ return({
             'message': 'batch ' ~ leftover ~ ' was staged before, and is approved', 'code': 'NOTICE'
         }) }}

@@ -44,6 +44,9 @@
         {%- if position.applied_seq == position.last_seq -%}
             {%- do trueup._report_idle('up to date at batch ' ~ position.applied_seq) -%}
         {%- else -%}
+            {%- if position != trueup._finding(collection, 'position') -%}
+                {%- do trueup._require_one_end(collection, position) -%}
+            {%- endif -%}
             {#- 5. Apply the tail of the changelog. Then maintain the tables if that is due. -#}
             {%- set net_updates = trueup._ensure_net_updates(collection, position, compiled_code) -%}
             {%- if not trueup._finding(collection, 'state_verified_by') -%}

@@ -37,7 +37,7 @@
 {% macro _compared_definition(plan, comparison) -%}
     {%- set settled, adopted = plan.settled_definition, trueup._adopted_definition() -%}
     {%- set is_compared = comparison and comparison.get('trueup.definition') == plan.definition -%}
-    {%- if is_compared or settled in [none, plan.definition] -%}
+    {%- if is_compared or settled is none or (not comparison and settled == plan.definition) -%}
         {{ return(plan.definition) }}
     {%- endif -%}
     {{ return(adopted if settled == adopted else 'not compared') }}

@@ -2,7 +2,7 @@
     Whether the var `trueup_approve` names the staged batch, and it can be appended: the changelog may have got columns
     since it was staged. Then it must be staged again.
 -#}
-{% macro _get_is_approved_still(collection, batch_id) -%}
+{% macro _get_is_still_approved(collection, batch_id) -%}
     {{ return(
         trueup._get_is_approved(collection.batch, batch_id)
         and trueup._get_user_columns(collection.batch) == trueup._get_user_columns(collection.changelog)

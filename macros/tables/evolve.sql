@@ -74,8 +74,8 @@
     {%- if lost -%}
         {%- do trueup._raise_error(
             'The columns of ' ~ changelog, 'those of its state', 'a table without ' ~ (lost | join(', ')),
-            'Another run may be adding a column: run again. If the error stays, somebody has dropped or renamed the'
-            ~ ' column. Then restore the table from a snapshot or a backup.'
+            'Another run may be adding a column: run again. If the error stays, and somebody has renamed the column,'
+            ~ ' rename it back. If somebody has dropped it, restore the table from a backup.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}

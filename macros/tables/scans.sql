@@ -21,7 +21,7 @@
 {%- endmacro %}
 
 
-{#- The same as a property. On Iceberg a table that is replaced keeps its properties. -#}
+{#- The property of a state that says that no scan is noted. On Iceberg a table that is replaced keeps its properties. -#}
 {% macro _no_scan() -%}
     {{ return({'trueup.scanned_snapshot': 'none'}) }}
 {%- endmacro %}

@@ -615,6 +615,25 @@ def test_corrections_of_code_that_was_changed_back_reach_no_batch(
     assert len(project.updates(name)) == len(rows)
 
 
+@pytest.mark.long
+def test_a_batch_that_takes_corrections_of_other_code_is_compared_again(project: Project) -> None:
+    name, models = "left_out", [f"left_out_{role}" for role in TABLES]
+    project.add_collection(name, KEY, VALUE, {"late": "correct", "ties": "prefer_upsert"})
+    project.append(name, [*FIRST, delete(5, 1, "c")])
+    project.run(f"models/{name}")
+    rows = multiset(project.rows(name))
+    runs: list[tuple[str, list[str], bool]] = [
+        ("prefer_delete", models, True),
+        ("prefer_upsert", models[1:], False),  # all but the corrections
+        ("prefer_upsert", models, False),
+    ]
+    for ties, selected, is_dry in runs:
+        options = {"late": "correct", "ties": ties}
+        project.configure(**{name: {"+unique_key": ["k"], "+meta": {"trueup": options}}})
+        project.run(*selected, read_only=is_dry)
+    assert multiset(project.rows(name)) == rows
+
+
 def test_only_one_model_with_late_correct_is_refused(project: Project) -> None:
     name = "half"
     project.add_collection(name, KEY, VALUE, {"late": "correct"})

@@ -184,6 +184,24 @@ def test_a_rebase_drops_nothing_if_an_option_would_refuse_the_log(
         assert project.updates(name) == settled
 
 
+@pytest.mark.long
+def test_a_rebase_accepts_a_log_that_a_first_load_accepts(project: Project) -> None:
+    """A bad command is no error if it is not the last value, loses a tie, or is truncated."""
+    bad = [Command(ts, (1,), (key,), None, "bad") for ts, key in ((1, "a"), (2, "b"), (3, "c"))]
+    truncate = Command(3, (2,), None, None, is_truncate=True)
+    log = [*bad, put(2), Command(2, (1,), ("b",), None), truncate, put(4, "d")]
+    options = {"errors": "fail", "first_batch": "snapshot", "ties": "prefer_delete"}
+    project.add_collection("accepted", KEY, VALUE, options, ["truncate_when"])
+    project.append("accepted", log)
+    run(project, "accepted")
+    assert project.rows("accepted") == [("d", "value 4")]
+
+    run(project, "accepted", "--full-refresh", rebase=True)
+
+    assert batches(project, "accepted") == [(0, 5)]
+    assert project.rows("accepted") == [("d", "value 4")]
+
+
 def test_a_null_key_is_an_error_unless_null_keys_makes_it_a_value(
     project: Project,
 ) -> None:
