@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -279,6 +280,12 @@ class Project:
         is_same = self._manifest is not None and not flags
         tables = [f"{name}_{role}" for role in TABLES]
         self.run(*(tables if is_same else [f"models/{name}"]), *flags, **given)
+
+    @property
+    def printed_plan(self) -> str:
+        """The plan that the last run has asked to approve."""
+        (plan,) = set(re.findall(r"plan-[0-9a-f]{16}", "\n".join(self.messages)))
+        return str(plan)
 
     def operate(self, operation: str, *, fails: bool = False, **arguments: object) -> list[str]:
         """Run an operation of trueup in this process. Return the lines that dbt prints.

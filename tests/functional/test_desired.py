@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -365,22 +364,17 @@ def test_a_batch_with_too_many_retractions_waits_for_approval(project: Project) 
     assert "must be at most 0.5 of all rows (option `max_retractions`)." in said
     assert 'such as {"v":"' in said
     assert multiset(project.rows("guarded")) == before
-    plan, batch_id = plan_of(said), staged_batch(project)
+    plan, batch_id = project.printed_plan, staged_batch(project)
     assert f"-s guarded_changelog+ --vars '{{trueup_approve: {plan}}}'" in said
     # Another run that stages the same changes gets the same plan.
     project.run(*models_of("guarded"), fails=True)
     again = staged_batch(project)
     assert again != batch_id
-    assert plan_of("\n".join(project.messages)) == plan
+    assert project.printed_plan == plan
     # A run of the whole collection keeps the approved batch.
     project.run(*models_of("guarded"), approve=plan)
     assert ("all the same", 11) in project.rows("guarded")
     assert project.progress("guarded")[-1]["_batch_id"] == again
-
-
-def plan_of(said: str) -> str:
-    (plan,) = set(re.findall(r"plan-[0-9a-f]{16}", said))
-    return str(plan)
 
 
 def staged_batch(project: Project) -> str:
@@ -396,13 +390,13 @@ def test_an_approval_does_not_apply_to_a_changed_plan(project: Project) -> None:
         project.append("items", [delete(ts, f"t{each}") for each in (120, 151, 180, 301)])
     query_of(project, "guarded", COUNTED + " having count(*) > 5")
     project.run("models/items", *models_of("guarded"), fails=True)
-    plan = plan_of("\n".join(project.messages))
+    plan = project.printed_plan
     query_of(project, "guarded", COUNTED + " having v = 'moved a'")
     project.run(*models_of("guarded"), fails=True)
-    other = plan_of("\n".join(project.messages))
+    other = project.printed_plan
     assert other != plan
     project.run("guarded_changelog+", approve=plan, fails=True)
-    assert plan_of("\n".join(project.messages)) == other
+    assert project.printed_plan == other
     assert multiset(project.rows("guarded")) == before
     # The approval of the new plan appends the batch.
     project.run("guarded_changelog+", approve=other)

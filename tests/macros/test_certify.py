@@ -125,7 +125,7 @@ def test_a_state_is_lost_if_it_is_behind_a_compaction(
         "since": since,
     }
     trueup = in_model("files_corrections", row={0: 1})
-    is_lost = trueup._get_is_state_lost("lake.files_state", False, position)  # noqa: FBT003
+    is_lost = trueup._get_is_state_lost("lake.files_state", is_missing=False, position=position)
 
     assert is_lost == (expected == "lost")
 
