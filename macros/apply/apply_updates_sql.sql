@@ -55,7 +55,7 @@ when not matched and net._diff = 1 then insert *
     applies the others again.
 -#}
 {% macro _fill_state_sql(collection, net_updates) -%}
-    {%- set applied_seq = '(select max(_seq) from ' ~ collection.state ~ " where _kind = 'progress')" -%}
+    {%- set applied_seq = trueup._last_seq_expr(collection.state) -%}
 {{ trueup._step_marker('apply') }}
 insert overwrite {{ collection.state }} by name
 select * except (_diff, _applied)

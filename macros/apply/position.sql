@@ -124,7 +124,7 @@ from added_up
 
 {#- The last batch that a state has applied; 0 if it has no progress row. -#}
 {% macro _get_applied_seq(state) -%}
-    {{ return(run_query('select max(_seq) from ' ~ state ~ " where _kind = 'progress'").rows[0][0] or 0) }}
+    {{ return(trueup._get_batch_count(state).last_seq or 0) }}
 {%- endmacro %}
 
 
@@ -151,8 +151,5 @@ from added_up
     move two of them. A state that is not behind is verified.
 -#}
 {% macro _get_has_two_ends(state, position) -%}
-    {{ return(
-        position.applied_seq < position.last_seq
-        and run_query('select count(*) from ' ~ state ~ " where _kind = 'progress'").rows[0][0] > 1
-    ) }}
+    {{ return(position.applied_seq < position.last_seq and trueup._get_batch_count(state).batch_count > 1) }}
 {%- endmacro %}

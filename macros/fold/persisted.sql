@@ -35,7 +35,7 @@ entries as (
     from {{ collection.changelog }}
     where
         {{ trueup._is_provisional_expr(lower) }}
-        and _seq <= (select max(_seq) from {{ collection.state }} where _kind = 'progress')
+        and _seq <= {{ trueup._last_seq_expr(collection.state) }}
 
 )
 

@@ -120,7 +120,7 @@ applied as (
 
     select * except (_ts), null as _ts
     from persisted
-    where _seq <= (select max(_seq) from {{ collection.state }} where _kind = 'progress')
+    where _seq <= {{ trueup._last_seq_expr(collection.state) }}
 
 ),
 

@@ -104,7 +104,7 @@ select
     coalesce(next_truncate < {{ open_upper }}, false) as has_truncates,
     coalesce(first_truncate < lower, false) as has_settled_truncates
     {%- if part.get('changelog') %},
-    (select max(_seq) from {{ part.changelog }} where _kind = 'progress') as last_seq_now
+    {{ trueup._last_seq_expr(part.changelog) }} as last_seq_now
     {%- endif %}
     {%- if part.get('arrived_type') %},
     last_arrived,

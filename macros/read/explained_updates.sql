@@ -25,7 +25,7 @@ frontier as (
         coalesce(max(_seq), 0) as _last_seq,
         max_by(_upper, _seq) as _upper,
         max(_since) as _since,
-        coalesce((select max(_seq) from {{ collection.state }} where _kind = 'progress'), 0)
+        coalesce({{ trueup._last_seq_expr(collection.state) }}, 0)
             as _applied_seq,
         rand() as _step_token
     from batches

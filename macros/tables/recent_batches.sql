@@ -5,16 +5,22 @@
 -#}
 
 {#-
-    The last batch of the changelog and the number of its progress rows, as a dict of `last_seq` and
-    `batch_count`. Without a batch `last_seq` is none.
+    The last batch of a changelog or a state and the number of its progress rows, as a dict of `last_seq` and
+    `batch_count`. Without a progress row `last_seq` is none.
 -#}
-{% macro _get_batch_count(changelog) -%}
+{% macro _get_batch_count(table) -%}
     {%- set query -%}
 select max(_seq) as last_seq, count(*) as batch_count
-from {{ changelog }}
+from {{ table }}
 where _kind = 'progress'
     {%- endset -%}
     {{ return(run_query(query).rows[0].dict()) }}
+{%- endmacro %}
+
+
+{#- The last batch of a changelog or a state, as a subquery; null without a progress row. -#}
+{% macro _last_seq_expr(table) -%}
+(select max(_seq) from {{ table }} where _kind = 'progress')
 {%- endmacro %}
 
 
