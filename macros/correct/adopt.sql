@@ -43,7 +43,8 @@
         {%- do trueup._raise_error(
             'A run with var `trueup_adopt`', 'one of a single collection: ' ~ collection,
             'one that also builds ' ~ (others | join(', ')),
-            'Nothing is adopted. Run only this one: dbt run -s ' ~ collection ~ '_commands+ with the same var.'
+            'Nothing is adopted. Run only this one: dbt run -s ' ~ trueup._written_models(collection)
+            ~ ' with the same var.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -69,6 +70,32 @@ from {{ changelog }}
 where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._adopted_definition() }}'
     {%- endset -%}
     {{ return(run_query(query).rows[0][0] > 0) }}
+{%- endmacro %}
+
+
+{#-
+    Raises if an adoption has renamed the table of a collection that has no batch, and this run does not take its
+    rows: it would begin with the log, and the adoption could not be completed.
+-#}
+{% macro _require_no_begun_adoption(collection) -%}
+    {%- set node = graph.nodes.get(trueup._model_id(collection)) -%}
+    {%- set view = trueup._relation_of_node(node) if node else none -%}
+    {%- set kept = load_relation(trueup._before_adoption(view)) if view else none -%}
+    {%- if kept is not none -%}
+        {%- do trueup._raise_error(
+            'The first batch of `' ~ collection ~ '`',
+            'made of the rows of ' ~ kept ~ ': an adoption has renamed this table, and was interrupted',
+            'a run without the var `trueup_adopt`',
+            'Nothing is staged. Complete the adoption: trueup adopt ' ~ view ~ ' --apply. To begin with the log'
+            ~ ' instead, give the table another name.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- The name that an adoption gives to a table whose name the view needs, as a relation. -#}
+{% macro _before_adoption(table) -%}
+    {{ return(table.incorporate(path={'identifier': table.identifier ~ '_before_trueup'})) }}
 {%- endmacro %}
 
 

@@ -24,6 +24,9 @@
     {%- if takes_corrections and not collection.is_by_select -%}
         {%- set plan = trueup._with_compared_commands(plan, comparison) -%}
     {%- endif -%}
+    {%- if plan.last_seq == 0 and not adopted and not is_rebase -%}
+        {%- do trueup._require_no_begun_adoption(collection.name) -%}
+    {%- endif -%}
     {%- if takes_corrections and plan.last_seq == 0 -%}
         {%- do trueup._require_adopted_corrections(collection, comparison, adopted) -%}
     {%- endif -%}

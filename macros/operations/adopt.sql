@@ -8,6 +8,7 @@
 {% macro adopt(collection, table) -%}
     {%- do trueup._require_may_adopt(trueup._options_of_collection(collection), is_by_select=false) -%}
     {%- do trueup._require_unrun(collection) -%}
+    {%- do trueup._require_written_adoption() -%}
     {%- set place = trueup._get_table_to_adopt(collection, table) -%}
     {%- if place.now != place.then -%}
         {%- do run_query(
@@ -16,9 +17,20 @@
         {%- do log('Renamed ' ~ place.now ~ ' to ' ~ place.then ~ '.', info=true) -%}
     {%- endif -%}
     {%- do log(
-        'Next: dbt run -s ' ~ collection ~ "_commands+ --vars '{trueup_adopt: " ~ place.then
+        'Next: dbt run -s ' ~ trueup._written_models(collection, 'commands') ~ " --vars '{trueup_adopt: " ~ place.then
         ~ "}', then dbt run.", info=true
     ) -%}
+{%- endmacro %}
+
+
+{#- Raises in a dry run: the table would be renamed, and no batch would have its rows. -#}
+{% macro _require_written_adoption() -%}
+    {%- if trueup._var('trueup_read_only') -%}
+        {%- do trueup._raise_error(
+            'An adoption', 'a run that writes', 'var trueup_read_only: true',
+            'Nothing is changed. Leave out the var. Without `--apply`, `trueup adopt` writes no row.'
+        ) -%}
+    {%- endif -%}
 {%- endmacro %}
 
 
@@ -30,7 +42,7 @@
     {%- set view = trueup._named_relation(collection, collection, 'adopt') -%}
     {%- set schema, _, name = table.rpartition('.') -%}
     {%- set given = api.Relation.create(schema=schema or view.schema, identifier=name) -%}
-    {%- set kept = given.incorporate(path={'identifier': name ~ '_before_trueup'}) -%}
+    {%- set kept = trueup._before_adoption(given) -%}
     {%- set found, found_before = load_relation(given), load_relation(kept) -%}
     {%- set is_free = found is none or found.type == 'view' -%}
     {%- if given | string != view | string and found is not none -%}

@@ -14,11 +14,12 @@ from dbt_trueup import dbt
 from dbt_trueup.adopt import drift, steps
 from dbt_trueup.adopt.screen import describe_drift
 from dbt_trueup.command_line.program import main
-from dbt_trueup.errors import UsageError
+from dbt_trueup.errors import DbtError, UsageError
 from tests.conftest import ROOT
 from tests.test_docs import first_cells
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 ROWS: list[dict[str, Any]] = [
@@ -76,6 +77,8 @@ def test_an_adoption_renames_then_runs_twice_and_a_second_one_only_corrects(
     models = {name: f"file:{name}.sql" for name in ("orders", "orders_state")}
     selected = models.values()
     facts = drift.Facts("`shop`.`orders`", "`shop`.`orders_before_trueup`", is_adopted=False)
+    adopted = drift.Facts(facts.then, facts.then, is_adopted=True)
+    monkeypatch.setattr(steps, "read_facts", lambda *_: adopted)
     steps.adopt(options, "orders", "shop.orders", facts, models)
     assert called == [
         [
@@ -90,12 +93,17 @@ def test_an_adoption_renames_then_runs_twice_and_a_second_one_only_corrects(
         ["run", "--select", *selected, *options],
     ]
     called.clear()
-    facts = drift.Facts(facts.then, facts.then, is_adopted=True)
-    steps.adopt(options, "orders", "shop.orders", facts, models)
+    steps.adopt(options, "orders", "shop.orders", adopted, models)
     assert called == [["run", "--select", *selected, *options]]
+    # The first run succeeds also if another run was first. Then no batch has the rows of the table.
+    called.clear()
+    monkeypatch.setattr(steps, "read_facts", lambda *_: facts)
+    with pytest.raises(DbtError, match="orders has not adopted the table"):
+        steps.adopt(options, "orders", "shop.orders", facts, models)
+    assert [words[0] for words in called] == ["run-operation", "run"]
 
 
-def manifest(*collections: str) -> Any:
+def manifest(*collections: str, packages: Sequence[str] = ("shop",)) -> Any:
     """A manifest with the models of collections, and a model and a test beside them."""
     names = [
         *("orders_report", *collections),
@@ -104,23 +112,34 @@ def manifest(*collections: str) -> Any:
     nodes = [
         SimpleNamespace(
             name=name,
-            package_name="shop",
+            package_name=package,
             resource_type="model",
             config=SimpleNamespace(
                 materialized="trueup_state" if name.endswith("_state") else "view"
             ),
         )
+        for package in packages
         for name in names
     ]
     test = SimpleNamespace(
         name="orders", resource_type="test", config=SimpleNamespace(materialized="test")
     )
-    return SimpleNamespace(nodes=dict(enumerate([*nodes, test])))
+    return SimpleNamespace(
+        nodes=dict(enumerate([*nodes, test])), metadata=SimpleNamespace(project_name="shop")
+    )
 
 
 def test_only_the_models_of_the_collection_run() -> None:
     found = steps.models_of(manifest("orders", "payments"), "orders")
     assert {*found} == {"orders", *(f"orders_{role}" for role in steps.ROLES)}
+
+
+def test_the_collection_of_the_project_comes_before_one_of_a_package_of_the_same_name() -> None:
+    for packages in (["shop", "other"], ["other", "shop"]):
+        found = steps.models_of(manifest("orders", packages=packages), "orders")
+        assert found["orders_batch"] == "package:shop,file:orders_batch.sql"
+    found = steps.models_of(manifest("orders", packages=["other"]), "orders")
+    assert found["orders_batch"] == "package:other,file:orders_batch.sql"
 
 
 @pytest.mark.slow

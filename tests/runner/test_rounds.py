@@ -29,7 +29,9 @@ def result(
     """Stand for dbt's result of a model. A result of trueup's materializations has a code."""
     role = name.rpartition("_")[2]
     config = SimpleNamespace(meta={"trueup": options}, materialized=f"trueup_{role}")
-    node = SimpleNamespace(name=name, config=config, unique_id=name, relation_name=name)
+    node = SimpleNamespace(
+        name=name, config=config, unique_id=name, relation_name=name, package_name="shop"
+    )
     response = {"_message": message} | ({"code": code} if code else {})
     return SimpleNamespace(node=node, status=status, message=message, adapter_response=response)
 
@@ -125,6 +127,18 @@ def test_the_model_of_the_batch_says_whether_it_is_capped() -> None:
     uncapped = result("a_batch", "batch 3; commands 1 to 2 of 5", "OK")
     capped = result("a_changelog", "batch 3", "OK", max_commands_per_batch=2)
     assert not rounds.read_round([uncapped, capped], 1).has_more
+
+
+def test_two_collections_of_one_name_in_two_packages_are_not_mixed_up() -> None:
+    capped: dict[str, Any] = {"max_commands_per_batch": 10}
+    mine = [
+        result("a_batch", "batch 3; commands 1 to 10 of 50", "OK", **capped),
+        result("a_changelog", "batch 3", "OK", **capped),
+    ]
+    other = [result("a_batch", "up to date at 3", "NOOP"), result("a_changelog", "nothing", "NOOP")]
+    for one in other:
+        one.node.package_name = "other"
+    assert rounds.read_round([*mine, *other], 1).has_more
 
 
 def test_the_figures_of_an_appended_batch_are_the_progress_of_its_collection() -> None:

@@ -6,8 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from dbt_trueup import dbt
-from dbt_trueup.errors import UsageError
+from dbt_trueup.errors import DbtError, UsageError
 from dbt_trueup.runner.project import with_vars
+
+from .drift import read_facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,10 +38,11 @@ def models_of(manifest: Any, collection: str) -> dict[str, str]:
         )
         raise UsageError(message)
     names = {collection, *(f"{collection}_{role}" for role in ROLES)}
+    nodes = [node for node in manifest.nodes.values() if is_model_of(node, names)]
+    # As everywhere, a collection of the project itself comes before one of a package.
+    own = [node for node in nodes if node.package_name == manifest.metadata.project_name]
     return {
-        node.name: f"package:{node.package_name},file:{node.name}.sql"
-        for node in manifest.nodes.values()
-        if is_model_of(node, names)
+        node.name: f"package:{node.package_name},file:{node.name}.sql" for node in own or nodes
     }
 
 
@@ -61,12 +64,21 @@ def adopt(
     """Make the collection from the rows of the table, and correct it from the log.
 
     Each step may be repeated, so an interrupted adoption is continued by calling this again.
+
+    Raises:
+        DbtError: A step failed, or the first run did not take the rows of the table.
     """
     if not facts.is_adopted:
         arguments = json.dumps({"collection": collection, "table": table})
         adopting = with_vars(options, {"trueup_adopt": plain_name(facts.then)})
         dbt.invoke(options, "run-operation", "trueup.adopt", "--args", arguments)
         dbt.invoke(adopting, "run", "--select", *models.values())
+        if not read_facts(options, collection, table).is_adopted:
+            message = (
+                f"{collection} has not adopted the table: its run appended no batch, perhaps because"
+                " another run was first. Call the command again."
+            )
+            raise DbtError(message)
     dbt.invoke(options, "run", "--select", *models.values())
 
 

@@ -82,12 +82,16 @@ class Batch:
 
 def read_batches(results: Sequence[Any]) -> list[Batch]:
     """Read the batch of each collection from dbt's results, in their order."""
-    roles: dict[str, dict[str, Any]] = {}
+    # Two packages may each have a collection of the same name.
+    roles: dict[tuple[str, str], dict[str, Any]] = {}
     for one in results:
         role = materialization(one)
         if role in (BATCH, CHANGELOG):
-            roles.setdefault(one.node.name.rpartition("_")[0], {})[role] = one
-    return [Batch(name, found.get(BATCH), found.get(CHANGELOG)) for name, found in roles.items()]
+            collection = one.node.name.rpartition("_")[0]
+            roles.setdefault((one.node.package_name, collection), {})[role] = one
+    return [
+        Batch(name, found.get(BATCH), found.get(CHANGELOG)) for (_, name), found in roles.items()
+    ]
 
 
 def code(result: Any) -> str | None:
