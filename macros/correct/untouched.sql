@@ -32,8 +32,10 @@
     {%- set state = collection.state -%}
     {%- set properties = trueup._get_properties(state) -%}
     {%- set snapshot = trueup._get_snapshot(state, properties) -%}
-    {%- if snapshot is not none and snapshot == trueup._finding(collection, 'verified_snapshot')
-            or properties.get('trueup.scanned_snapshot') in [none, 'none'] -%}
+    {%- if properties.get('trueup.scanned_snapshot') in [none, 'none']
+            or trueup._get_commits_since(
+                trueup._finding(collection, 'verified_snapshot'), state, properties, snapshot
+            ) == 0 -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set commits = trueup._get_commits_since_scan(state, properties, snapshot) -%}
@@ -63,12 +65,20 @@
 
 {#- How many commits have changed rows of the state since the last scan; none if its snapshots do not tell. -#}
 {% macro _get_commits_since_scan(state, properties, snapshot) -%}
-    {%- set scanned = properties.get('trueup.scanned_snapshot') -%}
-    {%- if scanned in [none, 'none'] or snapshot is none -%}
+    {{ return(trueup._get_commits_since(properties.get('trueup.scanned_snapshot'), state, properties, snapshot)) }}
+{%- endmacro %}
+
+
+{#-
+    How many commits have changed rows of the state after the snapshot `first`, which is not older than the last scan;
+    none if its snapshots do not tell.
+-#}
+{% macro _get_commits_since(first, state, properties, snapshot) -%}
+    {%- if first in [none, 'none'] or snapshot is none -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set operations = trueup._get_operations(
-        state, properties, scanned, snapshot, properties['trueup.scanned_at'] | int
+        state, properties, first, snapshot, properties['trueup.scanned_at'] | int
     ) -%}
     {{ return(none if operations is none else trueup._row_changes(operations) | length) }}
 {%- endmacro %}

@@ -309,6 +309,36 @@ def test_a_batch_after_a_rebuild_is_staged_without_the_corrections(project: Proj
     assert (1, "rebuilt") in project.rows("orders")
 
 
+def forget_snapshots(project: Project) -> None:
+    """Expire all snapshots of the state but the newest one."""
+    newest = project.versions("orders_state")[0]
+    project.sql(
+        f"call lake.system.expire_snapshots(table => '{project.name}.orders_state',"
+        " retain_last => 1, older_than => timestamp '2100-01-01 00:00:00')"
+    )
+    assert project.versions("orders_state") == [newest]
+
+
+@pytest.mark.iceberg_only
+def test_maintenance_between_verification_and_batch_is_no_edit(project: Project) -> None:
+    """It rewrites the files, and the snapshot of the last scan expires."""
+    ts = latest_tick(project)
+    project.run("orders_corrections")
+    settle(project, ts)
+    project.append("orders", [Command(ts + 1, (ts + 1,), (1,), ("maintained",))])
+
+    def maintain() -> None:
+        project.sql(
+            f"call lake.system.rewrite_data_files(table => '{project.name}.orders_state',"
+            " options => map('rewrite-all', 'true'))"
+        )
+        forget_snapshots(project)
+
+    with before(r"create or replace table \S*_batch", maintain):
+        project.run(*RUN)
+    assert (1, "maintained") in project.rows("orders")
+
+
 @pytest.mark.long
 @pytest.mark.iceberg_only
 def test_a_batch_says_if_the_snapshots_do_not_tell_who_wrote(project: Project) -> None:
@@ -317,12 +347,7 @@ def test_a_batch_says_if_the_snapshots_do_not_tell_who_wrote(project: Project) -
     for tick in (ts, ts + 1):
         settle(project, tick)
     table = f"{project.name}.orders_state"
-    newest = project.versions("orders_state")[0]
-    project.sql(
-        f"call lake.system.expire_snapshots(table => '{table}', retain_last => 1,"
-        " older_than => timestamp '2100-01-01 00:00:00')"
-    )
-    assert project.versions("orders_state") == [newest]
+    forget_snapshots(project)
     project.append("orders", [Command(ts + 2, (ts + 2,), (1,), ("later",))])
     project.run("orders_batch", fails=True)
     said = "\n".join(project.messages)
