@@ -17,6 +17,8 @@
         {%- do trueup._require_value_names(
             given.ignored_nulls.names, trueup._names_but(given.columns, key)
         ) -%}
+    {%- elif given.ignored_nulls and not given.ignored_nulls.is_except -%}
+        {%- do trueup._require_no_other_columns(given.ignored_nulls.names, key + (given.except_columns or [])) -%}
     {%- endif -%}
 {%- endmacro %}
 
@@ -49,6 +51,18 @@
         {%- do trueup._raise_error(
             trueup._argument('commands', 'ignore_null_updates'),
             'a list of value columns (' ~ (columns | join(', ')) ~ ')', name
+        ) -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+
+{#- Raises if a column of `ignore_null_updates` is one of the others: the key and the columns that are left out. -#}
+{% macro _require_no_other_columns(names, others) -%}
+    {%- set values = trueup._names_but(names, others) -%}
+    {%- for name in trueup._names_but(names, values) -%}
+        {%- do trueup._raise_error(
+            trueup._argument('commands', 'ignore_null_updates'),
+            'a list of value columns, without ' ~ (others | join(', ')), name
         ) -%}
     {%- endfor -%}
 {%- endmacro %}

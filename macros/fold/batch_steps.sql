@@ -23,6 +23,7 @@
         if takes_corrections and (input is none or plan.correction_count) else none -%}
     {%- set prior = {
         'broadcasts': trueup._can_broadcast_keys(trueup._change_count(plan)),
+        'reads_once': input is not none and not trueup._is_input_pinned(collection),
         'key_range': trueup._get_batch_range(collection, plan, columns, input, waiting),
         'lower': planned ~ '.lower',
         'tombstones_end': trueup._tombstones_end(collection.options, plan),

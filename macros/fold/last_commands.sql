@@ -40,8 +40,8 @@
 -#}
 {% macro _get_has_few_keys(collection, input, plan) -%}
     {%- set count = trueup._change_count(plan) -%}
-    {%- set reads_snapshot = collection.commands != collection.source and not collection.arrived_type -%}
-    {%- if trueup._can_broadcast_keys(count // 10) or not reads_snapshot or '_offset' in collection.extras -%}
+    {%- if trueup._can_broadcast_keys(count // 10) or not trueup._is_input_pinned(collection)
+            or '_offset' in collection.extras -%}
         {{ return(false) }}
     {%- endif -%}
     {%- set key_count = run_query(

@@ -30,8 +30,9 @@
 {% macro _refused_commands_select(collection) -%}
     {%- set options, columns = collection.options, collection.command_columns -%}
     {%- set key = trueup._column_list(collection.identity) -%}
-    {#- A log without ticks has its one tick from the run. -#}
-    {%- set commands = trueup._subquery('select * except (_ts), 0L as _ts from ' ~ collection.commands)
+    {#- A log without ticks has its one tick from the run: the first one. -#}
+    {%- set tick = 'cast(' ~ (options.as_of or 0) ~ ' as bigint)' -%}
+    {%- set commands = trueup._subquery('select * except (_ts), ' ~ tick ~ ' as _ts from ' ~ collection.commands)
         if '_offset' in collection.extras else collection.commands -%}
     {%- set input = trueup._input_select(
         dict(collection, commands=commands), columns, trueup._first_tick_expr(options), trueup._greatest_bigint()

@@ -24,9 +24,9 @@
     `prior` says how the persisted values are read. With `broadcasts`, Spark broadcasts the keys of
     the batch to the state. With `key_range`, only the keys in that range are read. `is_remainder`
     means that the commands are the remainder of a log; then the persisted values are not older than
-    the commands. With `late: newest`, `lower` is the lower of the batch, and `tombstones_end` the tick below
-    which deleted keys are forgotten. `is_log_decisive` means that the commands are all of the log, which has
-    lost none.
+    the commands. With `reads_once`, the statement must not read `input` twice (`_is_input_pinned`). With
+    `late: newest`, `lower` is the lower of the batch, and `tombstones_end` the tick below which deleted keys are
+    forgotten. `is_log_decisive` means that the commands are all of the log, which has lost none.
 -#}
 {% macro _steps_select(
     collection, input, persisted, values, has_truncates, corrections=none, prior={}
@@ -41,7 +41,7 @@
     {%- set source = 'given' -%}
 with
 
-{{ trueup._given_ctes(input, corrections, identity, sequence, marks) }}
+{{ trueup._given_ctes(input, corrections, identity, sequence, marks, prior.get('reads_once', false)) }}
 {%- if persisted -%}
     {%- set source = 'prior_and_given' -%}
 ,
@@ -98,14 +98,22 @@ from {{ source }}
 
 
 {#-
-    The CTE `given`: the commands and the corrections.
+    The CTE `given`: the commands and the corrections. With `reads_once` Spark keeps them in a shuffle by key.
 
     Reads: the relation `input`, the relation `corrections`. Ends with: `given`.
 -#}
-{% macro _given_ctes(input, corrections, identity, sequence, marks) -%}
+{% macro _given_ctes(input, corrections, identity, sequence, marks, reads_once) -%}
     {%- set columns = trueup._column_list(identity) -%}
 given as (
 
+    {% if reads_once -%}
+    select /*+ repartition({{ columns }}) */
+        {{ columns }},
+        {{ trueup._once_step_expr() }} as _step,
+        {{ (trueup._step_columns(sequence)[1:] + marks) | join(',\n        ') }}
+    from (
+
+    {% endif -%}
     {% if input -%}
     select
         {{ columns }},
@@ -135,8 +143,24 @@ given as (
         {%- endfor %}
     from {{ corrections }}
     {%- endif %}
+    {%- if reads_once %}
+
+    )
+    {%- endif %}
 
 )
+{%- endmacro %}
+
+
+{#-
+    Whether all statements and all parts of a statement read the same commands: those of a snapshot of the log, or those
+    below the offsets of the plan.
+
+    A statement that reads any other log twice may see a command only the second time. The batch reads the log for the
+    keys whose prior values it needs, and for the commands: the addition of a value would then miss its retraction.
+-#}
+{% macro _is_input_pinned(collection) -%}
+    {{ return(collection.commands != collection.source and not collection.arrived_type) }}
 {%- endmacro %}
 
 

@@ -49,8 +49,7 @@
 {#- The part of a log with the argument `arrived`. -#}
 {% macro _ensure_part_by_arrival(collection, part) -%}
     {%- set first = part.settled -%}
-    {%- if not first and part.read and part.read.get('arrived') is not none
-            and trueup._may_lose_rows(collection.options) -%}
+    {%- if not first and part.read and part.read.get('arrived') is not none and collection.options.log == 'partial' -%}
         {#- The statement that counts all commands counts these, too: the log may grow between two statements. -#}
         {{ return(dict(part, counts_after=trueup._arrived_since_expr(part.read.arrived, part.arrived_type))) }}
     {%- elif not first or first.get('arrived') is none -%}

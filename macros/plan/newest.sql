@@ -22,7 +22,7 @@
         and progress.last_seq > 0
         and (
             measured.late_dropped != 0 or part.read is none or trueup._must_begin_orders(collection.options, progress)
-            or part.settled is none and trueup._may_lose_rows(collection.options)
+            or part.settled is none and collection.options.log == 'partial'
             or trueup._tombstones_end(collection.options, measured) is not none
         )
     ) }}

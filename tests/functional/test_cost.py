@@ -173,6 +173,20 @@ def test_a_large_batch_is_folded_once(project: Project, name: str, options: dict
     assert len(shuffles) == 2 or IS_ADAPTIVE
 
 
+def test_a_batch_reads_a_log_without_snapshots_once(project: Project) -> None:
+    """Between two reads a command may come whose key was not among those of the first read."""
+    project.add_collection("arrivals", COLUMNS[:1], COLUMNS[1:], arrived="log_ts")
+    # A first batch never takes the select of a small batch, the next one does.
+    for ts in (1, 2):
+        project.append("arrivals", commands(ts))
+        with counted(project.spark) as cost:
+            project.run("models/arrivals")
+        assert len(re.findall(r"BatchScan \S+arrivals_log\[", cost.plans["batch"])) == 1
+        assert multiset(project.rows("arrivals")) == multiset(
+            (*command.key, *command.value) for command in commands(ts)
+        )
+
+
 def test_a_batch_is_correct_without_join_hints_too(project: Project) -> None:
     """Hints broadcast the keys of a small batch to the state. Without hints Spark shuffles both."""
     log, oracle = [command for ts in (1, 2, 3) for command in commands(ts)], Collection()

@@ -397,8 +397,14 @@ def test_a_partial_log_that_loses_commands_before_a_position_is_settled_counts_n
 
 
 @pytest.mark.long
-def test_a_late_command_is_found_if_the_log_has_lost_as_many_commands(project: Project) -> None:
-    name = add(project, log="partial", late="newest", max_commands_per_batch=2)
+@pytest.mark.parametrize("position", ["snapshot", "arrived"])
+def test_a_late_command_is_found_if_the_log_has_lost_as_many_commands(
+    project: Project, position: str
+) -> None:
+    options: dict[str, Any] = {"log": "partial", "late": "newest", "max_commands_per_batch": 2}
+    name = add(project, **options, **({"errors": "fail"} if position == "arrived" else {}))
+    if position == "arrived":
+        change_call(project, name, "sequence_by=", "arrived='log_order', sequence_by=")
     settle(project, name, put(1, 1, "a1"), put(2, 2, "b2"), put(3, 3, "c3"))
     project.sql(f"delete from {{}}.{name}_log where log_ts = 1")
     newer = Command(2, (3,), (1,), ("a2",))

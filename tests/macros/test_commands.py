@@ -397,6 +397,17 @@ def test_the_two_column_lists_of_ignore_null_updates_cannot_be_given_together() 
     assert got == "Got: ['b']"
 
 
+@pytest.mark.parametrize("name", ["PATH", "op"])
+def test_ignore_null_updates_of_a_column_that_is_no_value_is_refused(name: str) -> None:
+    """A null in such a column would stop every run, and an append-only log cannot lose it."""
+    must, got, _ = refused(render, except_columns=["op"], ignore_null_updates=[name, "note"])
+    assert must == (
+        "`trueup.commands` argument `ignore_null_updates` must be a list of value columns, without"
+        " path, op."
+    )
+    assert got == f"Got: {name}"
+
+
 @pytest.mark.parametrize("name", ["size", "path"])
 def test_ignore_null_updates_accepts_only_value_columns(name: str) -> None:
     for value in (["mode", name], {"except": [name]}):
