@@ -65,8 +65,8 @@
         {{ return([trueup._check(
             'somebody has edited the state: it differs from its certificate in ' ~ wrong
             ~ (' buckets of keys' if wrong != 1 else ' bucket of keys'),
-            'dbt run -s ' ~ tables.name ~ '_corrections+ heals it, unless the option `verify` is `never`. '
-            ~ rebuild
+            'dbt run -s ' ~ tables.name ~ '_corrections+ heals it, if the snapshots of the state show the edit or the'
+            ~ ' option `verify` is `content`. If not: ' ~ rebuild
         )]) }}
     {%- endif -%}
     {{ return([trueup._check(

@@ -63,6 +63,8 @@
         {{ return([trueup._check(
             'the config `unique_key` is ' ~ given ~ ', but ' ~ tables.changelog ~ ' was made with '
             ~ properties[name],
+            'only upper and lower case differ: write the key as the changelog has it.'
+            if properties[name] | lower == given | lower else
             'put the config back. Or start again from the log: '
             ~ trueup._rebase_command(tables.name, tables.source_role)
         )]) }}

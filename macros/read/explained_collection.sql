@@ -13,6 +13,9 @@
         ) -%}
     {%- endfor -%}
     {%- set unique_key = trueup._key_of_collection(collection) -%}
+    {%- do trueup._require_key_of_changelog(
+        collection, changelog, unique_key, trueup._get_properties(changelog)
+    ) -%}
     {%- set desired = trueup._enabled_models(collection ~ '_desired') | first -%}
     {%- if desired -%}
         {%- set relation = trueup._relation_of_node(desired) -%}
@@ -104,7 +107,11 @@
     {%- if value is none -%}
         {{ return('cast(null as ' ~ trueup._sql_type(type) ~ ')') }}
     {%- elif type.startswith(('struct<', 'array<')) -%}
-        {{ return('from_json(' ~ trueup._literal(value) ~ ', ' ~ trueup._literal(trueup._sql_type(type)) ~ ')') }}
+        {#- `from_json` would make a value of nulls of a text that is no such JSON. -#}
+        {{ return(
+            'try_variant_get(try_parse_json(' ~ trueup._literal(value) ~ "), '$', "
+            ~ trueup._literal(trueup._sql_type(type)) ~ ')'
+        ) }}
     {%- endif -%}
     {{ return('try_cast(' ~ trueup._literal(value) ~ ' as ' ~ type ~ ')') }}
 {%- endmacro %}

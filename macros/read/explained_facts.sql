@@ -9,7 +9,10 @@
         'behind': 'equal to the changelog before the batches that the state has not applied; the next run'
             ~ ' applies them',
         'late': 'differs from the changelog, because a command came late and has no effect',
+        'late_forgotten': 'differs from the changelog, because a command came late, when the newer delete of its key'
+            ~ ' had been forgotten (option `tombstones`)',
         'waits': 'differs from the changelog; the next run writes the difference',
+        'scheduled': 'differs from the changelog; the run of the next refresh writes the difference (option `refresh`)',
         'unknown': 'the log may have lost commands of the key (option `log: partial`)',
         'duplicate_key': 'the SELECT has more than one row for the key, and each run refuses that',
         'differ': 'differs from the changelog, and no command explains why',
@@ -78,7 +81,7 @@ from (
             {%- endif %}
             when desired_rows._rows <=> {{ held }} then 'agree'
             {%- if is_by_select %}
-            else 'waits'
+            else '{{ 'scheduled' if options.refresh else 'waits' }}'
             {%- else %}
             {%- if options.log == 'partial' %}
             when {{ 'true' if '_unchanged' in collection.extras
@@ -86,6 +89,9 @@ from (
             {%- endif %}
             when verdicts._is_waiting then 'waits'
             when verdicts._is_late and (verdicts._has_winner or last_change._ts is null) then 'late'
+            {%- if options.late == 'newest' and options.tombstones != 'forever' %}
+            when verdicts._is_taken_late then 'late_forgotten'
+            {%- endif %}
             else 'differ'
             {%- endif %}
         end as verdict,
@@ -104,7 +110,8 @@ from (
             coalesce(max(verdict = 'late_waiting'), false) as _is_waiting,
             {%- endif %}
             coalesce(max(verdict in ('late_dropped', 'late_stops', 'older')), false) as _is_late,
-            coalesce(max(verdict = 'wins'), false) as _has_winner
+            coalesce(max(verdict = 'wins'), false) as _has_winner,
+            coalesce(max(verdict = 'wins' and _correction is not null), false) as _is_taken_late
         from judged
     ) as verdicts
     {%- endif %}

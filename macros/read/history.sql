@@ -27,6 +27,9 @@
     {%- endif -%}
     {#- dbt compile --no-introspect has no connection for a question. -#}
     {%- if execute and flags.INTROSPECT and load_relation(changelog) is not none -%}
+        {%- do trueup._require_key_of_changelog(
+            collection, changelog, trueup._key_of_collection(collection), trueup._get_properties(changelog)
+        ) -%}
         {%- do trueup._require_no_version_columns(trueup._get_user_columns(changelog)) -%}
     {%- endif -%}
 with

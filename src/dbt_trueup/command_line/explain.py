@@ -21,7 +21,7 @@ Example: why is this order paid, and not sent?
 
 CODES = """\
 Exit codes
-  0  log, changelog and state agree, or the option `late` wants the difference
+  0  log, changelog and state agree, or an option wants the difference
   1  they do not agree
   2  the key could not be explained"""
 

@@ -12,8 +12,8 @@ from dbt_trueup.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FINE = frozenset({"agree", "late", "sound", "unknown"})
-"""The verdicts on rows that need nobody. With `late` the option `late` wants the difference."""
+FINE = frozenset({"agree", "late", "late_forgotten", "scheduled", "sound", "unknown"})
+"""The verdicts on rows that need nobody. With some of them an option wants the difference."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Explanation:
 
     @property
     def agrees(self) -> bool:
-        """Whether log, changelog and state agree, or the option `late` wants the difference."""
+        """Whether log, changelog and state agree, or an option wants the difference."""
         return all(row["verdict"] in FINE for row in self.rows)
 
 
