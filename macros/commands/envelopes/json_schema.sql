@@ -6,10 +6,13 @@
     {%- set integer = '^-?[0-9]+$' -%}
     {%- set number = '^(-?[0-9].*|"(NaN|Infinity|-Infinity)")$' -%}
     {%- set text = '^"' -%}
+    {#- Of a text that begins with no year, such as a time, Spark makes a time of the day on which it is read. -#}
+    {%- set point_in_time = '^" *[+-]?[0-9]{4}' -%}
     {{ return({
         'tinyint': integer, 'smallint': integer, 'int': integer, 'bigint': integer,
         'float': number, 'double': number, 'decimal': integer, 'boolean': '^(true|false)$',
-        'string': text, 'binary': text, 'date': text, 'timestamp': text, 'timestamp_ntz': text,
+        'string': text, 'binary': text, 'date': text, 'timestamp': point_in_time,
+        'timestamp_ntz': point_in_time,
         'array': '^[\\[]', 'struct': '^[{]',
     }) }}
 {%- endmacro %}
