@@ -25,7 +25,7 @@
     a rebuild. `verify` is an option of the corrections.
 -#}
 {% macro _get_state_doubt(collection, plan) -%}
-    {%- set verify = trueup._options_of(collection.name, 'corrections', collection.is_by_select).verify -%}
+    {%- set verify = trueup._sibling_options(collection, 'corrections').verify -%}
     {%- if verify in ['never', 'content'] or plan.last_seq == 0 -%}
         {{ return(none) }}
     {%- endif -%}

@@ -111,9 +111,18 @@
 
 
 {#-
-    The options of the model with this `role` in a collection, with their defaults, for macros that belong to
-    another model or to none. They are not checked here: the model checks them.
+    The options of another model of the collection, the one with this `role`, with their defaults. They are not checked
+    here: that model checks them.
 -#}
+{% macro _sibling_options(collection, role) -%}
+    {%- set node = graph.nodes.get(trueup._model_id(collection.name ~ '_' ~ role), {}) -%}
+    {{ return(trueup._with_defaults(
+        trueup._given_options(node.get('config', {}).get('meta')), collection.is_by_select
+    )) }}
+{%- endmacro %}
+
+
+{#- The same for a macro that belongs to no model: a collection of the project comes before one of a package. -#}
 {% macro _options_of(collection, role, is_by_select=false) -%}
     {%- set given = {} -%}
     {%- for node in trueup._enabled_models(collection ~ '_' ~ role) -%}
@@ -129,9 +138,8 @@
 -#}
 {% macro _require_same_late(collection) -%}
     {%- set name, late = collection.name, collection.options.late -%}
-    {%- set corrections = graph.nodes.get(trueup._model_id(name ~ '_corrections')) -%}
-    {%- if corrections and not collection.is_by_select -%}
-        {%- set compared = trueup._with_defaults(trueup._given_options(corrections.config.meta), false).late -%}
+    {%- if not collection.is_by_select and trueup._model_id(name ~ '_corrections') in graph.nodes -%}
+        {%- set compared = trueup._sibling_options(collection, 'corrections').late -%}
         {%- if late != compared and 'correct' in [late, compared] -%}
             {%- do trueup._raise_error(
                 'Option `late` of ' ~ name ~ '_corrections', 'that of ' ~ name ~ '_batch: ' ~ late, compared,

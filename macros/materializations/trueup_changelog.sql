@@ -48,7 +48,7 @@
     comparison.
 -#}
 {% macro _ensure_retried(collection, select, result, attempts) -%}
-    {%- set options = trueup._options_of(collection.name, 'batch', collection.is_by_select) -%}
+    {%- set options = trueup._sibling_options(collection, 'batch') -%}
     {%- if not result.get('is_lost') or attempts == 0 or options.late == 'correct' -%}
         {{ return(result) }}
     {%- endif -%}
