@@ -8,9 +8,7 @@
         {%- do trueup._require_same_key(collection, trueup._get_properties(collection.changelog)) -%}
         {%- do trueup._require_one_end(collection, position) -%}
         {#- A killed run may have changed the columns of the changelog, but not yet those of the state. -#}
-        {%- do trueup._ensure_state_columns(
-            collection.state, trueup._ensure_widened(collection.changelog)
-        ) -%}
+        {%- do trueup._ensure_state_columns(collection, trueup._ensure_widened(collection.changelog)) -%}
         {%- set net_updates = trueup._ensure_net_updates(collection, position) -%}
         {%- do trueup._require_isolated(collection.state) -%}
         {%- do trueup._require_exact_merge() -%}
@@ -41,15 +39,14 @@
             'at or past batch ' ~ position.applied_seq ~ ', which its state has applied',
             'a changelog that ends with batch ' ~ position.last_seq,
             'Batches are lost. Restore the changelog; or accept the loss and rebuild the state from'
-            ~ ' what is left: dbt run --full-refresh -s ' ~ collection ~ '_state.'
+            ~ ' what is left: ' ~ trueup._rebuild_command(collection) ~ '.'
         ) -%}
     {%- elif trueup._is_tail_compacted(position) -%}
         {%- do trueup._raise_error(
             'The state of `' ~ collection ~ '`',
             'at the last batch, ' ~ position.last_seq ~ ', because the changelog was compacted since',
             'batch ' ~ position.applied_seq ~ ': somebody has rolled it back',
-            'Nothing is applied. Rebuild it from the changelog: dbt run --full-refresh -s ' ~ collection
-            ~ '_state.'
+            'Nothing is applied. Rebuild it from the changelog: ' ~ trueup._rebuild_command(collection) ~ '.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -67,6 +64,6 @@
 {% macro _raise_ends_error(collection, found) -%}
     {%- do trueup._raise_error(
         'The state of `' ~ collection ~ '`', 'a table with one progress row', found,
-        'Rebuild it from the changelog: dbt run --full-refresh -s ' ~ collection ~ '_state.'
+        'Rebuild it from the changelog: ' ~ trueup._rebuild_command(collection) ~ '.'
     ) -%}
 {%- endmacro %}

@@ -43,7 +43,7 @@
         {%- do trueup._raise_error(
             'A run with var `trueup_adopt`', 'one of a single collection: ' ~ collection,
             'one that also builds ' ~ (others | join(', ')),
-            'Nothing is adopted. Run only this one: dbt run -s ' ~ trueup._written_models(collection)
+            'Nothing is adopted. Run only this one: dbt run -s ' ~ trueup._written_models(collection, 'commands')
             ~ ' with the same var.'
         ) -%}
     {%- endif -%}
@@ -201,7 +201,8 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
         {%- do trueup._raise_error(
             'The first corrections, ' ~ collection.corrections ~ ',',
             'made with the var `trueup_adopt` of this run: ' ~ (table or 'none'),
-            'another table' if taken else 'none', 'Run the whole collection: dbt run -s ' ~ collection.name ~ '_commands+'
+            'another table' if taken else 'none',
+            'Run the whole collection: dbt run -s ' ~ trueup._written_models(collection.name, 'commands') ~ '.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -11,8 +11,8 @@
         {%- do trueup._raise_error(
             'Var `trueup_rebase`',
             'true for --full-refresh of ' ~ this ~ ', the only copy of its history', 'false',
-            'To rebuild the state from the changelog: dbt run --full-refresh -s ' ~ collection
-            ~ '_state. To throw the history away and start again from the log: '
+            'To rebuild the state from the changelog: ' ~ trueup._rebuild_command(collection)
+            ~ '. To throw the history away and start again from the log: '
             ~ trueup._rebase_command(collection)
         ) -%}
     {%- endif -%}
@@ -52,32 +52,4 @@
             'Nothing is dropped. Leave this collection out of the run, or change the config.'
         ) -%}
     {%- endif -%}
-{%- endmacro %}
-
-
-{#-
-    The command that starts a collection again from its log, for use in messages. Its history is dropped, but not
-    that of the collections that read it.
--#}
-{% macro _rebase_command(collection, source_role=none) -%}
-    {{ return(
-        'dbt run --full-refresh -s ' ~ trueup._written_models(collection, source_role)
-        ~ " --vars '{trueup_rebase: true}'."
-    ) }}
-{%- endmacro %}
-
-
-{#-
-    The models of a collection that a run writes with, one by one, for a command in a message: a `+` would also
-    select the collections that read this one. `source_role` is the role of the first, if no model of the collection
-    asks.
--#}
-{% macro _written_models(collection, source_role=none) -%}
-    {%- set models = [] -%}
-    {%- for role in [
-        source_role or trueup._source_role(collection), 'corrections', 'batch', 'changelog', 'state'
-    ] -%}
-        {%- do models.append(collection ~ '_' ~ role) -%}
-    {%- endfor -%}
-    {{ return(models | join(' ')) }}
 {%- endmacro %}

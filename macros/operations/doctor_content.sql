@@ -24,7 +24,7 @@
 
 {#- Whether the state has applied every batch, and is what the changelog made of it. -#}
 {% macro _get_state_checks(tables) -%}
-    {%- set rebuild = 'dbt run --full-refresh -s ' ~ tables.name ~ '_state rebuilds it from the changelog.' -%}
+    {%- set rebuild = trueup._rebuild_command(tables.name) ~ ' rebuilds it from the changelog.' -%}
     {%- if not tables.state -%}
         {{ return([trueup._check('the state is missing', rebuild)]) }}
     {%- endif -%}

@@ -17,8 +17,7 @@
             trueup._range_properties(collection.unique_key, columns), **{'trueup.made_by': invocation_id}
         )
     ) -%}
-    {%- set made_by = run_query('show tblproperties ' ~ state ~ " ('trueup.made_by')").rows[0][1] -%}
-    {{ return(made_by == invocation_id) }}
+    {{ return(trueup._get_properties(state).get('trueup.made_by') == invocation_id) }}
 {%- endmacro %}
 
 

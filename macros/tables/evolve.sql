@@ -18,10 +18,7 @@
             and trueup._is_unchanged(trueup._schema_changes(collection.command_columns, stored.columns)) -%}
         {%- set columns = stored.columns -%}
     {%- else -%}
-        {%- set columns = trueup._ensure_columns(
-            changelog, collection.state, collection.unique_key, collection.command_columns,
-            collection.options
-        ) -%}
+        {%- set columns = trueup._ensure_columns(collection) -%}
         {%- do trueup._keep_finding(collection, 'stored', {'properties': properties, 'columns': columns}) -%}
     {%- endif -%}
     {#- Columns that the commands no longer have are among them. -#}
@@ -34,10 +31,11 @@
     Changes the tables to the columns of the commands, as far as the option `on_schema_change` allows, and
     returns the resulting key and value columns. It raises before it changes anything.
 -#}
-{% macro _ensure_columns(changelog, state, unique_key, columns, options) -%}
+{% macro _ensure_columns(collection) -%}
+    {%- set changelog, state, options = collection.changelog, collection.state, collection.options -%}
     {%- set stored_columns = trueup._ensure_widened(changelog) -%}
-    {%- set changes = trueup._schema_changes(columns, stored_columns) -%}
-    {%- do trueup._require_evolvable(changelog, changes, unique_key, options) -%}
+    {%- set changes = trueup._schema_changes(collection.command_columns, stored_columns) -%}
+    {%- do trueup._require_evolvable(changelog, changes, collection.unique_key, options) -%}
     {%- set dates = changes.widened | selectattr('old_type', 'eq', 'date') | map(attribute='name') | list -%}
     {%- for table in [changelog, state] if dates -%}
         {%- do trueup._require_renamable(table, dates) -%}
@@ -56,7 +54,7 @@
         {%- set stored_columns = trueup._get_user_columns(changelog) -%}
     {%- endif -%}
     {%- do trueup._require_no_open_widening(changelog, stored_columns) -%}
-    {%- do trueup._ensure_state_columns(state, stored_columns) -%}
+    {%- do trueup._ensure_state_columns(collection, stored_columns) -%}
     {{ return(stored_columns) }}
 {%- endmacro %}
 
@@ -91,7 +89,7 @@
     {%- do trueup._require_same_key(collection, properties) -%}
     {%- set columns = trueup._ensure_widened(changelog) -%}
     {%- do trueup._require_no_open_widening(changelog, columns) -%}
-    {%- do trueup._ensure_state_columns(collection.state, columns) -%}
+    {%- do trueup._ensure_state_columns(collection, columns) -%}
     {%- do trueup._keep_finding(collection, 'stored', {'properties': properties, 'columns': columns}) -%}
     {{ return(columns) }}
 {%- endmacro %}
@@ -109,7 +107,8 @@
     Changes the state to the key and value columns of its changelog. Somebody may have dropped the column
     that is missing. Raises if the state has a column that the changelog lacks: no run makes one.
 -#}
-{% macro _ensure_state_columns(state, stored_columns) -%}
+{% macro _ensure_state_columns(collection, stored_columns) -%}
+    {%- set state = collection.state -%}
     {%- set state_columns = trueup._ensure_widened(state) -%}
     {%- set changes = trueup._schema_changes(stored_columns, state_columns) -%}
     {%- if changes.dropped and not trueup._open_widenings(state_columns) -%}
@@ -118,8 +117,7 @@
             'those of its changelog: ' ~ (stored_columns | map(attribute='name') | join(', ')),
             'also ' ~ (changes.dropped | map(attribute='name') | join(', ')),
             'Another run may be adding a column: run again. If the error stays, somebody has added or renamed the'
-            ~ ' column. Then rebuild the state from the changelog: dbt run --full-refresh -s '
-            ~ state.identifier ~ '.'
+            ~ ' column. Then rebuild the state from the changelog: ' ~ trueup._rebuild_command(collection.name) ~ '.'
         ) -%}
     {%- endif -%}
     {%- if changes.added or changes.widened -%}

@@ -165,9 +165,15 @@ class Run:
     def main(self) -> None:
         """Adapt the columns to the commands, append a batch with timestamps, and apply new rows."""
         try:
-            columns = self.package._ensure_columns(
-                CHANGELOG, STATE, ["k"], [column(*one) for one in AFTER.items()], self.options
-            )
+            collection = {
+                "name": "orders",
+                "changelog": CHANGELOG,
+                "state": STATE,
+                "unique_key": ["k"],
+                "command_columns": [column(*one) for one in AFTER.items()],
+                "options": self.options,
+            }
+            columns = self.package._ensure_columns(collection)
             staged = {one["name"]: one["type"] for one in columns}
             self.pause()
             self.lake.tables[CHANGELOG].append(staged, dict.fromkeys("de", f"noon of {self.name}"))
