@@ -33,9 +33,12 @@ progress as (
         {{ group }} as _group,
         sum(_statistics.error_inserts - _statistics.error_retractions) over (order by _seq)
             as open_errors,
-        greatest(_statistics.position.upper - _upper, 0) as ticks_behind,
+        -- Without a position both are unknown. `greatest` leaves out nulls.
+        case when _statistics.position is not null then
+            greatest(_statistics.position.upper - _upper, 0)
+        end as ticks_behind,
         -- With `arrived` the position does not count the commands with its last value.
-        case when _statistics.position.read.arrived is null then
+        case when _statistics.position.read.commands is not null and _statistics.position.read.arrived is null then
             greatest(_statistics.position.read.commands - _statistics.commands_settled, 0)
         end as commands_behind
     from {{ changelog }}

@@ -109,6 +109,8 @@ case
             ' settles it.'
         )
         when batches_to_apply > 0 then 'The next run applies the batch to the state.'
+        when batches_to_apply < 0
+            then 'The state has applied batches that the changelog does not have. They are lost: call trueup.doctor.'
     end
 {%- endmacro %}
 
@@ -157,10 +159,14 @@ failures as (
 
     select
         collection,
-        min_by(model, struct(recorded_at, place)) as model,
-        min_by(error, struct(recorded_at, place)) as error,
+        min_by(model, struct(is_not_stalled, recorded_at, place)) as model,
+        min_by(error, struct(is_not_stalled, recorded_at, place)) as error,
         min(failed_since) as failed_since
-    from last_outcomes
+    from (
+        -- A batch that waits for an approval counts before an older failure, as among the statuses.
+        select *, not contains(error, {{ trueup._literal(trueup._breaker_text()) }}) as is_not_stalled
+        from last_outcomes
+    ) as outcomes
     where
         outcome = 'failed'
         {%- if models %}

@@ -127,8 +127,9 @@ where _kind = 'progress'
 {% macro _collection_facts_select(tables, last) -%}
 select
     true as has_run,
-    {{ last.seq }} as batch,
-    {{ trueup._number_or_null(last.upper) }} as frontier,
+    -- Of this moment, as the certificate and the state: another run may have come since `last` was read.
+    coalesce({{ trueup._last_seq_expr(tables.changelog) }}, 0) as batch,
+    (select max_by(_upper, _seq) from {{ tables.changelog }} where _kind = 'progress') as frontier,
     array({% for name in tables.key %}{{ trueup._literal(name) }}{{ ', ' if not loop.last }}{% endfor %})
         as key,
     {{ 'true' if tables.commands else 'false' }} as has_log,

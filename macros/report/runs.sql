@@ -33,18 +33,20 @@
     {%- set broken = results | rejectattr('status', 'in', done) | map(attribute='node.unique_id') | list -%}
     {%- set outcomes, failed = [], [] -%}
     {%- for skipped in [false, true] -%}
+        {#- The graph is walked last, and only for models of these collections: that takes long in a large project. -#}
         {%- for result in results if (result.status == 'skipped') == skipped
                 and result.node.resource_type == 'model'
+                and trueup._monitored_collection_of(result.node, collections) is not none
                 and not (skipped and 'fail_fast' in (result.message or '')
                     and not trueup._is_below(result.node.unique_id, broken)) -%}
             {%- set collection = trueup._monitored_collection_of(result.node, collections) -%}
             {%- set is_success = result.status == 'success' -%}
-            {%- if collection is not none and not (skipped and collection in failed) -%}
+            {%- if not (skipped and collection in failed) -%}
                 {%- do outcomes.append({
                     'collection': collection,
                     'model': result.node.name,
                     'error': none if is_success else (
-                        'The model was skipped, because a model that it reads failed.' if skipped
+                        'The model was skipped, because a model or a data test before it failed.' if skipped
                         else trueup._error_text(result.message)
                     ),
                 }) -%}

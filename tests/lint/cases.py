@@ -52,6 +52,11 @@ CASES = {
         "select distinct id from {{ source('shop', 'tested') }}",
         {"ignored-key": 1},
     ),
+    "overwrite_with_a_key": Case(
+        "{{ config(materialized='incremental', incremental_strategy='insert_overwrite',"
+        " unique_key='id') }}\nselect * from {{ source('shop', 'orders') }}",
+        {"ignored-key": 1},
+    ),
     "append_without_a_key": Case(
         "{{ config(materialized='incremental') }}\nselect * from {{ source('shop', 'orders') }}"
         " where updated_at > (select max(updated_at) from {{ this }})",
@@ -106,6 +111,10 @@ CASES = {
     "rows_of_a_parent_with_another_key": Case(
         MERGE.replace("'id'", "'status'")
         + "select * from {{ ref('typical') }} where status is not null",
+        {"no-deduplication": 1},
+    ),
+    "rows_of_a_snapshot_with_the_key": Case(
+        MERGE + "select id, status from {{ ref('kept') }} where id is not null",
         {"no-deduplication": 1},
     ),
     "rows_that_a_macro_deduplicates": Case(
@@ -189,6 +198,8 @@ CASES = {
         incremental("updated_at >= (select current_date() - interval 3 days)"), {"clock-window": 6}
     ),
     "rows_that_are_still_valid": Case(incremental("valid_to > current_timestamp()"), {}),
+    "rows_that_end_in_the_future": Case(incremental("end_date >= current_date()"), {}),
+    "rows_that_expire_in_the_future": Case(incremental("expires_at > now()"), {}),
     "the_time_of_the_run_as_a_column": Case(
         MERGE + "{% if is_incremental() %}\nselect distinct id, a > 1 as is_big,"
         " current_date() - 1 as loaded_on from {{ source('shop', 'tested') }}\n{% endif %}",

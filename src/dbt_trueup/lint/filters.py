@@ -26,6 +26,9 @@ TIME = re.compile(
 )
 """The name of a column that has a time."""
 
+FUTURE = re.compile(r"(?:^|_)(?:end|ends|expir|until|due|valid|clos|delivery|deadline)", re.IGNORECASE)
+"""The name of a column whose time may be in the future."""
+
 ARRIVAL = re.compile(
     r"load|ingest|arriv|inserted|sync|extract|etl|batch|_sdc|fivetran|airbyte|received|processed",
     re.IGNORECASE,
@@ -116,6 +119,16 @@ def late_rows_lost(model: Model) -> Iterator[Found]:
         yield model.line(one.start), hazard, fix
 
 
+def is_of_the_past(column: str) -> bool:
+    """Whether a column says when something happened. The end of a validity may be in the future.
+
+    Example:
+        >>> is_of_the_past("updated_at"), is_of_the_past("expires_at"), is_of_the_past("status")
+        (True, False, False)
+    """
+    return TIME.search(column) is not None and not FUTURE.search(column)
+
+
 def window_of_the_clock(model: Model) -> Iterator[Found]:
     """A filter that depends on when a run starts."""
     for clock in CLOCK.finditer(model.code):
@@ -125,7 +138,7 @@ def window_of_the_clock(model: Model) -> Iterator[Found]:
             and term.operator in (">", ">=")
             and (
                 LOOK_BACK.search(term.text)
-                or TIME.search(column_of(term.text.partition(">")[0]) or "")
+                or is_of_the_past(column_of(term.text.partition(">")[0]) or "")
             )
             and is_in_incremental_part(model.code, clock.end())
         ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .filters import last_values
 from .model import NOT_NULL
@@ -53,7 +53,7 @@ def no_key(model: Model) -> Iterator[Found]:
 
 def ignored_key(model: Model) -> Iterator[Found]:
     """A key that dbt-spark does not use."""
-    if model.key and model.adapter == "spark" and model.strategy in ("append", "insert_overwrite"):
+    if model.key and is_key_ignored(model):
         is_given = model.node.config.incremental_strategy is not None
         strategy = f"`{model.strategy}`" + ("" if is_given else ", the default of dbt-spark,")
         hazard = (
@@ -67,9 +67,15 @@ def ignored_key(model: Model) -> Iterator[Found]:
         )
 
 
+def is_key_ignored(model: Model) -> bool:
+    """Whether the strategy does not use the key."""
+    ignoring = ("append", "insert_overwrite", "microbatch")
+    return model.adapter == "spark" and model.strategy in ignoring
+
+
 def nullable_key(model: Model) -> Iterator[Found]:
     """A key column that may be null."""
-    for column in model.key:
+    for column in () if is_key_ignored(model) else model.key:
         if not re.fullmatch(r"\w+", column) or is_never_null(model, column):
             continue
         hazard = (
@@ -99,6 +105,7 @@ def no_deduplication(model: Model) -> Iterator[Found]:
     """A merge of rows that may have a key twice."""
     if (
         not model.key
+        or is_key_ignored(model)
         or not model.is_known
         or ONE_ROW_PER_KEY.search(model.all_code)
         or model.is_key_tested()
@@ -123,9 +130,23 @@ def has_key_of_parent(model: Model) -> bool:
     """Whether the model reads another one that is unique by the same key."""
     for parent in model.parents():
         given = getattr(parent.config, "unique_key", None) or []
-        if set([given] if isinstance(given, str) else given) == set(model.key):
+        is_same = set([given] if isinstance(given, str) else given) == set(model.key)
+        if is_same and not has_versions(parent, model):
             return True
     return False
+
+
+def has_versions(parent: Any, model: Model) -> bool:
+    """Whether a table may have several rows of a key: versions, or rows that are only appended."""
+    materialized = str(parent.config.materialized)
+    if materialized == "incremental":
+        given = getattr(parent.config, "incremental_strategy", None)
+        by_default = "append" if model.adapter == "spark" else "merge"
+        return (given or by_default) not in ("merge", "delete+insert", "default")
+    # Of the models of trueup with a key, only the state has one row for each key.
+    return materialized == "snapshot" or (
+        materialized.startswith("trueup_") and materialized != "trueup_state"
+    )
 
 
 def no_deletes(model: Model) -> Iterator[Found]:

@@ -83,8 +83,18 @@ def summarize_certificates(collections: Sequence[Collection]) -> Line:
         f"{one.name}_state differs from its certificate in"
         f" {count(len(one.wrong_buckets), 'bucket')}; a run with `verify: content` heals it"
         for one in wrong
-    ] + [f"{one.name}_state has not applied batch {one.batch:,} yet" for one in waiting]
+    ] + [describe_waiting(one) for one in waiting]
     return Line(is_good=False, text="; ".join(some(told)) + ".")
+
+
+def describe_waiting(one: Collection) -> str:
+    """Say that a state and its changelog end with different batches."""
+    if (one.applied_batch or 0) > one.batch:
+        return (
+            f"{one.name}_state has applied batch {one.applied_batch:,}, but the changelog ends with"
+            f" batch {one.batch:,}: batches are lost"
+        )
+    return f"{one.name}_state has not applied batch {one.batch:,} yet"
 
 
 def summarize_errors(collections: Sequence[Collection]) -> Line:
