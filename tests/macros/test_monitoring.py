@@ -203,6 +203,30 @@ def test_a_model_that_fail_fast_has_skipped_counts_if_a_model_that_it_reads_fail
     assert [model for model, _, _ in written(statements)] == ["files_batch"]
 
 
+def test_the_graph_is_not_walked_for_models_that_nobody_monitors() -> None:
+    """In a project of 2,000 models this took minutes."""
+
+    class Parents(dict[str, list[str]]):
+        asked = 0
+
+        def get(self, *arguments: Any) -> Any:
+            Parents.asked += 1
+            return super().get(*arguments)
+
+    parents = Parents(nodes=["model.shop.staging"])
+    known = {name: Node(one) for name, one in graph().items()}
+    for name in ("m1", "files_batch"):
+        known[f"model.shop.{name}"] = Node(
+            node(name), resource_type="model", config=CONFIG, depends_on=parents
+        )
+    trueup, statements = in_hook(graph=known)
+    for name, count in (("m1", 0), ("files_batch", 1)):
+        skipped = result(name, "skipped", "Skipping due to fail_fast")
+        trueup.record_runs([result("staging", "error", "x"), skipped])
+        assert Parents.asked == count
+    assert [model for model, _, _ in written(statements)] == ["files_batch"]
+
+
 def test_the_failure_of_a_model_that_is_gone_does_not_count() -> None:
     trueup, statements = in_hook([("files_desired", "lost")])
     trueup.record_runs([result("two words_commands", "error", "lost")])

@@ -71,8 +71,12 @@ def test_the_first_line_says_which_collections_are_behind(
 def test_the_second_line_says_which_states_are_wrong() -> None:
     wrong = logged("payments", wrong_buckets=[7])
     waiting = logged("late", applied_batch=2, wrong_buckets=[1, 2])
+    ahead = logged("lost", applied_batch=5)
 
     assert summarize([FRESH, SELECT, NEW])[1] == (True, RIGHT)
+    assert summarize([ahead])[1].text == (
+        "lost_state has applied batch 5, but the changelog ends with batch 3: batches are lost."
+    )
     assert summarize([FRESH, wrong, waiting])[1] == (
         False,
         (
