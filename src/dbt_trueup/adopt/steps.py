@@ -41,9 +41,7 @@ def models_of(manifest: Any, collection: str) -> dict[str, str]:
     nodes = [node for node in manifest.nodes.values() if is_model_of(node, names)]
     # As everywhere, a collection of the project itself comes before one of a package.
     own = [node for node in nodes if node.package_name == manifest.metadata.project_name]
-    return {
-        node.name: f"package:{node.package_name},file:{node.name}.sql" for node in own or nodes
-    }
+    return {node.name: f"package:{node.package_name},file:{node.name}.sql" for node in own or nodes}
 
 
 def is_model_of(node: Any, names: set[str]) -> bool:
@@ -75,8 +73,8 @@ def adopt(
         dbt.invoke(adopting, "run", "--select", *models.values())
         if not read_facts(options, collection, table).is_adopted:
             message = (
-                f"{collection} has not adopted the table: its run appended no batch, perhaps because"
-                " another run was first. Call the command again."
+                f"{collection} has not adopted the table: its run appended no batch, perhaps"
+                " because another run was first. Call the command again."
             )
             raise DbtError(message)
     dbt.invoke(options, "run", "--select", *models.values())
