@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
+import jinja2
 import pytest
 
 from dbt_trueup import dbt
@@ -13,8 +16,8 @@ from tests.conftest import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
-"""The first parse takes three seconds."""
+HOSTILE = "`}} {% raw %} {# ' \" \\ ${env:HOME} 😀 = \n`"
+"""The name of a table that tries to leave its quotes in Jinja and JSON."""
 
 
 @pytest.fixture
@@ -36,6 +39,7 @@ def texts(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
+@pytest.mark.slow  # the first parse takes three seconds
 def test_a_command_keeps_the_results_of_the_last_run_and_no_query(
     shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,3 +56,20 @@ def test_a_command_keeps_the_results_of_the_last_run_and_no_query(
         assert [name for name, text in found.items() if b"anna" in text] == []
         # The project is not parsed anew each time.
         assert "partial_parse.msgpack" in found
+
+
+def test_a_macro_gets_the_arguments_of_a_call_unchanged() -> None:
+    got: list[Any] = []
+
+    def macro(*arguments: object, **named: object) -> str:
+        got.append((arguments, named))
+        return "done"
+
+    call = dbt.call("macro", "orders", HOSTILE, 5, key={HOSTILE: None}, latest=None)
+    template = jinja2.Template(f"{dbt.when_executed(call)} from {{{{ {dbt.literal(HOSTILE)} }}}}")
+    trueup = SimpleNamespace(macro=macro)
+    text = template.render(trueup=trueup, fromjson=json.loads, execute=True)
+
+    assert text == f"done from {HOSTILE}"
+    assert got == [(("orders", HOSTILE, 5), {"key": {HOSTILE: None}, "latest": None})]
+    assert not template.render(trueup=trueup, fromjson=json.loads).startswith("done")

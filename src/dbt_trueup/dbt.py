@@ -111,6 +111,33 @@ def query(options: Sequence[str], select: str) -> list[dict[str, Any]]:
     return [json.loads(row["row"]) for row in table.rows]
 
 
+def call(macro: str, *arguments: object, **named: object) -> str:
+    r"""Write a Jinja call of a macro of the package. Each argument must have a form in JSON.
+
+    Example:
+        >>> print(call("explain", "orders", latest=None))
+        trueup.explain(fromjson("\"orders\""), latest=fromjson("null"))
+    """
+    given = [*map(literal, arguments), *(f"{name}={literal(one)}" for name, one in named.items())]
+    return f"trueup.{macro}({', '.join(given)})"
+
+
+def literal(value: object) -> str:
+    r"""Write a value as an expression of Jinja. It has no braces, which dbt could take for Jinja.
+
+    Example:
+        >>> print(literal({"k": "}}"}))
+        fromjson("\u007b\"k\": \"\u007d\u007d\"\u007d")
+    """
+    text = json.dumps(json.dumps(value)).replace("{", "\\u007b").replace("}", "\\u007d")
+    return f"fromjson({text})"
+
+
+def when_executed(expression: str) -> str:
+    """Write a Jinja expression that queries the warehouse. It is skipped while dbt only parses."""
+    return f"{{% if execute %}}{{{{ {expression} }}}}{{% endif %}}"
+
+
 def collections(manifest: Any) -> list[str]:
     """Return the names of the project's collections, sorted."""
     return sorted(

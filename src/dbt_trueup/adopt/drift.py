@@ -62,8 +62,8 @@ def read_facts(options: Sequence[str], collection: str, table: str) -> Facts:
     Raises:
         DbtError: There is no such table or collection, or the collection cannot adopt it.
     """
-    call = f"trueup._get_adoption_facts({json.dumps(collection)}, {json.dumps(table)})"
-    return Facts(**json.loads(dbt.compile_inline(options, when_executed(f"tojson({call})"))))
+    call = dbt.call("_get_adoption_facts", collection, table)
+    return Facts(**json.loads(dbt.compile_inline(options, dbt.when_executed(f"tojson({call})"))))
 
 
 def read_drift(options: Sequence[str], collection: str, table: str, *, show_values: bool) -> Drift:
@@ -75,14 +75,8 @@ def read_drift(options: Sequence[str], collection: str, table: str, *, show_valu
         table: The table.
         show_values: Whether keys and values are shown. Otherwise they are masked.
     """
-    names = f"{json.dumps(collection)}, {json.dumps(table)}"
-    call = f"trueup._get_drift_select({names}, {SAMPLES})"
-    return parse_drift(dbt.query(options, when_executed(call)), show_values=show_values)
-
-
-def when_executed(call: str) -> str:
-    """Write a Jinja call that queries the warehouse. It is skipped while dbt only parses."""
-    return f"{{% if execute %}}{{{{ {call} }}}}{{% endif %}}"
+    call = dbt.call("_get_drift_select", collection, table, SAMPLES)
+    return parse_drift(dbt.query(options, dbt.when_executed(call)), show_values=show_values)
 
 
 def parse_drift(rows: Sequence[dict[str, Any]], *, show_values: bool) -> Drift:

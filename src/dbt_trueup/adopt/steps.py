@@ -92,7 +92,7 @@ def plain_name(relation: str) -> str:
 
 def read_corrections(options: Sequence[str], collection: str) -> dict[str, int]:
     """Return how many rows were adopted, and how many the corrections added and removed."""
-    changelog = f"{{{{ ref({collection + '_changelog'!r}) }}}}"
+    changelog = f"{{{{ ref({dbt.literal(f'{collection}_changelog')}) }}}}"
     select = f"""\
 select
     count_if(_diff = 1 and _cause = 'adopted') as adopted,

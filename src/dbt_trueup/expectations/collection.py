@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbt_trueup.dbt import compile_inline
+from dbt_trueup import dbt
 from dbt_trueup.errors import DbtError, ExpectationsError
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ def read_collection(name: str, max_errors: int = 0, options: Sequence[str] = ())
     Raises:
         ExpectationsError: dbt failed, for example because there is no such collection.
     """
-    call = f"trueup.expectations({json.dumps(name)}, max_errors={max_errors})"
+    call = dbt.call("expectations", name, max_errors=max_errors)
     try:
-        return parse_collection(compile_inline(options, f"{{{{ {call} }}}}"))
+        return parse_collection(dbt.compile_inline(options, f"{{{{ {call} }}}}"))
     except DbtError as error:
         message = f"dbt could not say what has to hold of `{name}`: {error}"
         raise ExpectationsError(message) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -67,10 +66,8 @@ def explain(
             "Give a value for each key column."
         )
         raise UsageError(message)
-    given = f"key=fromjson({as_text(json.dumps(key))})"
-    if error_key is not None:
-        given = f"error_key=fromjson({as_text(json.dumps(error_key))})"
-    call = f"trueup.explain({as_text(collection)}, {given}, latest={latest or 'none'})"
+    given: dict[str, object] = {"key": key} if error_key is None else {"error_key": error_key}
+    call = dbt.call("explain", collection, **given, latest=latest)
     facts = dbt.query(options, f"{{{{ {call} }}}}")
     commands, updates = (select(facts, fact) for fact in ("command", "update"))
     return Explanation(
@@ -107,16 +104,6 @@ def read_key(words: Sequence[str], nulls: Sequence[str]) -> dict[str, str | None
             raise UsageError(message)
         key[name] = None
     return key
-
-
-def as_text(text: str) -> str:
-    r"""Write a text as a literal of Jinja that holds no braces, which dbt could take for Jinja.
-
-    Example:
-        >>> print(as_text('{"k": "}}"}'))
-        "\u007b\"k\": \"\u007d\u007d\"\u007d"
-    """
-    return json.dumps(text).replace("{", "\\u007b").replace("}", "\\u007d")
 
 
 def select(facts: Sequence[dict[str, Any]], fact: str) -> list[dict[str, Any]]:

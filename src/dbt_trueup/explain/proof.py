@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_trueup import dbt
 
-from .facts import FINE, as_text, explain
+from .facts import FINE, explain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -100,7 +100,7 @@ def prove(
     found = []
     for number in range(rounds):
         draw = {"keys": keys, "seed": seed + number, "batches": 1 + number % MOST_BATCHES}
-        call = f"trueup._ensure_proof({as_text(collection)}, {draw})"
+        call = dbt.call("_ensure_proof", collection, draw)
         parts = split(dbt.query(options, f"{{{{ {call} }}}}"))
         found.append(judge(options, collection, draw, parts))
     return Proof(collection, found)

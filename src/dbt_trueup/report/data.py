@@ -227,12 +227,11 @@ def read_collection(
 
     It searches for the wrong rows of a state only if the certificate shows that there are some.
     """
-    quoted = json.dumps(name)
-    select = f"{{{{ trueup._get_report_select({quoted}, {json.dumps(limits)}) }}}}"
-    rows = dbt.query(options, select)
+    call = dbt.call("_get_report_select", name, limits)
+    rows = dbt.query(options, f"{{{{ {call} }}}}")
     wrong_rows: list[dict[str, Any]] = []
     if is_wrong_now(rows):
-        call = f"trueup._get_wrong_rows_select({quoted}, {limits['rows']})"
+        call = dbt.call("_get_wrong_rows_select", name, limits["rows"])
         wrong_rows = dbt.query(options, f"{{{{ {call} }}}}")
     return parse_collection(name, rows, wrong_rows, show_values=show_values)
 
