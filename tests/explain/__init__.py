@@ -1,1 +1,1 @@
-"""Tests of `trueup explain` and `trueup prove`."""
+"""Tests of `trueup explain`."""

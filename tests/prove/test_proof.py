@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_trueup.command_line.program import main
-from dbt_trueup.explain import proof
-from dbt_trueup.explain.proof import Difference, Proof, Round, differences, fold, judge, net
 from dbt_trueup.explain.screen import describe_command
-from dbt_trueup.explain.verdict import describe_proof, describe_round
+from dbt_trueup.prove import proof
+from dbt_trueup.prove.proof import Difference, Proof, Round, differences, fold, judge, net
+from dbt_trueup.prove.screen import describe_proof, describe_round
 from tests.acceptance import Column
 from tests.macros.package import in_model
 from tests.oracle import Collection, Command, consolidate

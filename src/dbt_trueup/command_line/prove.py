@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 import click
 
-from dbt_trueup.explain.proof import prove as run_rounds
-from dbt_trueup.explain.verdict import describe_proof
+from dbt_trueup.prove.proof import prove as run_rounds
+from dbt_trueup.prove.screen import describe_proof
 
 from .options import dbt_options, epilog, json_option
 

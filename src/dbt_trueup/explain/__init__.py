@@ -1,5 +1,4 @@
-"""`trueup explain` and `trueup prove`: why a row looks as it does, and whether the fold is right.
+"""`trueup explain`: why a row looks as it does.
 
-`facts` asks dbt for the facts about one key, and `screen` words them. `proof` folds the commands of
-a sample of keys again, in other batches, and compares the results.
+`facts` asks dbt for the facts about one key, and `screen` writes them for people.
 """

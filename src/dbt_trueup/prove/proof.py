@@ -16,8 +16,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from dbt_trueup import dbt
-
-from .facts import FINE, explain
+from dbt_trueup.explain.facts import FINE, explain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
