@@ -208,7 +208,7 @@ def _require_equal_lengths_and_no_nulls(*arrays: pa.Array) -> None:
     null_counts = [array.null_count for array in arrays]
     if len(counts) > 1 or any(null_counts):
         message = (
-            "consolidate_bucket: the arrays must have one length and no nulls\n"
+            "each argument must have one value for each row, and no null\n"
             f"Got: lengths {sorted(counts)}, nulls {null_counts}; leave out rows with a null"
         )
         raise InvalidArraysError(message)
@@ -217,7 +217,7 @@ def _require_equal_lengths_and_no_nulls(*arrays: pa.Array) -> None:
 def _require_64_bits(most: float) -> None:
     if most >= _BEYOND_INT64:
         message = (
-            "consolidate_bucket: every sum must fit into 64 bits\n"
+            "every sum must fit into 64 bits\n"
             f"Got: up to {most:.3g}; look for a diff that is too large, or use smaller buckets"
         )
         raise SumOverflowError(message)

@@ -52,7 +52,7 @@ def fold_bucket(
     is_final = ticks.is_null().to_numpy(zero_copy_only=False)
     if keys.null_count or is_emitted.null_count or orders.filter(pa.array(~is_final)).null_count:
         message = (
-            "fold_bucket: keys, flags and the orders of commands must not be null\n"
+            "trueup_provisional: keys, flags and the orders of commands must not be null\n"
             f"Got: nulls in keys {keys.null_count}, flags {is_emitted.null_count},"
             f" orders {orders.null_count} of which {is_final.sum()} may be; leave out these rows"
         )

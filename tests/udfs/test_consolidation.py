@@ -425,7 +425,7 @@ def test_nulls_and_arrays_of_different_lengths_are_an_error(
 ) -> None:
     columns = arrays([(b"a", b"1", 1), (b"b", b"2", 1)])
     columns[position] = column
-    with pytest.raises(ValueError, match="one length and no nulls\nGot: ") as raised:
+    with pytest.raises(ValueError, match="one value for each row, and no null\nGot: ") as raised:
         consolidate_bucket(*columns)
     assert not isinstance(raised.value, ConsolidationError)
 
