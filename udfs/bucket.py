@@ -60,7 +60,35 @@ class Bucket:
     def from_updates(
         cls, keys: pa.Array, values: pa.Array, diffs: pa.Array, *, chunk_bytes: int = CHUNK_BYTES
     ) -> Bucket:
-        """Sum updates. Arguments and errors are those of `consolidate_bucket`."""
+        """Sum updates, each as `Accumulator` would.
+
+        Args:
+            keys: The encoded keys; binary or large_binary, shape `(updates,)`, no nulls.
+            values: The encoded values; binary or large_binary, shape `(updates,)`, no nulls. A
+                value without bytes is a value.
+            diffs: The diff of each update; int64, shape `(updates,)`, no nulls.
+            chunk_bytes: The memory that one chunk of values may take while numpy works on it, in
+                bytes. The sums of the chunks are merged. The arguments, the result, about 80 bytes
+                for each update, and the longest value of each key come on top of it.
+
+        Note:
+            Neither the order of the updates nor `chunk_bytes` affects what `decode` returns of a
+            key.
+
+        Raises:
+            InvalidArraysError: There is a null, or the arrays differ in length.
+            SumOverflowError: The diffs are so large that a sum may exceed 64 bits.
+
+        Example:
+            >>> bucket = Bucket.from_updates(
+            ...     keys=pa.array([b"a", b"b", b"a", b"a", b"b"]),
+            ...     values=pa.array([b"fish", b"seal", b"fish", b"bird", b"seal"]),
+            ...     diffs=pa.array([1, 1, -1, 1, -1]),
+            ... )
+            >>> live, values, wrong = bucket.decode()
+            >>> bucket.take_keys(live).to_pylist(), values.to_pylist(), wrong.tolist()
+            ([b'a'], [b'bird'], [])
+        """
         _require_equal_lengths_and_no_nulls(keys, values, diffs)
         values, diffs = values.cast(pa.large_binary()), diffs.cast(pa.int64()).to_numpy()
         lengths = value_lengths(values)

@@ -16,9 +16,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from dbt_trueup.udfs import checksums
 from dbt_trueup.udfs.accumulator import Accumulator
-from dbt_trueup.udfs.bucket import CHUNK_BYTES
+from dbt_trueup.udfs.bucket import CHUNK_BYTES, Bucket
 from dbt_trueup.udfs.checksums import checksum
-from dbt_trueup.udfs.consolidation import consolidate_bucket
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +68,19 @@ def by_bucket_word_by_word(updates: Sequence[Update]) -> bytes | None:
 
 WAYS = [by_updates, by_merged_parts, by_bucket, by_bucket_word_by_word]
 each_way = pytest.mark.parametrize("way", WAYS)
+
+
+def consolidate_bucket(
+    keys: pa.Array, values: pa.Array, diffs: pa.Array, *, chunk_bytes: int = CHUNK_BYTES
+) -> tuple[pa.Array, pa.Array]:
+    """Return the keys that have a value, and their values. Raise the fault of the least key."""
+    bucket = Bucket.from_updates(keys, values, diffs, chunk_bytes=chunk_bytes)
+    live, left, wrong = bucket.decode()
+    if len(wrong):
+        wrong_keys = bucket.take_keys(wrong).to_pylist()
+        _, slot = min(zip(wrong_keys, wrong.tolist(), strict=True))
+        raise ConsolidationError(bucket.accumulator(slot).fault())
+    return bucket.take_keys(live), left
 
 
 def consolidate(updates: Iterable[KeyedUpdate], chunk_bytes: int) -> dict[bytes, bytes]:
@@ -176,30 +188,6 @@ def test_the_checksum_finds_errors_that_the_other_sums_miss(
     swapped += [(b"baddfishgoodbird", -1), (b"baddfishbaddbird", 1)]
     with pytest.raises(ConsolidationError, match="checksum_sum is non-0"):
         way(swapped)
-
-
-def test_the_error_names_the_smallest_key_that_is_wrong() -> None:
-    updates = [(b"c", b"v", 2), (b"a", b"v", 1), (b"b", b"v", 2), (b"c", b"v", 2)]
-    for ordered in permutations(updates):
-        with pytest.raises(
-            ConsolidationError, match=r"^key 'b': non 0/1 diff_sum\nGot: diff_sum 2"
-        ):
-            consolidate(ordered, ONE_WORD)
-
-
-@pytest.mark.parametrize(
-    ("key", "shown"),
-    [
-        (b"", "key '': "),
-        ("bìrd 🐟".encode(), "key 'bìrd 🐟': "),
-        (b"\xff\n", "key '\\\\xff\\n': "),
-        (b"k" * 1000, f"key '{'k' * 60}'... of 1000 bytes: "),
-    ],
-)
-def test_the_error_shows_a_key_as_text_and_shortens_it(key: bytes, shown: str) -> None:
-    with pytest.raises(ConsolidationError) as raised:
-        consolidate([(key, b"v", -1)], ONE_WORD)
-    assert str(raised.value).startswith(shown)
 
 
 # ------------------------------------------------------------------------------- the checksum
@@ -353,8 +341,7 @@ def test_every_way_refuses_an_unbalanced_history_with_the_same_error(
     if wrong:
         with pytest.raises(ConsolidationError) as raised:
             consolidate(updates, chunk_bytes)
-        assert str(raised.value).startswith("key ")
-        assert str(raised.value).endswith(f": {sums[min(wrong)].fault()}")
+        assert str(raised.value) == sums[min(wrong)].fault()
     else:
         assert consolidate(updates, chunk_bytes) == live(sums)
 
@@ -363,17 +350,16 @@ def test_every_way_refuses_an_unbalanced_history_with_the_same_error(
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
-def test_only_the_slice_of_an_array_is_read_and_its_type_is_kept(kind: pa.DataType) -> None:
+def test_only_the_slice_of_an_array_is_read(kind: pa.DataType) -> None:
     updates = [(b"x", b"out", 9), (b"a", b"12345678", 1), (b"b", b"", 1), (b"y", b"out", 9)]
     keys, values, diffs = arrays(updates)
     left = consolidate_bucket(keys.cast(kind)[1:3], values.cast(kind)[1:3], diffs[1:3])
-    assert [column.type for column in left] == [kind, kind]
     assert [column.to_pylist() for column in left] == [[b"a", b"b"], [b"12345678", b""]]
 
 
 def test_an_empty_bucket_gives_no_keys() -> None:
     keys, values = consolidate_bucket(*arrays([]))
-    assert (len(keys), len(values), keys.type, values.type) == (0, 0, pa.binary(), pa.binary())
+    assert (len(keys), len(values)) == (0, 0)
 
 
 def test_keys_keep_the_order_of_their_first_appearance() -> None:
@@ -439,7 +425,7 @@ def test_sums_that_may_exceed_64_bits_are_an_error() -> None:
 @pytest.mark.slow
 def test_the_modules_of_the_aggregates_import_neither_pandas_nor_pyspark() -> None:
     lines = [
-        "import sys, dbt_trueup.udfs.consolidation, dbt_trueup.udfs.fold_bucket",
+        "import sys, dbt_trueup.udfs.bucket, dbt_trueup.udfs.fold_bucket",
         "print({'pandas', 'pyspark'} & {*sys.modules})",
     ]
     command = [sys.executable, "-c", "\n".join(lines)]
