@@ -24,6 +24,9 @@ UNLOGGED = ("--log-level-file", "none")
 UNWRITTEN = "--no-write-json"
 """`manifest.json` and `run_results.json` stay those of the user's own run, for `dbt retry`."""
 
+TARGET_PATH_VARIABLES = ("DBT_ENGINE_TARGET_PATH", "DBT_TARGET_PATH")
+"""The environment variables that may name dbt's target folder. The first one counts."""
+
 COMPILED_QUERY = "compiled/{}/from remote system.sql/sql/inline_query"
 """The file of a project's query in dbt's target folder."""
 

@@ -16,7 +16,7 @@ from dbt_trueup import dbt
 from dbt_trueup.errors import DbtError, UsageError
 from dbt_trueup.runner import growth, project, rounds, screen
 from dbt_trueup.runner.batches import Settled
-from dbt_trueup.runner.project import file_level, with_vars
+from dbt_trueup.runner.dbt_options import file_level, with_vars
 from dbt_trueup.runner.rounds import Round
 
 if TYPE_CHECKING:

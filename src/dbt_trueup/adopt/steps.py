@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_trueup import dbt
 from dbt_trueup.errors import DbtError, UsageError
-from dbt_trueup.runner.project import with_vars
+from dbt_trueup.runner.dbt_options import with_vars
 
 from .drift import read_facts
 

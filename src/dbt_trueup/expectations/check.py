@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dbt_trueup.dbt import TARGET_PATH_VARIABLES
 from dbt_trueup.errors import ExpectationsError
 from dbt_trueup.libraries import require_library
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def default_folder(project: Path) -> Path:
     """Return the folder of the results. It is in the target folder of the dbt project."""
-    named = map(os.environ.get, ("DBT_ENGINE_TARGET_PATH", "DBT_TARGET_PATH"))
+    named = map(os.environ.get, TARGET_PATH_VARIABLES)
     return Path(project, next(filter(None, named), "target"), "expectations")
 
 

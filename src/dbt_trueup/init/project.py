@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbt_trueup.errors import UsageError
-from dbt_trueup.runner.project import READ_FOLDERS, settings_of
+from dbt_trueup.runner.sources import READ_FOLDERS, settings_of
 
 from .files import ROLES
 

@@ -3,57 +3,32 @@
 from __future__ import annotations
 
 import os
-from itertools import pairwise
 from pathlib import Path
-from stat import S_ISDIR
 from time import monotonic, time_ns
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import click
-import yaml
 from dbt.cli.exceptions import DbtUsageException
-from dbt.cli.flags import Flags, args_to_context
-from dbt.cli.main import cli as dbt_commands
 from dbt.cli.main import dbtRunner
-from dbt_common.exceptions import DbtBaseException
 
-from dbt_trueup.dbt import QUIET, to_one_line
+from dbt_trueup.dbt import QUIET, TARGET_PATH_VARIABLES, to_one_line
 from dbt_trueup.errors import UsageError
 
 from . import growth
+from .dbt_options import file_level, known_to_parse, value_of_option, with_vars
 from .rounds import Round, read_round
+from .sources import (
+    READ_FOLDERS,
+    SETTINGS,
+    WRITTEN_FOLDERS,
+    Sources,
+    changed_at,
+    files_in,
+    normal,
+    settings_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-
-SUFFIXES = (".csv", ".md", ".py", ".sql", ".yaml", ".yml")
-"""How the names of dbt's files end."""
-
-SETTINGS = ("dbt_project.yml", "vars.yml")
-"""The files with settings in the folder of a project. dbt reads the second one from 1.12 on."""
-
-READ_FOLDERS = {
-    "analysis-paths": ["analyses"],
-    "docs-paths": [],
-    "function-paths": ["functions"],
-    "macro-paths": ["macros"],
-    "model-paths": ["models"],
-    "seed-paths": ["seeds"],
-    "snapshot-paths": ["snapshots"],
-    "test-paths": ["tests"],
-}
-"""The settings of a project for the folders that dbt reads, with their defaults."""
-
-WRITTEN_FOLDERS = {
-    "target-path": "target",
-    "log-path": "logs",
-    "packages-install-path": "dbt_packages",
-}
-"""The settings of a project for the folders that dbt writes, with their defaults.
-
-If dbt reads the whole folder of the project, they are in it, and change in each round.
-"""
+    from collections.abc import Mapping, Sequence
 
 
 class Project:
@@ -148,138 +123,10 @@ class Project:
                     normal(root, str(folder)) for folder in settings.get(name) or folders
                 )
             written = [settings.get(name, folder) for name, folder in WRITTEN_FOLDERS.items()]
-            written += map(os.environ.get, ("DBT_ENGINE_TARGET_PATH", "DBT_TARGET_PATH"))
+            written += map(os.environ.get, TARGET_PATH_VARIABLES)
             written.append(value_of_option(self.arguments, "--target-path"))
             sources.written.update(normal(root, str(folder)) for folder in written if folder)
         return found
-
-
-def value_of_option(words: Sequence[str], name: str) -> str | None:
-    """Return the value of an option of dbt, None if it is not given.
-
-    Example:
-        >>> value_of_option(["--target-path", "out"], "--target-path")
-        'out'
-        >>> value_of_option(["--a=b=c"], "--a")
-        'b=c'
-    """
-    given = [word.partition("=")[2] for word in words if word.startswith(f"{name}=")]
-    given += [value for word, value in pairwise(words) if word == name]
-    return given[-1] if given else None
-
-
-def known_to_parse(words: Sequence[str]) -> list[str]:
-    """Return those of the options of `dbt run` that `dbt parse` has, too.
-
-    Example:
-        >>> known_to_parse(["-s", "a", "b", "--target-path=to", "--no-version-check", "-xf"])
-        ['--target-path', 'to', '--no-version-check', '--fail-fast']
-    """
-    run = dbt_commands.commands["run"]
-    known = {option.name: option for option in dbt_commands.commands["parse"].params}
-    try:
-        given, _, _ = run.make_parser(click.Context(run)).parse_args(list(words))
-    except click.ClickException:
-        return []  # dbt says what is wrong when it runs
-    found: list[str] = []
-    for name, value in given.items():
-        option = known.get(name)
-        if isinstance(option, click.Option) and option.is_flag:
-            found.append(option.opts[0] if value else option.secondary_opts[0])
-        elif option:
-            found += [option.opts[0], value]
-    return found
-
-
-class Sources(NamedTuple):
-    """The folders of a project or package."""
-
-    read: set[str]
-    """Those with its files."""
-    written: set[str]
-    """Those that dbt writes itself."""
-
-
-def normal(root: object, folder: str) -> str:
-    """The path of a folder, in one form for each folder."""
-    return os.path.normpath(os.path.join(str(root), folder))  # noqa: PTH118 - as fast as os.walk
-
-
-def settings_of(root: Path) -> dict[str, Any]:
-    """Read the settings of a project; none if they cannot be read. dbt says then what is wrong."""
-    try:
-        settings = yaml.safe_load((root / "dbt_project.yml").read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
-        return {}
-    return settings if isinstance(settings, dict) else {}
-
-
-def file_level(words: Sequence[str]) -> str:
-    """Return how much `dbt run` with these options writes to its log file.
-
-    It must be said, because QUIET would also silence the file. dbt itself reads what the user has
-    set: options, variables and flags of the project.
-    """
-    try:
-        return str(Flags(args_to_context(["run", *words])).LOG_LEVEL_FILE)
-    except (click.ClickException, DbtBaseException):
-        return "debug"  # dbt says what is wrong when it runs
-
-
-def files_in(folder: str, left_out: Collection[str]) -> Iterator[str]:
-    """List the files of dbt in a folder, without those of some folders in it.
-
-    A folder may disappear while it is listed. Then its files have changed.
-    """
-    for parent, folders, names in os.walk(folder):
-        folders[:] = [
-            name
-            for name in folders
-            if not name.startswith(".") and f"{parent}{os.sep}{name}" not in left_out
-        ]
-        for name in names:
-            if name.endswith(SUFFIXES):
-                yield f"{parent}{os.sep}{name}"
-
-
-def with_vars(options: Sequence[str], run_vars: Mapping[str, object]) -> list[str]:
-    """Add vars to the options of dbt. The user's own vars come first.
-
-    Example:
-        >>> with_vars(["--vars", "{a: 1}", "--target", "prod"], {"a": 2, "b": True})
-        ['--target', 'prod', '--vars', '{a: 1, b: true}']
-    """
-    if not run_vars:
-        return list(options)
-    words = list(options)
-    given: Any = {}
-    if "--vars" in words:
-        at = words.index("--vars")
-        try:
-            given = yaml.safe_load(words[at + 1])
-        except yaml.YAMLError:
-            given = None
-        if not isinstance(given, dict):
-            return words  # dbt says what is wrong with it
-        del words[at : at + 2]
-    # YAML, because the user's vars may be dates, which JSON does not have.
-    text = yaml.safe_dump(
-        {**run_vars, **given},
-        default_flow_style=True,
-        allow_unicode=True,
-        sort_keys=False,
-        width=float("inf"),
-    )
-    return [*words, "--vars", text.strip()]
-
-
-def changed_at(file: str) -> int:
-    """Return when a file last changed; 0 if it is a folder or does not exist any more."""
-    try:
-        found = os.stat(file)  # noqa: PTH116 - the watcher asks for each file, again and again
-    except OSError:
-        return 0
-    return 0 if S_ISDIR(found.st_mode) else found.st_mtime_ns
 
 
 def raise_usage_error(error: BaseException) -> NoReturn:
