@@ -269,6 +269,14 @@ def test_the_idle_line_of_a_terminal_is_replaced(
     assert capsys.readouterr().out == f"12:00:00  idle\r{blank}\r12:00:00  round 2\n"
 
 
+def test_one_model_is_named_in_the_singular(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(screen, "strftime", lambda _: "12:00:00")
+    screen.Screen().print_round(Round(seconds=1.0, models=1, changes=("a: OK",)), "round 2: ")
+    assert capsys.readouterr().out == "12:00:00  round 2: 1 model in 1.0 s; a: OK\n"
+
+
 def test_the_inputs_are_the_logs_and_the_parents_outside_the_run() -> None:
     def node(name: str, *parents: str, relation: bool = True) -> Any:
         depends_on = SimpleNamespace(nodes=list(parents))

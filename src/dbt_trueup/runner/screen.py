@@ -9,6 +9,8 @@ from datetime import datetime, timezone
 from time import strftime
 from typing import TYPE_CHECKING
 
+from dbt_trueup.plural import count
+
 if TYPE_CHECKING:
     from .rounds import Round
 
@@ -38,7 +40,8 @@ class Screen:
         """Print one line for the changes of a round, and one for each model that failed."""
         if done.changes:
             changes = "; ".join(done.changes)
-            self.print_line(f"{prefix}{done.models} models in {done.seconds:.1f} s; {changes}")
+            models = count(done.models, "model")
+            self.print_line(f"{prefix}{models} in {done.seconds:.1f} s; {changes}")
         for failure in done.failures:
             self.print_line(f"{prefix}failed after {done.seconds:.1f} s; {failure}")
 
