@@ -86,7 +86,7 @@ def invoke_inline(options: Sequence[str], command: str, text: str, *words: str) 
     try:
         return invoke(options, command, "--inline", text, *words, *UNLOGGED, UNWRITTEN)
     finally:
-        # dbt writes the compiled text, with its keys, also if the query fails then.
+        # dbt writes the compiled text, with its keys, even if the query fails then.
         adapters: Mapping[str, Any] = FACTORY.adapters
         for adapter in adapters.values():
             name = COMPILED_QUERY.format(adapter.config.project_name)

@@ -47,7 +47,7 @@ GONE = "[TABLE_OR_VIEW_NOT_FOUND]"
 """Spark's error for a table that another run has dropped since this run began."""
 
 MARK = re.compile(r"/\* trueup: (?P<step>\w+) \*/")
-"""The comment that the macro `_step_marker` puts into our statements that write or check."""
+"""The comment that the macro `_step_marker` puts into our statements that write, check or look."""
 
 TARGET = re.compile(
     r"\b(?:merge into|insert into|insert overwrite|delete from|update|alter table"
