@@ -1,7 +1,8 @@
 """The Python side of trueup, which dbt finds as a plugin.
 
 dbt imports every installed module whose name begins with `dbt_`, in every project of the
-environment. So this file imports nothing heavy, and nothing happens until a Spark session starts.
+environment. So this file imports nothing heavy. When dbt starts a command, the plugin wraps what
+dbt-spark will call. This imports pyspark, which takes about half a second.
 """
 
 from __future__ import annotations
