@@ -26,7 +26,9 @@ TIME = re.compile(
 )
 """The name of a column that has a time."""
 
-FUTURE = re.compile(r"(?:^|_)(?:end|ends|expir|until|due|valid|clos|delivery|deadline)", re.IGNORECASE)
+FUTURE = re.compile(
+    r"(?:^|_)(?:end|ends|expir|until|due|valid|clos|delivery|deadline)", re.IGNORECASE
+)
 """The name of a column whose time may be in the future."""
 
 ARRIVAL = re.compile(
