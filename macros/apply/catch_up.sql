@@ -67,3 +67,24 @@
         'Rebuild it from the changelog: ' ~ trueup._rebuild_command(collection) ~ '.'
     ) -%}
 {%- endmacro %}
+
+
+{#-
+    Whether a compaction has removed retractions that the state still needs. A compaction is refused until the state
+    has every batch, so somebody has rolled the state back since. An empty state needs no retractions.
+-#}
+{% macro _is_tail_compacted(position) -%}
+    {%- set since = position.get('since') -%}
+    {{ return(
+        since is not none and 0 < position.applied_seq < position.last_seq and since > position.applied_upper
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    Whether a state that is behind has more than one progress row: somebody has put old rows back. The apply cannot
+    move two of them. A state that is not behind is verified.
+-#}
+{% macro _get_has_two_ends(state, position) -%}
+    {{ return(position.applied_seq < position.last_seq and trueup._get_batch_count(state).batch_count > 1) }}
+{%- endmacro %}

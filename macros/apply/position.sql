@@ -28,18 +28,6 @@
 
 
 {#-
-    Whether a compaction has removed retractions that the state still needs. A compaction is refused until the state
-    has every batch, so somebody has rolled the state back since. An empty state needs no retractions.
--#}
-{% macro _is_tail_compacted(position) -%}
-    {%- set since = position.get('since') -%}
-    {{ return(
-        since is not none and 0 < position.applied_seq < position.last_seq and since > position.applied_upper
-    ) }}
-{%- endmacro %}
-
-
-{#-
     The last batches of the state, from `applied_seq` on, and of the changelog, after `applied_seq`, as a select of one
     row. One aggregate for both tables takes half as many jobs as two.
 -#}
@@ -125,31 +113,4 @@ from added_up
 {#- The last batch that a state has applied; 0 if it has no progress row. -#}
 {% macro _get_applied_seq(state) -%}
     {{ return(trueup._get_batch_count(state).last_seq or 0) }}
-{%- endmacro %}
-
-
-{#-
-    The select of the net updates of the batches after `position.applied_seq`. It is `model_select`, the
-    select of the model, unless these batches retract earlier updates of open ticks. Declares the variable
-    `applied` of the Spark session: the last batch that the state has applied.
--#}
-{% macro _ensure_net_updates(collection, position, model_select=none) -%}
-    {%- set applied = trueup._session_name(collection.name, 'applied') -%}
-    {%- do trueup._ensure_session_variable(applied, 'bigint default ' ~ position.applied_seq) -%}
-    {%- set takes_back = position.takes_back -%}
-    {{ return(model_select if model_select and not takes_back else trueup._net_updates_select(
-        changelog=collection.changelog,
-        applied=applied,
-        identity=collection.identity,
-        takes_back=takes_back
-    )) }}
-{%- endmacro %}
-
-
-{#-
-    Whether a state that is behind has more than one progress row: somebody has put old rows back. The apply cannot
-    move two of them. A state that is not behind is verified.
--#}
-{% macro _get_has_two_ends(state, position) -%}
-    {{ return(position.applied_seq < position.last_seq and trueup._get_batch_count(state).batch_count > 1) }}
 {%- endmacro %}

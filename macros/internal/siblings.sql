@@ -53,17 +53,6 @@
 {%- endmacro %}
 
 
-{#- A hash of the code that defines the rows: the text of that model, and the options that affect it. -#}
-{% macro _definition(collection, options) -%}
-    {%- set name = collection ~ '_' ~ trueup._source_role(collection) -%}
-    {%- set text = graph.nodes[trueup._model_id(name)].raw_code ~ options.null_keys ~ options.ties -%}
-    {#- With `late: correct`, these options change settled rows, too. -#}
-    {%- set text = text ~ tojson([options.late, options.as_of, options.log]) if options.get('late') == 'correct'
-        else text -%}
-    {{ return(local_md5(text)) }}
-{%- endmacro %}
-
-
 {#- The id in dbt's graph of a model in the package of this model. -#}
 {% macro _model_id(name) -%}
     {{ return('model.' ~ model.package_name ~ '.' ~ name) }}
