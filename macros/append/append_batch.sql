@@ -85,7 +85,7 @@
 
 
 {#-
-    The result of a run that does not append the staged batch; none if nothing speaks against it. A batch that
+    The result of a run that does not append the staged batch; none if the batch may be appended. A batch that
     cannot be appended any more is removed.
 -#}
 {% macro _ensure_refused(collection, staged) -%}

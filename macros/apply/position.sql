@@ -3,7 +3,7 @@
 
     - `last_seq` and `applied_seq`: the last batch of the changelog and of the state
     - `applied_upper` and `since`: the upper of the state, and the tick up to which the changelog is compacted
-    - `updates_ahead`: the number of updates in the batches after `applied_seq`
+    - `updates_ahead`: the number of updates and order rows in the batches after `applied_seq`
     - `records_indexed`: the number of rows and errors after the last batch
     - `takes_back`: whether the tail retracts provisional updates: a batch from `applied_seq` to before
       `last_seq` left ticks open, and the batch after it retracted what was written for them

@@ -58,7 +58,7 @@ from {{ source }}
 
 
 {#- The same for the columns of a relation, as select items. -#}
-{% macro _certificate_sum_list() -%}
+{% macro _certificate_aggregate_list() -%}
     {%- set items = [] -%}
     {%- for name, aggregate in trueup._certificate_aggregates().items() -%}
         {%- do items.append(aggregate ~ ' as ' ~ name) -%}
@@ -77,7 +77,7 @@ from {{ source }}
 {% macro _summed_certificate_select(entries) -%}
 select
     bucket,
-    {{ trueup._certificate_sum_list() }}
+    {{ trueup._certificate_aggregate_list() }}
 from {{ entries }}
 group by bucket
 having {{ trueup._is_nonzero_expr(trueup._certificate_aggregates().values()) }}
@@ -109,7 +109,7 @@ certified_buckets as (
 
     select
         bucket,
-        {{ trueup._certificate_sum_list() | indent }},
+        {{ trueup._certificate_aggregate_list() | indent }},
         bit_xor(_digest_mark) as _digest_mark
     from certificate_entries
     group by bucket
@@ -165,8 +165,8 @@ where _kind = 'progress' and _seq = {{ seq }}
 {%- endmacro %}
 
 
-{#- Whether two aliases have the same sums, as a condition. It is null if one of them is missing. -#}
-{% macro _same_sums_expr(left, right) -%}
+{#- Whether two aliases have the same certificate, as a condition. It is never null: a missing one has only nulls. -#}
+{% macro _same_certificate_expr(left, right) -%}
     {%- set terms = [] -%}
     {%- for name in trueup._certificate_fields() -%}
         {%- do terms.append(left ~ '.' ~ name ~ ' <=> ' ~ right ~ '.' ~ name) -%}

@@ -86,7 +86,7 @@ added as (
 
     select
         _seq,
-        {{ trueup._certificate_sum_list() | indent }},
+        {{ trueup._certificate_aggregate_list() | indent }},
         bit_xor(_digest_mark) as updates
     from entries
     group by _seq

@@ -118,7 +118,10 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
 {%- endmacro %}
 
 
-{#- Raises if the log of a table to adopt has what such a collection cannot compare. `extras` are its own columns. -#}
+{#-
+    Raises if the log of a table to adopt has what such a collection cannot compare. `extras` are those of the
+    collection.
+-#}
 {% macro _require_adoptable_log(extras) -%}
     {%- set next_step = 'No row is written. If the table was renamed for this, rename it back. Let the collection'
         ~ ' begin with its log, under another name, and compare the two tables.' -%}

@@ -16,13 +16,13 @@
 
 
 {#-
-    Whether the batch that is staged now may be appended, as far as the state is concerned. The batch is a model of
-    its own, perhaps of another run of dbt, so somebody may have changed the state since the corrections verified
-    it. Then a wrong row may be the prior value of a command.
+    Why the batch that is staged now must not be appended, as far as the state is concerned; none if it may. The batch
+    is a model of its own, perhaps of another run of dbt, so somebody may have changed the state since the corrections
+    verified it. Then a wrong row may be the prior value of a command.
 
-    Returns none if the batch may be appended, else the reason. It may be appended if another run has applied a batch:
-    the append finds that out, and follows the option `on_conflict`. It also may if no scan is noted, as after a heal or
-    a rebuild. `verify` is an option of the corrections.
+    It may be appended if another run has applied a batch: the append finds that out, and follows the option
+    `on_conflict`. It also may if no scan is noted, as after a heal or a rebuild. `verify` is an option of the
+    corrections.
 -#}
 {% macro _get_state_doubt(collection, plan) -%}
     {%- set verify = trueup._sibling_options(collection, 'corrections').verify -%}

@@ -10,7 +10,8 @@
 
     With `keeps_orders` the updates of the order rows come last.
 
-    Reads: `steps_taken`, `open_sides`, the relation `provisional`. Ends with: `updates`.
+    Reads: `steps_taken`, `open_sides`, the relation `provisional`; with `keeps_orders` also `steps`. Ends with:
+    `updates`.
 -#}
 {% macro _updates_ctes(identity, provisional=none, open_sides=false, keeps_orders=false) -%}
     {%- set columns = trueup._column_list(identity) -%}

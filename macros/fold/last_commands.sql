@@ -10,7 +10,7 @@
 {%- endmacro %}
 
 
-{#- The plan of a batch. That of a snapshot says that no tick before its last one can be read. -#}
+{#- The plan of a batch. If the batch is a snapshot, its `since` says that no earlier tick can be read. -#}
 {% macro _with_first_snapshot(collection, plan) -%}
     {%- if not trueup._is_first_snapshot(collection, plan) -%}
         {{ return(plan) }}

@@ -56,7 +56,7 @@ steps_taken as (
     it, and this expression is not deterministic: it adds a random number below one, which the cast turns into 0.
 
     All columns of the CTE must be used. If Spark can leave one out, it no longer sees a hint to repartition the CTE.
-    Then it adds a shuffle that deals the rows out in turn, and sorts all of them for that.
+    Then it adds a round-robin shuffle, which sorts all rows first.
 -#}
 {% macro _once_step_expr() -%}
 _step + cast(rand() as int)

@@ -122,5 +122,5 @@ select
     {% endfor %}
 from certified
 full outer join held on certified.bucket = held.bucket
-where not ({{ trueup._same_sums_expr('certified', 'held') }})
+where not ({{ trueup._same_certificate_expr('certified', 'held') }})
 {%- endmacro %}

@@ -34,7 +34,7 @@
 {%- endmacro %}
 
 
-{#- The relation of a node of the graph, or of the relation that replaces a deferred node. -#}
+{#- The relation of a node of the graph. `node` may also be the `defer_relation` of a deferred node. -#}
 {% macro _relation_of_node(node) -%}
     {{ return(api.Relation.create(
         database=node.database, schema=node.schema, identifier=node.alias, type='table'

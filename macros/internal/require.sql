@@ -10,7 +10,7 @@
 {%- endmacro %}
 
 
-{#- Stops, because the value of an option, or with the name none the name of one, is not allowed. -#}
+{#- Stops because the value of an option is not allowed. If `name` is none, the option itself is unknown. -#}
 {% macro _raise_option_error(name, must, got) -%}
     {%- set option = 'Each option' if name is none else 'Option `' ~ name ~ '`' -%}
     {%- do trueup._raise_error(

@@ -31,8 +31,8 @@
 {#-
     The definition that the batch records. If the code has changed since the batch before, and the `comparison`
     (none if the batch has none) did not use the new code, then some rows are made by the old code and some by the
-    new. So it is `not compared`, and the next run compares all keys. After an adoption it stays the one of the
-    adoption, with the same effect.
+    new. So it is `not compared`, and the next run compares all keys. After an adoption the mark
+    of the adoption stays. It has the same effect.
 -#}
 {% macro _compared_definition(plan, comparison) -%}
     {%- set settled, adopted = plan.settled_definition, trueup._adopted_definition() -%}

@@ -157,7 +157,7 @@ log as (
         min(case when _op = 'truncate' then _ts end) as first_truncate
         {%- if part.get('arrived_type') %},
         -- The log may grow between its two reads. A later value is counted with those of the first read.
-        -- Null if the first read was the one of the commands: they have no row with that value.
+        -- Null if the commands were read first: they may lack the row with that value.
         case
             when max(seen.last_arrived) <= max(_arrived)
                 then {{ trueup._arrived_number_expr('max(seen.last_arrived)', part.arrived_type) }}

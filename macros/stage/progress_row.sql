@@ -2,7 +2,7 @@
     The CTE `progress`: the one progress row of the batch, with its statistics. It checks that the
     priors came from exactly the state that the batch was planned on.
 
-    Reads: `steps_taken`, `updates`, the changelog, the state. Ends with: `progress`.
+    Reads: `steps`, `steps_taken`, `updates`, the changelog, the state. Ends with: `progress`.
 -#}
 {% macro _progress_ctes(collection) -%}
     {%- set identity, options = collection.identity, collection.options -%}

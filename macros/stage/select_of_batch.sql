@@ -1,6 +1,6 @@
 {#-
-    Which select a batch is staged by. There are three: that of a first snapshot, that of a small batch, and the large
-    one, which can do everything.
+    A batch is staged by one of three selects: for a first snapshot, for a small batch, or the large one, which can do
+    everything.
 -#}
 
 {#- The select that fits the batch of a plan. `select` is that of the model; with none it is made again. -#}

@@ -25,8 +25,8 @@ where _kind = 'progress'
 
 
 {#-
-    The first of the recent batches, at least 1: the last but one. That is as far as the state of a sound
-    collection can be behind. If the changelog has lost or doubled a progress row, it is 1: the reader of all
+    The number of the first recent batch: the last batch but one, and at least 1. The state of a sound collection is
+    never further behind. If the changelog has lost or doubled a progress row, it is 1: the reader of all
     progress rows then names the batch.
 -#}
 {% macro _get_recent_seq(changelog) -%}

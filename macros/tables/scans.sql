@@ -1,4 +1,4 @@
-{#- Notes on the last scan of a state, in its properties. `_get_is_untouched` reads them. -#}
+{#- Notes on the last scan of a state, in its properties. untouched.sql reads them. -#}
 
 {#- Notes on the state that its snapshot was scanned at the batch `last_seq`, and is right. -#}
 {% macro _ensure_scan_noted(state, properties, snapshot, last_seq) -%}
