@@ -8,8 +8,6 @@
     The check reads the rows in the same statement that appends them.
 -#}
 {% macro _checked_batch_select(batch, staged, changelog, unique_key, columns) -%}
-    {#- An approved batch is not staged again. -#}
-    {%- set again = 'run again without the var `trueup_approve`' if trueup._var('trueup_approve') else 'run again' -%}
 with
 
 batch_rows as (
@@ -27,6 +25,35 @@ plain_rows as (
 
 ),
 
+{{ trueup._batch_check_ctes(staged, changelog, unique_key, columns) }}
+
+select
+    plain_rows.*,
+    case when plain_rows._kind = 'progress' then checked._statistics end as _statistics,
+    case when plain_rows._kind = 'progress' then checked._certificate end as _certificate,
+    -- One number for about 30,000 rows: a task for fewer rows would only write a small file.
+    case
+        when plain_rows._kind = 'progress' then plain_rows._seq
+        else -1 - pmod(xxhash64({{ trueup._column_list(
+            unique_key + ['_error_key', '_ts'], alias='plain_rows'
+        ) }}), 1 + checked._row_count div 30000)
+    end as _match_seq
+from plain_rows
+cross join checked
+where checked._is_sound
+{%- endmacro %}
+
+
+{#-
+    CTEs that check the rows of a staged batch. `checked` is one row. Its `_is_sound` is false if the batch is gone, or
+    does not continue the changelog. It raises if somebody has edited the batch, or if the last batch of the changelog
+    is not the one that this batch was planned after.
+
+    Reads: `batch_rows`, `plain_rows`, the changelog. Ends with: `checked`.
+-#}
+{% macro _batch_check_ctes(staged, changelog, unique_key, columns) -%}
+    {#- An approved batch is not staged again. -#}
+    {%- set again = 'run again without the var `trueup_approve`' if trueup._var('trueup_approve') else 'run again' -%}
 digested as (
 
     -- A struct of the user may be called `plain_rows`, too. With the alias Spark does not take it for the table.
@@ -126,19 +153,4 @@ checked as (
     from progress
 
 )
-
-select
-    plain_rows.*,
-    case when plain_rows._kind = 'progress' then checked._statistics end as _statistics,
-    case when plain_rows._kind = 'progress' then checked._certificate end as _certificate,
-    -- One number for about 30,000 rows: a task for fewer rows would only write a small file.
-    case
-        when plain_rows._kind = 'progress' then plain_rows._seq
-        else -1 - pmod(xxhash64({{ trueup._column_list(
-            unique_key + ['_error_key', '_ts'], alias='plain_rows'
-        ) }}), 1 + checked._row_count div 30000)
-    end as _match_seq
-from plain_rows
-cross join checked
-where checked._is_sound
 {%- endmacro %}
