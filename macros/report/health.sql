@@ -12,6 +12,9 @@ with
 
 {{ trueup._listed_ctes(changelogs) }},
 
+-- The states are read before the changelogs: so a run between the two reads never looks like lost batches.
+{{ trueup._state_facts_ctes(states) }},
+
 progress as (
 
     {{ trueup._progress_rows_select(changelogs) | indent }}
@@ -23,8 +26,6 @@ staged as (
     {{ trueup._progress_rows_select(batches) | indent }}
 
 ),
-
-{{ trueup._state_facts_ctes(states) }},
 
 {{ trueup._failures_ctes(runs, changelogs) }},
 

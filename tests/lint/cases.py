@@ -57,6 +57,11 @@ CASES = {
         " unique_key='id') }}\nselect * from {{ source('shop', 'orders') }}",
         {"ignored-key": 1},
     ),
+    "default_with_a_key": Case(
+        "{{ config(materialized='incremental', incremental_strategy='default', unique_key='id') }}"
+        "\nselect * from {{ source('shop', 'orders') }}",
+        {"ignored-key": 1},
+    ),
     "append_without_a_key": Case(
         "{{ config(materialized='incremental') }}\nselect * from {{ source('shop', 'orders') }}"
         " where updated_at > (select max(updated_at) from {{ this }})",
@@ -115,6 +120,10 @@ CASES = {
     ),
     "rows_of_a_snapshot_with_the_key": Case(
         MERGE + "select id, status from {{ ref('kept') }} where id is not null",
+        {"no-deduplication": 1},
+    ),
+    "rows_of_a_parent_that_only_appends": Case(
+        MERGE + "select * from {{ ref('default_with_a_key') }} where id is not null",
         {"no-deduplication": 1},
     ),
     "rows_that_a_macro_deduplicates": Case(

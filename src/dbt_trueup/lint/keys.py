@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from .filters import last_values
-from .model import NOT_NULL
+from .model import NOT_NULL, strategy_of
 from .source import expressions_named
 
 if TYPE_CHECKING:
@@ -140,9 +140,8 @@ def has_versions(parent: Any, model: Model) -> bool:
     """Whether a table may have several rows of a key: versions, or rows that are only appended."""
     materialized = str(parent.config.materialized)
     if materialized == "incremental":
-        given = getattr(parent.config, "incremental_strategy", None)
-        by_default = "append" if model.adapter == "spark" else "merge"
-        return (given or by_default) not in ("merge", "delete+insert", "default")
+        strategy = strategy_of(parent.config, model.adapter, has_key=True)
+        return strategy not in ("merge", "delete+insert")
     # Of the models of trueup with a key, only the state has one row for each key.
     return materialized == "snapshot" or (
         materialized.startswith("trueup_") and materialized != "trueup_state"

@@ -56,10 +56,8 @@ class Model:
 
     @property
     def strategy(self) -> str:
-        """How it is written: as its config says, or as its adapter does by default."""
-        by_default = "append" if self.adapter == "spark" or not self.key else "merge"
-        given = self.node.config.incremental_strategy
-        return by_default if given in (None, "default") else str(given)
+        """How it is written."""
+        return strategy_of(self.node.config, self.adapter, has_key=bool(self.key))
 
     @property
     def adapter(self) -> str:
@@ -177,3 +175,10 @@ def tested_columns(test: Any) -> list[set[str]]:
     if column:
         lists.append([column])
     return [{str(name).strip('`"').lower() for name in one} for one in lists]
+
+
+def strategy_of(config: Any, adapter: str, *, has_key: bool) -> str:
+    """How a model is written: as its config says, or as its adapter does by default."""
+    by_default = "append" if adapter == "spark" or not has_key else "merge"
+    given = config.incremental_strategy
+    return by_default if given in (None, "default") else str(given)
