@@ -15,6 +15,7 @@ select * from {{ model }}
         {%- set described = trueup._get_columns('select * from ' ~ model) -%}
         {%- set names = described | map(attribute='name') | list -%}
         {%- if '_certificate' in names -%}
+            {%- do trueup._require_key_of_test('matches_certificate', unique_key, model) -%}
             {%- set columns = trueup._user_columns(described) -%}
 {{ trueup._damaged_batches_select(model, trueup._names_of_columns(unique_key, columns), columns) }}
         {%- else -%}
@@ -24,6 +25,7 @@ select * from {{ model }}
                     'the changelog of the collection, such as ref(\'files_changelog\')', changelog
                 ) -%}
             {%- endif -%}
+            {%- do trueup._require_key_of_test('matches_certificate', unique_key, changelog) -%}
             {%- set columns = trueup._get_user_columns(changelog) -%}
 {{ trueup._certificate_differences_select(
     model, changelog, trueup._names_of_columns(unique_key, columns), columns,

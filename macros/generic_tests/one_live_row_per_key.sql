@@ -7,6 +7,9 @@
     {%- do trueup._require_list(
         trueup._argument('one_live_row_per_key', 'unique_key'), unique_key
     ) -%}
+    {%- if execute and flags.WHICH not in ['compile', 'generate'] -%}
+        {%- do trueup._require_key_of_test('one_live_row_per_key', unique_key, model) -%}
+    {%- endif -%}
     {%- set identity = trueup._column_list(unique_key + ['_error_key']) -%}
 with
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 from dbt.contracts.files import ParseFileType
 
@@ -243,6 +244,27 @@ def test_a_first_model_goes_where_dbt_reads_models(over: Any, tmp_path: Path) ->
     (tmp_path / "dbt_project.yml").write_text("model-paths: [transform]")
     assert over(ORDERS).exception is None
     assert (tmp_path / "transform/orders/orders.yml").exists()
+
+
+@pytest.mark.parametrize(
+    ("models", "stored"),
+    [
+        ("", "int"),
+        ("models: {+file_format: delta}", "smallint"),
+        ("models: {shop: {crm: {+file_format: delta}}}", "smallint"),
+        ("models: {shop: {+file_format: delta, crm: {file_format: iceberg}}}", "int"),
+        ("models: {shop: {sales: {+file_format: delta}}}", "int"),
+    ],
+)
+def test_the_contract_has_the_integers_that_the_table_format_keeps(
+    over: Any, tmp_path: Path, models: str, stored: str
+) -> None:
+    (tmp_path / "dbt_project.yml").write_text(f"name: shop\n{models}")
+    log = table("visits", "id int, commit_no int, hours smallint", (7, 1, 5))
+    assert over(log, "--folder", "models/crm", "--yes").exception is None
+    written = yaml.safe_load((tmp_path / "models/crm/visits.yml").read_text())
+    (view,) = (model for model in written["models"] if model["name"] == "visits")
+    assert [column["data_type"] for column in view["columns"]] == ["int", stored]
 
 
 @pytest.mark.parametrize("folder", ["other", "models/../other", "models_2", "/models"])

@@ -170,6 +170,37 @@ def test_the_certificate_test_recognizes_the_kind_of_table_by_its_columns() -> N
         assert ("where not (_kind <=> 'progress')" in sql) == is_state
 
 
+@pytest.mark.parametrize("unique_key", [["size"], ["path", "size"]])
+def test_a_test_with_another_key_than_its_changelog_is_refused(unique_key: list[str]) -> None:
+    """With another key each row would look like damage, or none."""
+    trueup = in_model("files_changelog", columns=CHANGELOG_COLUMNS, row=TYPES, command="test")
+    of_view = in_model("files", columns={"path": "string", "size": "int"}, row=TYPES)
+
+    for call, *given in (
+        (trueup.test_matches_certificate, "lake.c", unique_key),
+        (trueup.test_one_live_row_per_key, "lake.c", unique_key),
+        (of_view.test_matches_certificate, "lake.v", unique_key, "lake.c"),
+    ):
+        must, got, _ = refused(call, *given)
+        assert must.endswith(
+            "argument `unique_key` must be the key that lake.c was made with: `path`."
+        )
+        assert got == f"Got: {', '.join(f'`{name}`' for name in unique_key)}"
+
+
+def test_the_key_of_a_test_may_have_another_case_and_sequence() -> None:
+    properties = {"trueup.unique_key": "`K`, `d`"}
+    trueup = in_model(
+        "files_changelog", queries=lambda _: SimpleNamespace(rows=[*properties.items()])
+    )
+
+    trueup._require_key_of_test("one_live_row_per_key", ["D", "k"], "lake.c")
+    for unknown in ({}, {"trueup.unique_key": "*********(redacted)"}):
+        properties.clear()
+        properties.update(unknown)
+        trueup._require_key_of_test("one_live_row_per_key", ["x"], "lake.c")
+
+
 @pytest.mark.parametrize(
     ("test", "given"),
     [

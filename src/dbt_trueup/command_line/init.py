@@ -16,6 +16,7 @@ from dbt_trueup.init.envelope import ENVELOPES
 from dbt_trueup.init.files import Place, write_files
 from dbt_trueup.init.guess import guess, read_answer
 from dbt_trueup.init.project import (
+    file_format_of,
     find_log,
     model_folders,
     relative_folder,
@@ -135,7 +136,8 @@ def look(
     name = name or collection_name(found.table)
     folder = folder or f"{models[0]}/{name}"
     require_free_names(manifest, name, folder, found, target_schema)
-    place = Place(found.written, folder, found.schema)
+    file_format = file_format_of(project, folder)
+    place = Place(found.written, folder, found.schema, file_format)
     return place, guess(sampled, name, answers)
 
 

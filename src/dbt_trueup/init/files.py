@@ -34,6 +34,8 @@ class Place:
     folder: str
     schema: str | None = None
     """The schema of the log if it is a new source; None if the project has the log already."""
+    file_format: str = "iceberg"
+    """The table format of the models."""
 
 
 def write_files(facts: Facts, place: Place) -> dict[str, str]:
@@ -43,7 +45,7 @@ def write_files(facts: Facts, place: Place) -> dict[str, str]:
     for role in ROLES:
         files[f"{folder}/{name}_{role}.sql"] = f"{{{{ trueup.{role}('{name}') }}}}\n"
     files[f"{folder}/{name}.sql"] = f"{{{{ trueup.collection('{name}') }}}}\n"
-    files[f"{folder}/{name}.yml"] = model_properties(facts)
+    files[f"{folder}/{name}.yml"] = model_properties(facts, place.file_format)
     if place.schema:
         files[f"{folder}/{name}_sources.yml"] = source_properties(facts, place.schema)
     return files

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from os.path import normpath
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbt_trueup.errors import UsageError
@@ -131,6 +132,21 @@ def require_model_folder(project: Path, folder: str, models: Sequence[str]) -> N
             f" {folder}"
         )
         raise UsageError(message)
+
+
+def file_format_of(project: Path, folder: str) -> str:
+    """Return the table format that the settings of the project give to the models of a folder."""
+    settings = settings_of(project)
+    paths = settings.get("model-paths") or READ_FOLDERS["model-paths"]
+    place = PurePath(normpath(folder))
+    inside = [place.relative_to(path).parts for path in paths if place.is_relative_to(path)]
+    level, found = settings.get("models"), "iceberg"
+    for name in (settings.get("name"), *chain(*inside[:1]), None):
+        if not isinstance(level, dict):
+            break
+        found = level.get("+file_format") or level.get("file_format") or found
+        level = level.get(name)
+    return found
 
 
 def relative_folder(project: Path, folder: str) -> str:

@@ -141,8 +141,8 @@ sources:
 """
 
 
-def model_properties(facts: Facts) -> str:
-    """The properties of all models of a collection."""
+def model_properties(facts: Facts, file_format: str) -> str:
+    """The properties of all models of a collection, whose tables have a table format."""
     options = NO_OPTIONS
     if facts["envelope"] == "dms":
         options = HOLD_BACK_THE_LAST_TICK
@@ -150,7 +150,7 @@ def model_properties(facts: Facts) -> str:
         options = HOLD_BACK_THE_LAST_TIME
     words = {
         "OPTIONS": options,
-        "COLUMNS": view_columns(facts),
+        "COLUMNS": view_columns(facts, file_format),
         "KEY": f"[{', '.join(map(scalar, facts['key']))}]",
         "MODEL": scalar(facts.name),
         "NAME": facts.name,
@@ -172,12 +172,14 @@ def source_properties(facts: Facts, schema: str) -> str:
     return text
 
 
-def view_columns(facts: Facts) -> str:
+def view_columns(facts: Facts, file_format: str) -> str:
     """The columns of the view, with the types that its contract promises."""
     key, lines = facts["key"], []
     for column, kind in typed_columns(facts).items():
-        # Iceberg has no integer type smaller than int.
-        stored = re.sub(r"\b(tinyint|smallint)\b", "int", kind)
+        stored = kind
+        if file_format == "iceberg":
+            # Iceberg has no integer type smaller than int.
+            stored = re.sub(r"\b(tinyint|smallint)\b", "int", kind)
         what = f"The last known value of `{column}`."
         if column in key:
             what = "The key." if len(key) == 1 else "A part of the key."
