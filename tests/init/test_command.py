@@ -133,6 +133,14 @@ def test_a_wrong_answer_is_asked_again_and_the_others_are_kept(over: Any, tmp_pa
     )
 
 
+def test_a_terminal_obeys_no_value_of_the_log(over: Any) -> None:
+    log = table("visits", "id int, commit_no int, op string, n int", (7, 1, "\x1b[2J", 1))
+    result = over(log, answers="none\ny\n")
+    assert "op = ' [2J'" in result.output
+    assert "\x1b" not in result.output
+    assert "\x1b" not in str(over(log).exception)
+
+
 def test_a_person_who_says_no_gets_no_file(over: Any, tmp_path: Path) -> None:
     result = over(ORDERS, answers="n\n")
     assert "Write 9 files to models/orders?" in result.output

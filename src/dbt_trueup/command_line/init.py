@@ -27,6 +27,7 @@ from dbt_trueup.init.project import (
 from dbt_trueup.init.sample import ask_for_log
 from dbt_trueup.init.screen import describe_guesses, describe_unsure
 from dbt_trueup.init.words import collection_name
+from dbt_trueup.printable import printable
 
 from .options import dbt_options, epilog, json_option, project_folder
 
@@ -150,7 +151,7 @@ def ask(facts: Facts, answers: dict[str, Any]) -> str:
     """Ask the user about the first guess that is not sure. Return its field."""
     unsure = facts.unsure[0]
     if unsure.candidates:
-        click.echo(f"{unsure.field} may be: {'; '.join(unsure.candidates)}")
+        click.echo(printable(f"{unsure.field} may be: {'; '.join(unsure.candidates)}"))
     text = click.prompt(
         unsure.field,
         default=None if unsure.value is None else unsure.text(),

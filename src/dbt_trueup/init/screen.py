@@ -6,6 +6,8 @@ from itertools import zip_longest
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from dbt_trueup.printable import printable
+
 if TYPE_CHECKING:
     from .facts import Facts, Guess
 
@@ -23,13 +25,15 @@ def describe_guesses(facts: Facts) -> str:
         if one.field not in HIDDEN or one.value or not one.is_sure:
             lines += row_lines(one.field + ("" if one.is_sure else " ?"), one.text(), one.why)
     for one in facts.guesses.values():
-        lines += [f"note: {warning}" for warning in one.warnings]
+        lines += [f"note: {printable(warning)}" for warning in one.warnings]
     return "\n".join(["", *lines, ""])
 
 
 def row_lines(*cells: str) -> list[str]:
     """A row of the table, in as many lines as its longest cell needs."""
-    columns = [wrap(cell, width) or [""] for cell, width in zip(cells, WIDTHS, strict=True)]
+    columns = [
+        wrap(printable(cell), width) or [""] for cell, width in zip(cells, WIDTHS, strict=True)
+    ]
     return [
         "  ".join(f"{part:<{width}}" for part, width in zip(parts, WIDTHS, strict=True)).rstrip()
         for parts in zip_longest(*columns, fillvalue="")
@@ -51,4 +55,4 @@ def describe_option(one: Guess) -> str:
     """
     candidates = " | ".join(one.candidates)
     what = f"give {one.option}, because the guess is not sure ({one.why})"
-    return f"{what}; candidates: {candidates}" if candidates else what
+    return printable(f"{what}; candidates: {candidates}" if candidates else what)
