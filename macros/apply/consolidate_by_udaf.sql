@@ -1,13 +1,13 @@
 {#-
-    The CTEs from `encoded` to `consolidated`, by the aggregates of the Python module. A group is a bucket
+    The CTEs from `history` to `consolidated`, by the aggregates of the Python module. A group is a bucket
     of keys. If a bucket is too large, all buckets are cut into chunks, and the sums of the chunks are
     merged. A chunk ends with the update that fills it. The updates of a key stay together, so few keys are
     in two chunks.
 
-    Reads: `encoded`. Ends with: `consolidated`.
+    Reads: `history`. Ends with: `consolidated`.
 -#}
-{% macro _consolidated_by_udaf_ctes(encoded, keys, values, sizes, max_bytes) -%}
-{{ encoded }},
+{% macro _consolidated_by_udaf_ctes(keys, values, sizes, max_bytes) -%}
+{{ trueup._encoded_updates_ctes(keys, values) }},
 
 bucketed as (
 
@@ -87,6 +87,28 @@ consolidated as (
         ts as _ts,
         fault as _fault
     from live
+
+)
+{%- endmacro %}
+
+
+{#-
+    The CTE `encoded`: the updates, with key and value written as bytes.
+
+    Reads: `history`. Ends with: `encoded`.
+-#}
+{% macro _encoded_updates_ctes(keys, values) -%}
+encoded as (
+
+    select
+        {{ trueup.row_bytes_expr(keys, alias='history') }} as _key,
+        {{ trueup.row_bytes_expr(values, alias='history') }} as _value,
+        {{ trueup._slot_expr(keys, alias='history') }} as _slot,
+        cast(_diff as bigint) as _diff,
+        _seq,
+        _ts
+    from history
+    where {{ trueup._is_content_expr() }}
 
 )
 {%- endmacro %}

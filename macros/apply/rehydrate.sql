@@ -18,12 +18,9 @@
     {%- set keys = trueup._identity_columns(unique_key, columns) -%}
     {%- set values = trueup._value_columns(unique_key, columns) -%}
     {%- if options.rehydrate == 'udaf' and trueup._get_has_aggregate('trueup_consolidate') -%}
-        {%- set encoded = trueup._encoded_updates_ctes(keys, values) -%}
         {%- set max_bytes = options.max_group_bytes -%}
         {%- set sizes = trueup._get_bucket_sizes(changelog, keys, values, max_bytes) -%}
-        {%- set consolidated = trueup._consolidated_by_udaf_ctes(
-            encoded, keys, values, sizes, max_bytes
-        ) -%}
+        {%- set consolidated = trueup._consolidated_by_udaf_ctes(keys, values, sizes, max_bytes) -%}
     {%- else -%}
         {%- set consolidated = trueup._consolidated_natively_ctes(keys, values) -%}
     {%- endif -%}
@@ -115,26 +112,4 @@ from {{ changelog }}
 where _kind = 'progress'
 -- Sorted like the result of a large MERGE, so that a run can skip parts of a file.
 sort by {{ trueup._quoted(unique_key[0]) }}
-{%- endmacro %}
-
-
-{#-
-    The CTE `encoded`: the updates, with key and value written as bytes.
-
-    Reads: `history`. Ends with: `encoded`.
--#}
-{% macro _encoded_updates_ctes(keys, values) -%}
-encoded as (
-
-    select
-        {{ trueup.row_bytes_expr(keys, alias='history') }} as _key,
-        {{ trueup.row_bytes_expr(values, alias='history') }} as _value,
-        {{ trueup._slot_expr(keys, alias='history') }} as _slot,
-        cast(_diff as bigint) as _diff,
-        _seq,
-        _ts
-    from history
-    where {{ trueup._is_content_expr() }}
-
-)
 {%- endmacro %}

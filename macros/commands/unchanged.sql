@@ -16,10 +16,9 @@
     {%- endif -%}
     {%- if given.ignored_nulls -%}
         {%- set names = given.ignored_nulls.names -%}
-        {%- do lists.append(trueup._names_where_expr(
+        {%- do lists.append(trueup._null_names_expr(
             trueup._values_list(given, key, but=names) if given.ignored_nulls.is_except
-                else trueup._column_list(names),
-            'value is null'
+                else trueup._column_list(names)
         )) -%}
     {%- endif -%}
     {{ return('concat(' ~ (lists | join(', ')) ~ ')' if lists else none) }}
@@ -27,11 +26,11 @@
 
 
 {#-
-    The names of the `columns`, a list of select items, whose value meets a condition. One pass over
+    The names of the `columns`, a list of select items, whose value is null. One pass over
     the values as JSON texts does it, so no column has to be known by name. A row that Spark cannot read
     back raises: no names would mean that the command is whole.
 -#}
-{% macro _names_where_expr(columns, condition) -%}
+{% macro _null_names_expr(columns) -%}
 map_keys(map_filter(
         coalesce(
             from_json(
@@ -45,6 +44,6 @@ map_keys(map_filter(
                 ~ ' large, or nested too deeply.\nName the unchanged columns in the argument `unchanged` instead.'
             ) }})
         ),
-        (name, value) -> {{ condition }}
+        (name, value) -> value is null
     ))
 {%- endmacro %}

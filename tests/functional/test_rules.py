@@ -258,3 +258,49 @@ def test_the_retracted_value_is_the_persisted_one_not_a_staged_one(
         (2, -1, "persisted"),
         (2, 1, "winner"),
     ]
+
+
+def test_a_partial_command_keeps_what_it_does_not_know(new_project: Callable[[str], Project]) -> None:
+    """The fold is per column: the last value of the tick, then the value before the batch."""
+    project = new_project("partial")
+    project.add_collection("c", KEY, VALUE, extra=("unchanged", "old_key"))
+    only_a, only_b = frozenset({1}), frozenset({0})
+    runs = [
+        [put(1, 1, "k", "prior", 1.0), put(1, 1, "old", "of the old key", 7.0)],
+        [
+            Command(2, (1,), ("k",), ("in the tick", None), unchanged=only_a),
+            Command(2, (2,), ("k",), (None, 2.0), unchanged=only_b),
+            Command(3, (1,), ("k",), ("later", None), unchanged=only_a),
+            Command(3, (1,), ("new",), (None, 8.0), unchanged=only_b, old_key=("old",)),
+            delete(3, 2, "old"),
+        ],
+    ]
+    oracle, log = Collection(), []
+    for commands in runs:
+        log += commands
+        oracle.run(log)
+        project.append("c", commands)
+        project.run()
+
+    assert multiset(project.updates("c")) == multiset(oracle.changelog)
+    assert multiset(project.rows("c")) == multiset(
+        [("k", "later", 2.0), ("new", "of the old key", 8.0)]
+    )
+
+
+def test_the_partitions_of_spark_and_the_sequence_of_the_log_change_nothing(
+    rules: Project,
+) -> None:
+    rules.add_collection("parts", KEY, VALUE)
+    before = rules.spark.conf.get("spark.sql.shuffle.partitions")
+    rules.spark.conf.set("spark.sql.shuffle.partitions", "7")
+    try:
+        for commands in RUNS:
+            # Each append is a file of its own, and a duplicate is no command of its own.
+            for part in (commands[1::2], commands[::-2], commands[:3]):
+                rules.append("parts", part)
+            rules.run("models/parts")
+    finally:
+        rules.spark.conf.set("spark.sql.shuffle.partitions", str(before))
+    assert multiset(rules.rows("parts")) == multiset(rules.rows("rules"))
+    assert multiset(rules.updates("parts")) == multiset(rules.updates("rules"))

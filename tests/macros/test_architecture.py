@@ -180,7 +180,7 @@ def test_a_select_macro_begins_with_select_with_or_describe() -> None:
 
 
 def test_a_ctes_macro_begins_with_the_name_of_a_cte() -> None:
-    cte = r"(?!with\b)(\w+ as \(|\{\{ (trueup\._\w+_ctes\(|encoded \}\},))"
+    cte = r"(?!with\b)(\w+ as \(|\{\{ trueup\._\w+_ctes\()"
 
     assert not_beginning_with(cte, written("_ctes")) == {}
 

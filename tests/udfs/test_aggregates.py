@@ -205,11 +205,10 @@ def test_a_key_with_many_updates_is_consolidated_in_chunks(spark: SparkSession) 
     ).createOrReplaceTempView("hot_changelog")
     trueup = in_model("files_state")
     keys, values = [{"name": "k", "type": "string"}], [{"name": "v", "type": "string"}]
-    encoded = trueup._encoded_updates_ctes(keys, values)
     plan_sql = str(trueup._bucket_sizes_select("hot_changelog", keys, values, MAX_GROUP_BYTES))
     plan = spark.sql(plan_sql).collect()[0].asDict()
     assert plan == {"buckets": 32, "is_skewed": True}
-    sql = trueup._consolidated_by_udaf_ctes(encoded, keys, values, plan, MAX_GROUP_BYTES)
+    sql = trueup._consolidated_by_udaf_ctes(keys, values, plan, MAX_GROUP_BYTES)
     chunks = str(sql).partition("accumulated as (")[0].rstrip().removesuffix(",")
     history = "with history as (select * from hot_changelog), "
     sizes = spark.sql(
