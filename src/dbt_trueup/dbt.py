@@ -36,7 +36,7 @@ FAILED = ("error", "fail", "runtime error", "partial success")
 SHOWN_CHARACTERS = 600
 """How many characters of an error are shown: its beginning and its end."""
 
-NOT_THE_ERROR = ("> ", "at ", "compiled code at ")
+NOT_THE_ERROR = re.compile(r"> |compiled code at |at [\w.$/]+\(")
 """How lines begin that only say in which macro, Java method or file the error was."""
 
 OF_INLINE_QUERY = re.compile(r"(?:\w+ Error )+in sql_operation inline_query \(from [^)]*\) ")
@@ -176,6 +176,8 @@ def to_one_line(text: object) -> str:
     Example:
         >>> to_one_line("Compilation Error in model a\n  it must be 1\n  > in macro b (c.sql)")
         'Compilation Error in model a it must be 1'
+        >>> to_one_line("Runtime Error\n  at path ['name']: 1 is no text\n  at a.B.c(B.java:1)")
+        "Runtime Error at path ['name']: 1 is no text"
         >>> inline = "sql_operation inline_query (from remote system.sql)"
         >>> to_one_line(f"Compilation Error in {inline}\n  it must be 1")
         'it must be 1'
@@ -186,7 +188,7 @@ def to_one_line(text: object) -> str:
     joined = " ".join(
         f"{line}." if line.startswith("Got: ") and not line.endswith((".", ":", ";")) else line
         for line in lines
-        if line and not line.startswith(NOT_THE_ERROR)
+        if line and not NOT_THE_ERROR.match(line)
     )
     joined = OF_INLINE_QUERY.sub("", joined)
     if len(joined) <= SHOWN_CHARACTERS:

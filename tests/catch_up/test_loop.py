@@ -43,6 +43,12 @@ def test_a_failure_ends_the_run_with_the_message_of_dbt() -> None:
     assert lines[-1] == "round 2: failed after 1.0 s; files_batch: broken"
 
 
+def test_a_later_round_that_dbt_does_not_run_is_a_failure() -> None:
+    exit_code, rounds, lines = run(MORE, UsageError("dbt did not run: no database"), IDLE)
+    assert (exit_code, rounds) == (1, 2)
+    assert lines[-1] == "round 2: failed after 0.0 s; dbt did not run: no database"
+
+
 def test_two_rounds_without_progress_end_the_run_and_say_why() -> None:
     exit_code, rounds, lines = run(MORE, WAITS, WAITS, IDLE)
     assert (exit_code, rounds) == (1, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from dbt_trueup.command_line import program
 from dbt_trueup.command_line import run as run_commands
 from dbt_trueup.command_line.options import project_folder
 from dbt_trueup.errors import UsageError
+from dbt_trueup.runner.rounds import Round
 from tests.runner.fakes import CHANGED, FAILED, IDLE, LAST, MORE, Fake
 
 if TYPE_CHECKING:
@@ -50,11 +52,38 @@ def command(
 def test_one_round_has_the_exit_codes_of_dbt_run(
     command: Callable[..., tuple[int, list[str], str]], words: list[str]
 ) -> None:
-    assert command(Fake(IDLE), *words) == (0, ["nothing to do: 7 models in 1.0 s"], "")
+    assert command(Fake(IDLE), *words) == (0, ["no collection has changed: 7 models in 1.0 s"], "")
     assert command(Fake(CHANGED), *words)[0] == 0
     assert command(Fake(FAILED), *words)[:2] == (1, ["failed after 1.0 s; files_batch: broken"])
     nothing = command(Fake(UsageError("no model is selected")), *words)
     assert nothing == (2, [], f"trueup {words[0]}: no model is selected\n")
+
+
+def test_an_unexpected_error_is_not_taken_for_a_check_that_failed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        message = "no such method"
+        raise AttributeError(message)
+
+    monkeypatch.setattr(run_commands, "Project", fail)
+    assert program.main(["run"]) == 2
+    said = capsys.readouterr().err
+    assert "Traceback" in said
+    assert said.endswith("trueup run: this is a fault of trueup: AttributeError: no such method\n")
+
+
+def test_a_letter_that_the_terminal_does_not_have_is_written_in_another_form(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = io.BytesIO()
+    terminal = io.TextIOWrapper(written, encoding="latin-1")
+    failed = Round(seconds=1.0, failures=("a_batch: \u6771",))
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setattr(run_commands, "Project", lambda *_: Fake(failed))
+    assert program.main(["run"]) == 1
+    terminal.flush()
+    assert b"a_batch: \\u6771" in written.getvalue()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

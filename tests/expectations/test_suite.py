@@ -116,6 +116,8 @@ def test_results_go_to_the_target_folder_of_dbt(
 ) -> None:
     monkeypatch.delenv("DBT_TARGET_PATH", raising=False)
     assert check.default_folder(Path("shop")).as_posix() == "shop/target/expectations"
+    (tmp_path / "dbt_project.yml").write_text("target-path: build")
+    assert check.default_folder(tmp_path) == tmp_path / "build" / "expectations"
 
     monkeypatch.setenv("DBT_TARGET_PATH", str(tmp_path))
     assert check.default_folder(Path("shop")) == tmp_path / "expectations"

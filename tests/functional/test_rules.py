@@ -260,7 +260,9 @@ def test_the_retracted_value_is_the_persisted_one_not_a_staged_one(
     ]
 
 
-def test_a_partial_command_keeps_what_it_does_not_know(new_project: Callable[[str], Project]) -> None:
+def test_a_partial_command_keeps_what_it_does_not_know(
+    new_project: Callable[[str], Project],
+) -> None:
     """The fold is per column: the last value of the tick, then the value before the batch."""
     project = new_project("partial")
     project.add_collection("c", KEY, VALUE, extra=("unchanged", "old_key"))

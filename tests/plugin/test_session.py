@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import pkgutil
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from dbt_trueup import plugins
 from dbt_trueup.errors import CatalogMissingError, JavaMissingError
 from dbt_trueup.plugin.java import require_java
-from dbt_trueup.plugin.session import prepare, warn_of_caches, warn_of_unsafe_delta
+from dbt_trueup.plugin.session import (
+    choose_interpreter,
+    prepare,
+    warn_of_caches,
+    warn_of_unsafe_delta,
+)
 from tests.macros.package import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
 
 def fake_java(folder: Path, version: str) -> None:
@@ -94,11 +98,30 @@ def test_java_home_comes_before_path(
         require_java()
 
 
-@pytest.mark.usefixtures("path")
-def test_a_cluster_keeps_its_own_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("master", "of_the_user", "runs"),
+    [
+        ("local[2]", None, sys.executable),
+        ("local[2]", "python3.12", "python3"),
+        ("yarn", None, "python3"),
+    ],
+)
+def test_python_workers_of_a_local_spark_run_this_interpreter(
+    monkeypatch: pytest.MonkeyPatch, master: str, of_the_user: str | None, runs: str
+) -> None:
+    """The master may come from a file of Spark, so the settings of the profile do not tell it."""
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
-    prepare({"spark.remote": "sc://example.com", "spark.master": "spark://example.com:7077"})
-    assert "PYSPARK_PYTHON" not in os.environ
+    if of_the_user:
+        monkeypatch.setenv("PYSPARK_PYTHON", of_the_user)
+    context = SimpleNamespace(master=master, pythonExec="python3")
+    session = SparkSession.__new__(SparkSession)
+    monkeypatch.setattr(SparkSession, "sparkContext", context)
+    choose_interpreter(session)
+    assert context.pythonExec == runs
+
+
+def test_spark_connect_keeps_the_interpreter_of_its_server() -> None:
+    choose_interpreter(object())  # type: ignore[arg-type]
 
 
 def test_the_folder_of_a_sqlite_catalog_is_created(path: Path) -> None:
@@ -195,13 +218,6 @@ def test_every_example_profile_turns_the_cache_of_its_catalog_off() -> None:
     assert len(catalogs) > 1
     for name in set(catalogs):
         assert lines.count(f'{name}.cache-enabled: "false"') == catalogs.count(name)
-
-
-@pytest.mark.usefixtures("path")
-def test_python_workers_run_this_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
-    prepare({"spark.remote": "sc://example.com"})
-    assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
 
 def test_threads_that_ask_at_the_same_time_wait_until_the_session_is_ready(

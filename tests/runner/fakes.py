@@ -80,7 +80,7 @@ class Printed(Screen, list[str]):
         """Keep the line."""
         self.append(text)
 
-    def show_idle(self) -> None:
+    def show_status(self, text: str) -> None:
         """Print nothing."""
 
 

@@ -18,6 +18,7 @@ from dbt_trueup.runner import growth, project, rounds, screen
 from dbt_trueup.runner.batches import Settled
 from dbt_trueup.runner.dbt_options import file_level, with_vars
 from dbt_trueup.runner.rounds import Round
+from dbt_trueup.watch.loop import describe_tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,7 +96,9 @@ def test_a_session_that_has_stopped_is_another_version_so_a_round_reports_it(
 
     session = SimpleNamespace(catalog=SimpleNamespace(currentCatalog=refuse))
     monkeypatch.setattr(SparkSession, "_instantiatedSession", session)
-    assert growth.versions(["shop.log"], []) == {"shop.log": "ConnectionError"}
+    versions = growth.versions(["shop.log"], [])
+    assert versions == {"shop.log": "ConnectionError"}
+    assert describe_tables(versions, 60, 1) == "cannot see shop.log grow; runs every 60 s"
 
 
 def test_a_long_error_keeps_its_begin_and_its_next_step() -> None:
@@ -205,13 +208,23 @@ def test_the_project_is_parsed_once_and_after_each_change(
     path = SimpleNamespace(project_root=str(tmp_path), searched_path="models")
     manifest = SimpleNamespace(files={"a": SimpleNamespace(path=path)}, nodes={})
     called = []
+    late = model.parent / "late.sql"
+
+    def arrive() -> None:
+        late.write_text("select 3")
+        os.utime(late, (3, 3))
+
+    # During the third parse a file comes with an old time, as from a copy. In the fourth it goes.
+    during: list[Any] = [lambda: None, late.unlink, arrive, lambda: None, lambda: None]
 
     class Runner:
-        def __init__(self, manifest: Any = None) -> None:
+        def __init__(self, manifest: Any = None, **_: Any) -> None:
             self.manifest = manifest
 
         def invoke(self, words: list[str]) -> dbtRunnerResult:
             called.append((words[0], words[-1], self.manifest))
+            if words[0] == "parse":
+                during.pop()()
             ran = SimpleNamespace(results=[result("a", "OK")])
             return dbtRunnerResult(success=True, result=manifest if words[0] == "parse" else ran)  # type: ignore[arg-type]
 
@@ -225,9 +238,38 @@ def test_the_project_is_parsed_once_and_after_each_change(
     watched.run()
     (model.parent / "new.sql").write_text("select 2")
     os.utime(model.parent / "new.sql", (3, 3))
-    watched.run()
+    for _ in range(4):
+        watched.run()
     parse, run = ("parse", "prod", None), ("run", "a", manifest)
-    assert called == [parse, run, run, parse, run, parse, run]
+    assert called == [parse, run, run, *[parse, run] * 4, run]
+
+
+def test_a_run_whose_hook_at_the_end_failed_is_a_failed_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The models have run, but dbt has lost their results."""
+    path = SimpleNamespace(project_root=str(tmp_path), searched_path="models")
+    manifest = SimpleNamespace(files={"a": SimpleNamespace(path=path)}, nodes={})
+    events = ["NodeStart", "NodeFinished"]
+
+    class Runner:
+        def __init__(self, callbacks: Any = (), **_: Any) -> None:
+            self.callbacks = callbacks
+
+        def invoke(self, words: list[str]) -> dbtRunnerResult:
+            if words[0] == "parse":
+                return dbtRunnerResult(success=True, result=manifest)  # type: ignore[arg-type]
+            for name in events:
+                for callback in self.callbacks:
+                    callback(SimpleNamespace(info=SimpleNamespace(name=name)))
+            return dbtRunnerResult(success=False, exception=RuntimeError("Runtime Error\n  boom"))
+
+    monkeypatch.setattr(project, "dbtRunner", Runner)
+    watched = project.Project([], [])
+    assert watched.run().failures == ("Runtime Error boom",)
+    events.pop()
+    with pytest.raises(UsageError, match="dbt did not run: Runtime Error boom"):
+        watched.run()
 
 
 @pytest.mark.parametrize(
@@ -254,19 +296,22 @@ def test_the_options_that_dbt_parse_has_reach_it(
     assert called == [["parse", *dbt.QUIET, "--target", "prod", *to_parse.split()]]
 
 
-def test_the_idle_line_of_a_terminal_is_replaced(
+def test_the_status_of_a_terminal_is_replaced(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(screen, "strftime", lambda _: "12:00:00")
     printer = screen.Screen()
-    printer.show_idle()
+    printer.show_status("running")
     assert capsys.readouterr().out == ""
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    printer.show_idle()
-    printer.show_idle()
+    printer.show_status("running")
+    printer.show_status("idle")
+    printer.show_status("idle")
     printer.print_line("round 2")
-    blank = " " * len("12:00:00  idle")
-    assert capsys.readouterr().out == f"12:00:00  idle\r{blank}\r12:00:00  round 2\n"
+    running, idle = (" " * len(f"12:00:00  {text}") for text in ("running", "idle"))
+    assert capsys.readouterr().out == (
+        f"12:00:00  running\r{running}\r12:00:00  idle\r{idle}\r12:00:00  round 2\n"
+    )
 
 
 def test_one_model_is_named_in_the_singular(

@@ -53,6 +53,24 @@ def test_the_loop_does_not_pause_while_a_log_has_more_batches() -> None:
     assert (fake.rounds, stop.pauses) == (3, [])
 
 
+def test_a_failing_collection_does_not_stop_the_batches_of_another_one() -> None:
+    both = Round(seconds=1.0, failures=("b_batch: broken",), has_more=True)
+    stop = Stop()
+    repeat(Fake(both, both, FAILED), stop)
+    assert stop.pauses == []
+
+
+def test_what_another_run_got_in_the_way_of_is_tried_again_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(loop, "monotonic", lambda: now[0])
+    stop = Stop(after=lambda _: now.__setitem__(0, now[0] + stop.pauses[-1]))
+    left = Round(seconds=1.0, models=7, obstacles=("a: skipped: batch moved",))
+    repeat(Fake(left, left, IDLE), stop, every=3600)
+    assert sum(stop.pauses) == 2 + 4
+
+
 def test_the_loop_goes_on_after_a_thousand_failures() -> None:
     fake = Fake(*[FAILED] * 1_100, IDLE)
     repeat(fake, Stop(), every=SOON / 10)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dbt_trueup.plural import count
+from dbt_trueup.runner.rounds import attempt
+from dbt_trueup.runner.screen import RUNNING
 
 from .progress import describe_progress
 
@@ -32,13 +34,14 @@ def run_until_caught_up(runs: Runs, stop: Event, screen: Screen) -> int:
         settle what is left, or `stop` ended the loop before that was known.
 
     Raises:
-        UsageError: There is nothing to run.
+        UsageError: The first round has nothing to run.
     """
     before: Round | None = None
     number, seconds = 0, 0.0
     while True:
-        done = runs.run()
         number += 1
+        screen.show_status(RUNNING)
+        done = attempt(runs, is_first=number == 1)
         seconds += done.seconds
         screen.print_round(done, f"round {number}: ")
         if done.failures:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import io
 import sys
+import traceback
 from typing import TYPE_CHECKING
 
 import click
@@ -47,6 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code. 0: all is well. 1: something failed or does not hold. 2: the command could
         not run, and one line on the standard error says why.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A letter that the terminal does not have must not stop a watcher.
+            stream.reconfigure(errors="backslashreplace")
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         return carry_out(words)
@@ -68,5 +74,10 @@ def carry_out(words: list[str]) -> int:
         return 130
     except (TrueupError, OSError) as error:
         click.echo(f"trueup {words[0]}: {error}", err=True)
+        return 2
+    except Exception as error:  # noqa: BLE001 - 1 would say that something does not hold
+        traceback.print_exc()
+        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        click.echo(f"trueup {words[0]}: this is a fault of trueup: {what}", err=True)
         return 2
     return exit_code

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dbt_trueup.dbt import TARGET_PATH_VARIABLES
 from dbt_trueup.errors import ExpectationsError
 from dbt_trueup.libraries import require_library
+from dbt_trueup.runner.sources import settings_of
 
 from .collection import read_collection, require_session
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def default_folder(project: Path) -> Path:
     """Return the folder of the results. It is in the target folder of the dbt project."""
-    named = map(os.environ.get, TARGET_PATH_VARIABLES)
+    named = [*map(os.environ.get, TARGET_PATH_VARIABLES), settings_of(project).get("target-path")]
     return Path(project, next(filter(None, named), "target"), "expectations")
 
 

@@ -156,7 +156,7 @@ def run_checkpoint(collection: Collection, folder: Path) -> Report:
         frame = SparkSession.builder.getOrCreate().table(collection.table)
     except AnalysisException as error:
         message = f"The collection `{collection.name}` must have its view {collection.table}.\n"
-        message += f"Got: {str(error).partition('.')[0]}; run: dbt run -s {collection.name}"
+        message += f"Got: {str(error).partition('. ')[0]}; run: dbt run -s {collection.name}"
         raise ExpectationsError(message) from error
     run = context.checkpoints.add(checkpoint).run(
         batch_parameters={"dataframe": frame}, run_id=RunIdentifier(run_name=collection.name)

@@ -67,10 +67,25 @@ def equip(session: SparkSession) -> None:
     from dbt_trueup.udfs import aggregates  # noqa: PLC0415 - needs a session for its types
 
     statements.wrap(type(session), "sql")  # Spark Connect has another class
+    choose_interpreter(session)
     aggregates.register(session)
     settings = session.conf.getAll
     warn_of_caches(settings)
     warn_of_unsafe_delta(settings)
+
+
+def choose_interpreter(session: SparkSession) -> None:
+    """Let the Python workers of a local Spark run this interpreter, unless the user has set one.
+
+    By default they run the `python3` of PATH, which may not have our packages. A cluster has its
+    own interpreter. Only the session surely knows which of the two it is: `spark.master` may be in
+    a file of Spark.
+    """
+    if not isinstance(session, SparkSession) or "PYSPARK_PYTHON" in os.environ:
+        return  # Spark Connect has another class
+    context = session.sparkContext
+    if context.master and context.master.startswith("local"):
+        context.pythonExec = sys.executable
 
 
 def prepare(settings: Mapping[str, str]) -> None:
@@ -85,10 +100,6 @@ def prepare(settings: Mapping[str, str]) -> None:
         CatalogMissingError: The file of a SQLite catalog is missing, and its tables are not.
         JvmStartError: The JVM did not start.
     """
-    # By default Python workers run the `python3` of PATH, which may not have our packages. A
-    # cluster has its own interpreter.
-    if settings.get("spark.master", "local").startswith("local"):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # PySpark prints every failed statement as a page of JSON. dbt reports the error itself.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     if "spark.remote" in settings or "SPARK_REMOTE" in os.environ:

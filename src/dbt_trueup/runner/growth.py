@@ -16,6 +16,12 @@ CONSTANT = ("LocalRelation", "OneRowRelation")
 """Relations that are part of the plan itself, and so never grow."""
 
 
+class Unread(str):
+    """The error of a table that cannot be read, in place of its version."""
+
+    __slots__ = ()
+
+
 def inputs(manifest: Any, ran: Collection[str]) -> list[str]:
     """Return the names of the models' inputs, as dbt writes them in SQL.
 
@@ -55,7 +61,8 @@ def versions(names: Collection[str], own: Collection[str]) -> dict[str, str | No
     Returns:
         The version of each table, a text that changes with every commit. None if the table has no
         versions: files, a table of a database, or any table if dbt has no Spark session in this
-        process. If Spark has stopped, the error: the next round then reports it.
+        process. Of a table that cannot be read, and of each one if Spark has stopped, the error, an
+        `Unread`: the next round reports it.
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - heavy
 
@@ -66,7 +73,7 @@ def versions(names: Collection[str], own: Collection[str]) -> dict[str, str | No
     try:
         catalog = session.catalog.currentCatalog()
     except Exception as error:  # noqa: BLE001 - the run reports it
-        return dict.fromkeys(names, type(error).__name__)
+        return dict.fromkeys(names, Unread(type(error).__name__))
     left_out = {full_name(name, catalog) for name in own}
     return {
         table: version
@@ -107,7 +114,7 @@ def _under(session: Any, name: str) -> list[tuple[str, str | None]]:
     try:
         return list(_leaves(session, name))
     except Exception as error:  # noqa: BLE001 - the run reports it
-        return [(name, type(error).__name__)]
+        return [(name, Unread(type(error).__name__))]
 
 
 def _leaves(session: Any, name: str) -> Iterator[tuple[str, str | None]]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from dbt_trueup.plural import count
 
+from .screen import RUNNING
+
 if TYPE_CHECKING:
     from .rounds import Runs
     from .screen import Screen
@@ -13,8 +15,11 @@ if TYPE_CHECKING:
 
 def run_once(runs: Runs, screen: Screen) -> int:
     """Run a single round. Return the exit code that `dbt run` would have."""
+    screen.show_status(RUNNING)
     done = runs.run()
     screen.print_round(done)
     if not done.changes and not done.failures:
-        screen.print_line(f"nothing to do: {count(done.models, 'model')} in {done.seconds:.1f} s")
+        screen.print_line(
+            f"no collection has changed: {count(done.models, 'model')} in {done.seconds:.1f} s"
+        )
     return 1 if done.failures else 0

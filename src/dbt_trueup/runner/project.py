@@ -30,6 +30,8 @@ from .sources import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dbt_common.events.base_types import EventMsg
+
 
 class Project:
     """A dbt project. It is parsed once, and again after one of its files has changed."""
@@ -66,9 +68,18 @@ class Project:
             # run would leave them out.
             if getattr(node, "extra_ctes_injected", False):
                 node.extra_ctes, node.extra_ctes_injected = [], False
-        runner = dbtRunner(manifest=self.manifest)
+        finished: list[str] = []
+
+        def note(event: EventMsg) -> None:
+            if event.info.name == "NodeFinished":
+                finished.append(event.info.name)
+
+        runner = dbtRunner(manifest=self.manifest, callbacks=[note])
         result = runner.invoke(["run", *self.run_options, *self.arguments])
         if result.exception is not None:
+            if finished:
+                # A hook at the end of the run failed, or dbt could not write its results.
+                return failed_round(result.exception, monotonic() - began)
             raise_usage_error(result.exception)
         results: list[Any] = getattr(result.result, "results", [])
         self.ran = {
@@ -82,14 +93,15 @@ class Project:
 
     def parse(self) -> None:
         """Parse the project. Raise UsageError with dbt's error if that fails."""
-        began = time_ns()
+        began, before = time_ns(), self.files()
         parsed = dbtRunner().invoke(["parse", *self.parse_options])
         if parsed.exception is not None:
             raise_usage_error(parsed.exception)
         self.manifest = parsed.result
         self._sources = self._find_sources()
-        # Leave out files that changed meanwhile, so that the next round parses them again.
-        self._files = {file: at for file, at in self.files().items() if at < began}
+        # A file that came, changed or went meanwhile is another one than before: then the next
+        # round parses again. Before the first parse the folders are not known.
+        self._files = before or {file: at for file, at in self.files().items() if at < began}
 
     def look(self) -> Mapping[str, object]:
         """Return the versions of the models' inputs and of the project's files.
@@ -127,6 +139,11 @@ class Project:
             written.append(value_of_option(self.arguments, "--target-path"))
             sources.written.update(normal(root, str(folder)) for folder in written if folder)
         return found
+
+
+def failed_round(error: BaseException, seconds: float) -> Round:
+    """Return the round of a run whose models ran, but whose results dbt has lost."""
+    return Round(seconds=seconds, failures=(to_one_line(str(error)) or type(error).__name__,))
 
 
 def raise_usage_error(error: BaseException) -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dbt_trueup.dbt import FAILED, to_one_line
@@ -51,6 +52,17 @@ class Runs(Protocol):
 
     def run(self) -> Round:
         """Run the models once. Raise UsageError if there is nothing to run."""
+
+
+def attempt(runs: Runs, *, is_first: bool) -> Round:
+    """Run a round. A usage error counts as a failure, except in the first round."""
+    began = monotonic()
+    try:
+        return runs.run()
+    except UsageError as error:
+        if is_first:
+            raise
+        return Round(seconds=monotonic() - began, failures=(str(error),))
 
 
 def read_round(results: Sequence[Any], seconds: float) -> Round:

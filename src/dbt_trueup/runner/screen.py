@@ -15,26 +15,33 @@ if TYPE_CHECKING:
     from .rounds import Round
 
 
-class Screen:
-    """Standard output. A terminal also shows an idle line, which the next line replaces."""
+IDLE, RUNNING = "idle", "running"
+"""What a terminal shows between two lines."""
 
-    idle_line = ""
-    """The idle line that a terminal shows now."""
+
+class Screen:
+    """Standard output. A terminal also shows a status, which the next line replaces."""
+
+    status_line = ""
+    """The line of the status that a terminal shows now."""
 
     def print_line(self, text: str) -> None:
         """Print a line at once, with the time."""
-        blank = " " * len(self.idle_line)
-        erased = f"\r{blank}\r" if blank else ""
-        self.idle_line = ""
-        sys.stdout.write(f"{erased}{strftime('%H:%M:%S')}  {text}\n")
+        self._replace_status("")
+        sys.stdout.write(f"{strftime('%H:%M:%S')}  {text}\n")
         sys.stdout.flush()
 
-    def show_idle(self) -> None:
-        """Show on a terminal that there is nothing to do."""
-        if not self.idle_line and sys.stdout.isatty():
-            self.idle_line = f"{strftime('%H:%M:%S')}  idle"
-            sys.stdout.write(self.idle_line)
+    def show_status(self, text: str) -> None:
+        """Show on a terminal what happens now, and since when."""
+        if sys.stdout.isatty() and not self.status_line.endswith(f"  {text}"):
+            self._replace_status(f"{strftime('%H:%M:%S')}  {text}")
             sys.stdout.flush()
+
+    def _replace_status(self, line: str) -> None:
+        """Erase the line of the status, and write another one in its place."""
+        blank = " " * len(self.status_line)
+        sys.stdout.write((f"\r{blank}\r" if blank else "") + line)
+        self.status_line = line
 
     def print_round(self, done: Round, prefix: str = "") -> None:
         """Print one line for the changes of a round, and one for each model that failed."""
@@ -53,7 +60,7 @@ class JsonScreen(Screen):
         """Print a text as `{"at": ..., "text": ...}`."""
         self._print(text=text)
 
-    def show_idle(self) -> None:
+    def show_status(self, text: str) -> None:
         """Print nothing."""
 
     def print_round(self, done: Round, prefix: str = "") -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
-from dbt_trueup.errors import UsageError
 from dbt_trueup.plural import count
-from dbt_trueup.runner.rounds import Round, Runs
+from dbt_trueup.runner.growth import Unread
+from dbt_trueup.runner.rounds import Runs, attempt
+from dbt_trueup.runner.screen import IDLE, RUNNING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,13 +57,15 @@ def repeat(runs: Watchable, every: float, look: float, stop: Event, screen: Scre
         # Look before the run: then the first look after it sees what grew meanwhile.
         seen = runs.look()
         number += 1
+        screen.show_status(RUNNING)
         done = attempt(runs, is_first=number == 1)
         screen.print_round(done, f"round {number}: ")
         changed += bool(done.changes)
-        failed = failed + 1 if done.failures else 0
-        if failed and not stop.is_set():
+        # What another run got in the way of is left, although nothing grows.
+        failed = failed + 1 if done.failures or done.obstacles else 0
+        if done.failures and not stop.is_set():
             runs.require_spark()
-        if stop.is_set() or (done.has_more and not failed):
+        if stop.is_set() or done.has_more:
             continue
         now = runs.look()
         tables = describe_tables(now, every, look)
@@ -73,23 +76,12 @@ def repeat(runs: Watchable, every: float, look: float, stop: Event, screen: Scre
         pause = min(every, look * 2 ** min(failed, MOST_DOUBLINGS)) if failed else every
         end = monotonic() + pause
         while now == seen and monotonic() < end and not stop.wait(min(look, end - monotonic())):
-            screen.show_idle()
+            screen.show_status(IDLE)
             now = runs.look()
     screen.print_line(
         f"stopped after {count(number, 'round')}, {changed} of which changed something"
     )
     return 0
-
-
-def attempt(runs: Watchable, *, is_first: bool) -> Round:
-    """Run a round. A usage error counts as a failure, except in the first round."""
-    began = monotonic()
-    try:
-        return runs.run()
-    except UsageError as error:
-        if is_first:
-            raise
-        return Round(seconds=monotonic() - began, failures=(str(error),))
 
 
 def describe_tables(seen: Mapping[str, object], every: float, look: float) -> str:
@@ -101,8 +93,14 @@ def describe_tables(seen: Mapping[str, object], every: float, look: float) -> st
         >>> describe_tables({"shop.files": None}, 60, 1)
         'cannot see shop.files grow; runs every 60 s'
     """
-    versioned = [name for name, version in seen.items() if isinstance(version, str)]
-    unversioned = [name for name, version in seen.items() if version is None]
+    unversioned = [
+        name for name, version in seen.items() if version is None or isinstance(version, Unread)
+    ]
+    versioned = [
+        name
+        for name, version in seen.items()
+        if isinstance(version, str) and name not in unversioned
+    ]
     texts = [
         *([f"looks at {', '.join(versioned)} every {look:g} s"] if versioned else []),
         *([f"cannot see {', '.join(unversioned)} grow"] if unversioned else []),
