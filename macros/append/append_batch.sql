@@ -20,6 +20,11 @@
     {%- if refusal -%}
         {{ return(refusal) }}
     {%- endif -%}
+    {%- if not known -%}
+        {#- The session may be another one than that of the run that has staged the batch. -#}
+        {%- do trueup._require_exact_merge() -%}
+        {%- do trueup._require_isolated(changelog) -%}
+    {%- endif -%}
     {%- do trueup._require_few_retractions(collection, staged) -%}
     {%- set columns = known.columns if known else trueup._get_user_columns(changelog) -%}
     {%- if not trueup._finding(collection, 'staged') -%}

@@ -70,7 +70,7 @@ checked_rows as (
 
     select
         true as _is_staged,
-        {{ trueup._is_content_expr() }}
+        {{ trueup._is_update_of_its_kind_expr() }}
             and _seq = {{ staged.seq }}
             and _lower <=> {{ trueup._number_or_null(staged.lower) }}
             and _upper <=> {{ trueup._number_or_null(staged.upper) }} as _is_update,

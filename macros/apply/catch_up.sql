@@ -8,7 +8,9 @@
         {%- do trueup._require_same_key(collection, trueup._get_properties(collection.changelog)) -%}
         {%- do trueup._require_one_end(collection, position) -%}
         {#- A killed run may have changed the columns of the changelog, but not yet those of the state. -#}
-        {%- do trueup._ensure_state_columns(collection, trueup._ensure_widened(collection.changelog)) -%}
+        {%- set columns = trueup._ensure_widened(collection.changelog) -%}
+        {%- do trueup._ensure_state_columns(collection, columns) -%}
+        {%- do trueup._require_sound_tail(collection, position, columns) -%}
         {%- set net_updates = trueup._ensure_net_updates(collection, position) -%}
         {%- do trueup._require_isolated(collection.state) -%}
         {%- do trueup._require_exact_merge() -%}
@@ -52,10 +54,23 @@
 {%- endmacro %}
 
 
-{#- Raises if a state that is behind has more than one progress row. -#}
+{#- Raises unless a state that is behind has one progress row, and this row has no key. -#}
 {% macro _require_one_end(collection, position) -%}
-    {%- if trueup._get_has_two_ends(collection.state, position) -%}
-        {%- do trueup._raise_ends_error(collection.name, 'more than one') -%}
+    {%- if trueup._get_is_end_wrong(collection, position) -%}
+        {%- do trueup._raise_ends_error(collection.name, 'more than one, or one with a key') -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    Raises if somebody has edited a batch that the state lacks. Its rows would reach the state, and the snapshots of
+    the state would not tell. A changelog that begins with a compaction has updates that no seal describes.
+-#}
+{% macro _require_sound_tail(collection, position, columns) -%}
+    {%- if position.applied_seq > 0 or position.since is none -%}
+        {%- do trueup._require_undamaged(collection.changelog, run_query(trueup._first_damaged_of_tail_select(
+            collection.changelog, collection.unique_key, columns, position.applied_seq
+        )).rows[0][0]) -%}
     {%- endif -%}
 {%- endmacro %}
 
@@ -82,9 +97,18 @@
 
 
 {#-
-    Whether a state that is behind has more than one progress row: somebody has put old rows back. The apply cannot
-    move two of them. A state that is not behind is verified.
+    Whether a state that is behind has more than one progress row, or one with a key: somebody has put old rows back,
+    or has edited the row. The apply moves one progress row, which it finds by its empty key. A state that is not
+    behind is verified.
 -#}
-{% macro _get_has_two_ends(state, position) -%}
-    {{ return(position.applied_seq < position.last_seq and trueup._get_batch_count(state).batch_count > 1) }}
+{% macro _get_is_end_wrong(collection, position) -%}
+    {%- if position.applied_seq >= position.last_seq -%}
+        {{ return(false) }}
+    {%- endif -%}
+    {%- set query -%}
+select count(*) <> 1 or count_if({{ trueup._all_null_expr(collection.identity) }}) <> 1
+from {{ collection.state }}
+where _kind = 'progress'
+    {%- endset -%}
+    {{ return(run_query(query).rows[0][0]) }}
 {%- endmacro %}

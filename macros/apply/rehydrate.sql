@@ -49,6 +49,16 @@ where _kind = 'progress'
 {%- endmacro %}
 
 
+{#- Raises because the updates of a key do not leave one value or none, as an SQL expression. -#}
+{% macro _raise_unsound_key_expr(changelog, key, fault) -%}
+raise_error(concat(
+            'the updates of a key in {{ changelog }} do not add up: key ',
+            to_json({{ key }}, map('ignoreNullFields', 'false')), ': ', {{ fault }},
+            '\nNothing is written. Batches are lost, doubled or edited: restore the changelog.'
+        ))
+{%- endmacro %}
+
+
 {#- The state, from the CTE `consolidated`: one row for each key with a value or a fault. -#}
 {% macro _rehydrated_state_select(
     changelog, unique_key, values, consolidated, takes_back=false
@@ -88,11 +98,7 @@ select
     _key._error_key,
     _ts,
     case
-        when _fault is not null then raise_error(concat(
-            'the updates of a key in {{ changelog }} do not add up: key ',
-            to_json(_key, map('ignoreNullFields', 'false')), ': ', _fault,
-            '\nNothing is written. Batches are lost, doubled or edited: restore the changelog.'
-        ))
+        when _fault is not null then {{ trueup._raise_unsound_key_expr(changelog, '_key', '_fault') }}
         else {{ trueup._kind_expr('_value._error', '_key') }}
     end as _kind,
     _seq,

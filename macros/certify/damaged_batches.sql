@@ -70,7 +70,7 @@ digested as (
         _cause,
         {{ trueup._digest_expr(unique_key, columns, alias='kept_updates') }} as _digest
     from {{ changelog }} as kept_updates
-    where {{ trueup._is_content_expr() }}
+    where {{ trueup._is_update_of_its_kind_expr() }}
 
 ),
 

@@ -34,16 +34,37 @@ value_ticks as (
 
 ),
 
-truth as (
+-- Certificates add up even if a batch has retracted a value that its key did not have.
+values_left as (
 
     select
         {{ identity }},
         _value,
         max(_ts) filter (where _diff > 0) as _ts,
-        max(_seq) as _seq
+        max(_seq) as _seq,
+        sum(_diff) as _diff,
+        count(*) over (partition by {{ identity }}) as _value_count
     from value_ticks
     group by {{ identity }}, _value
-    having sum(_diff) > 0
+    having sum(_diff) <> 0
+
+),
+
+truth as (
+
+    select
+        {{ identity }},
+        _value,
+        _ts,
+        _seq
+    from values_left
+    where
+        case
+            when _diff = 1 and _value_count = 1 then true
+            else {{ trueup._raise_unsound_key_expr(
+                collection.changelog, 'struct(' ~ identity ~ ')', "concat(_value_count, ' values are left')"
+            ) }}
+        end
 
 )
 {%- endmacro %}
@@ -55,11 +76,7 @@ truth as (
     state are null, as in such a row.
 -#}
 {% macro _is_empty_row_expr(unique_key, alias=none) -%}
-    {%- set conditions = [] -%}
-    {%- for name in unique_key + ['_error_key', '_kind'] -%}
-        {%- do conditions.append(trueup._column_list([name], alias) ~ ' is null') -%}
-    {%- endfor -%}
-    {{ return(conditions | join(' and ')) }}
+    {{ return(trueup._all_null_expr(unique_key + ['_error_key', '_kind'], alias)) }}
 {%- endmacro %}
 
 

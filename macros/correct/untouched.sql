@@ -21,8 +21,9 @@
     verified it. Then a wrong row may be the prior value of a command.
 
     It may be appended if another run has applied a batch: the append finds that out, and follows the option
-    `on_conflict`. It also may if no scan is noted, as after a heal or a rebuild. `verify` is an option of the
-    corrections.
+    `on_conflict`. It also may if no scan is noted and this run has not verified the state, as after a heal or a
+    rebuild. If it has, a missing note is no excuse: whoever edits the state may also lose the note. `verify` is an
+    option of the corrections.
 -#}
 {% macro _get_state_doubt(collection, plan) -%}
     {%- set verify = trueup._sibling_options(collection, 'corrections').verify -%}
@@ -32,14 +33,17 @@
     {%- set state = collection.state -%}
     {%- set properties = trueup._get_properties(state) -%}
     {%- set snapshot = trueup._get_snapshot(state, properties) -%}
-    {%- if properties.get('trueup.scanned_snapshot') in [none, 'none']
-            or trueup._get_commits_since(
-                trueup._finding(collection, 'verified_snapshot'), state, properties, snapshot
-            ) == 0 -%}
+    {%- set is_noted = properties.get('trueup.scanned_snapshot') not in [none, 'none'] -%}
+    {%- set verified = trueup._finding(collection, 'verified_snapshot')
+        if trueup._finding(collection, 'state_verified_by') in ['snapshots', 'scan'] else none -%}
+    {%- if not is_noted and verified is none
+            or trueup._get_commits_since(verified, state, properties, snapshot) == 0 -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set commits = trueup._get_commits_since_scan(state, properties, snapshot) -%}
-    {%- if commits == trueup._batches_since_scan(properties, plan.last_seq)
+    {%- set commits = trueup._get_commits_since(
+        properties['trueup.scanned_snapshot'] if is_noted else verified, state, properties, snapshot
+    ) -%}
+    {%- if is_noted and commits == trueup._batches_since_scan(properties, plan.last_seq)
             or trueup._get_applied_seq(state) > plan.last_seq -%}
         {{ return(none) }}
     {%- endif -%}
@@ -78,7 +82,7 @@
         {{ return(none) }}
     {%- endif -%}
     {%- set operations = trueup._get_operations(
-        state, properties, first, snapshot, properties['trueup.scanned_at'] | int
+        state, properties, first, snapshot, properties.get('trueup.scanned_at', 0) | int
     ) -%}
     {{ return(none if operations is none else trueup._row_changes(operations) | length) }}
 {%- endmacro %}

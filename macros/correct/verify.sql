@@ -59,8 +59,10 @@ state_rows as (
 
     select
         1 as _diff,
-        {{ trueup._progress_digest_expr('_seq', '_upper') }} as _digest
-    from {{ collection.state }}
+        {{ trueup._progress_digest_expr(
+            '_seq', '_upper', more=trueup._column_list(collection.identity, alias='persisted')
+        ) }} as _digest
+    from {{ collection.state }} as persisted
     where _kind = 'progress'
 
     union all
@@ -78,10 +80,14 @@ select buckets from wrong_buckets
 {%- endmacro %}
 
 
-{#- The digest of a progress row of a state, as an SQL expression. -#}
-{% macro _progress_digest_expr(seq, upper) -%}
+{#-
+    The digest of a progress row of a state, as an SQL expression. `more` are columns that must be null: a hash skips
+    nulls.
+-#}
+{% macro _progress_digest_expr(seq, upper, more=none) -%}
+    {%- set terms = ['cast(' ~ seq ~ ' as bigint)', 'cast(' ~ upper ~ ' as bigint)', more] | select -%}
     {{ return(trueup._digest_of_bucket_expr(
-        trueup._progress_bucket(), 'xxhash64(cast(' ~ seq ~ ' as bigint), cast(' ~ upper ~ ' as bigint))'
+        trueup._progress_bucket(), 'xxhash64(' ~ (terms | join(', ')) ~ ')'
     )) }}
 {%- endmacro %}
 

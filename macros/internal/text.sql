@@ -24,6 +24,16 @@
 {%- endmacro %}
 
 
+{#- Whether all of the columns are null, as an SQL expression. -#}
+{% macro _all_null_expr(names, alias=none) -%}
+    {%- set terms = [] -%}
+    {%- for name in names -%}
+        {%- do terms.append(trueup._column_list([name], alias) ~ ' is null') -%}
+    {%- endfor -%}
+    {{ return(terms | join(' and ')) }}
+{%- endmacro %}
+
+
 {#- Whether one of the columns of an alias is not null, as an SQL expression. -#}
 {% macro _any_known_expr(names, alias) -%}
     {%- set terms = ['false'] -%}

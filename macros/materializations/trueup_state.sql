@@ -46,6 +46,9 @@
         {%- else -%}
             {%- if position != trueup._finding(collection, 'position') -%}
                 {%- do trueup._require_one_end(collection, position) -%}
+                {%- do trueup._require_sound_tail(
+                    collection, position, trueup._get_user_columns(changelog)
+                ) -%}
             {%- endif -%}
             {#- 5. Apply the tail of the changelog. Then maintain the tables if that is due. -#}
             {%- set net_updates = trueup._ensure_net_updates(collection, position, compiled_code) -%}

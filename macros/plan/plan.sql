@@ -50,7 +50,7 @@
     {%- set progress = trueup._get_progress(collection, corrections) -%}
     {%- do trueup._require_known_format(collection.changelog, progress.format) -%}
     {%- do trueup._require_undamaged(collection.changelog, progress.unsealed_seq) -%}
-    {%- set is_state_lost = heals and trueup._get_is_state_lost(collection.state, is_state_missing, progress) -%}
+    {%- set is_state_lost = heals and trueup._get_is_state_lost(collection, is_state_missing, progress) -%}
     {%- if not is_state_lost -%}
         {%- do trueup._ensure_caught_up(collection, progress) -%}
     {%- endif -%}

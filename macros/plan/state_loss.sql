@@ -23,14 +23,15 @@
 
 {#-
     Whether the state is lost. No run leaves such a state, not even a killed run: the state was missing, has
-    no progress row, is more than one batch behind, is behind a compaction, or is behind with two progress rows.
+    no progress row, is more than one batch behind, is behind a compaction, or is behind with a progress row that the
+    apply would not find.
 -#}
-{% macro _get_is_state_lost(state, is_missing, position) -%}
+{% macro _get_is_state_lost(collection, is_missing, position) -%}
     {{ return(
         position.applied_seq is none
         or position.applied_seq < position.last_seq - 1
         or (position.last_seq > 0 and is_missing)
         or trueup._is_tail_compacted(position)
-        or trueup._get_has_two_ends(state, position)
+        or trueup._get_is_end_wrong(collection, position)
     ) }}
 {%- endmacro %}

@@ -95,6 +95,10 @@
     {%- if changes.added or changes.widened -%}
         {%- do trueup._ensure_scan_forgotten(state) -%}
     {%- endif -%}
+    {%- if 'date' in changes.widened | map(attribute='old_type') -%}
+        {#- This rewrites rows, and is no edit of the state that this run has verified. -#}
+        {%- do trueup._keep_finding(collection, 'verified_snapshot', none) -%}
+    {%- endif -%}
     {%- do trueup._ensure_table_columns(state, changes) -%}
 {%- endmacro %}
 

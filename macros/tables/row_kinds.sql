@@ -26,6 +26,17 @@
 
 
 {#-
+    Whether a row of the changelog or of a batch is an update or an order row, and has the kind that its error key asks
+    for. Another kind is an edit: macros that read the history would leave the row out.
+-#}
+{% macro _is_update_of_its_kind_expr() -%}
+    {{ return(
+        "_kind <=> case when coalesce(" ~ trueup._is_order_key_expr() ~ ", false) then 'order' else 'update' end"
+    ) }}
+{%- endmacro %}
+
+
+{#-
     Whether a correction is for a batch. One with the cause `external_edit` is not: it is an edit of the state that
     a heal has repaired.
 -#}

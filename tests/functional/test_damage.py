@@ -349,6 +349,7 @@ CHANGELOG_DAMAGES = {
     "half_a_batch_lost": f"delete from {{}} where {UPDATE} and k is null",
     "updates_doubled": f"insert into {{}} select * from {{}} where {UPDATE} and k = 'a'",
     "value_changed": f"update {{}} set v = 'x' where {UPDATE} and k = 'a' and _diff = 1",
+    "kind_changed": f"update {{}} set _kind = 'order' where {UPDATE} and k = 'a' and _diff = 1",
     "sign_changed": f"update {{}} set _diff = -_diff where {UPDATE} and k = 'a'",
     "certificate_changed": (
         "update {} set _certificate = slice(_certificate, 2, 9)"

@@ -167,9 +167,32 @@ def test_an_edit_of_the_upper_before_the_apply_does_not_reach_the_state(restored
     assert row[0] == 3
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [
+        pytest.param("set v = 'edited' where k = 'a' and _seq = 3 and _diff = 1", id="value"),
+        pytest.param("set _kind = 'order' where k = 'a' and _seq = 3 and _diff = 1", id="kind"),
+    ],
+)
+@pytest.mark.parametrize("models", [(), ("orders_state",)])
+def test_an_edited_batch_that_a_killed_run_left_behind_does_not_reach_the_state(
+    restored: Project, models: tuple[str, ...], edit: str
+) -> None:
+    restored.append("orders", [put(3)])
+    restored.run("orders_commands", "orders_corrections", "orders_batch", "orders_changelog")
+    state = multiset(restored.sql("select * from {}.orders_state"))
+    restored.sql("update {}.orders_changelog " + edit)
+
+    restored.run(*models, fails=True)
+
+    assert "Batch 3 of edits.orders_changelog must be what its certificate" in restored.messages[0]
+    assert multiset(restored.sql("select * from {}.orders_state")) == state
+
+
 STAGED_EDITS = {
     "value": "update {} set v = 'edited' where k = 'a' and _diff = 1",
     "tick": "update {} set _ts = 0 where k = 'a' and _diff = 1",
+    "kind": "update {} set _kind = 'order' where k = 'a' and _diff = 1",
     "cause": "update {} set _cause = 'unknown' where k = 'a' and _diff = 1",
     "row_lost": "delete from {} where k = 'a' and _diff = 1",
     "row_doubled": "insert into {} select * from {} where k = 'a'",

@@ -241,6 +241,69 @@ def test_a_batch_does_not_read_a_state_that_was_edited_after_it_was_verified(
     assert project.progress("orders")[-1]["_statistics"]["updates"] == 1
 
 
+def test_an_edit_that_loses_the_note_of_the_last_scan_is_no_prior_value(project: Project) -> None:
+    """As if another run had found the edit, and had forgotten the scan before it healed."""
+    ts = latest_tick(project)
+    project.append("orders", [Command(ts, (ts,), (1,), ("new",))])
+
+    def edit() -> None:
+        update(project)
+        project.sql(
+            "alter table {}.orders_state set tblproperties ('trueup.scanned_snapshot' = 'none')"
+        )
+
+    with before(r"create or replace table \S*_batch", edit):
+        project.run(*RUN, fails=True)
+    assert "state moved: somebody wrote to" in "\n".join(project.messages)
+
+    project.run(*RUN)
+
+    assert (1, "new") in project.rows("orders")
+
+
+def test_a_progress_row_with_a_key_is_repaired(project: Project) -> None:
+    """The apply finds the progress row by its empty key."""
+    project.sql("update {}.orders_state set k = 7")
+    settle(project, latest_tick(project))
+    assert (7, "edited") not in project.rows("orders")
+
+
+def test_a_progress_row_with_a_key_is_repaired_before_a_batch_that_a_killed_run_left(
+    project: Project,
+) -> None:
+    ts = latest_tick(project)
+    project.append("orders", [Command(ts, (ts,), (1,), ("killed",))])
+    project.run(*RUN[:3])
+    project.sql("update {}.orders_state set k = 7 where _kind = 'progress'")
+
+    project.run("orders_state", fails=True)
+    assert "one progress row" in project.messages[0]
+    project.run(*RUN)
+
+    assert (1, "killed") in project.rows("orders")
+
+
+def test_a_heal_never_writes_two_rows_of_a_key(project: Project) -> None:
+    """The certificates of such a changelog add up, but its updates leave two values."""
+    versions = {name: project.versions(name)[0] for name in ("orders_changelog", "orders_state")}
+    ts = latest_tick(project)
+    use(project, "never")
+    project.sql("update {}.orders_state set v = 'edited' where k = 1")
+    project.append("orders", [Command(ts, (ts,), (1,), ("new",))])
+    project.run(*RUN)
+    rows = state(project)
+    use(project, "always")
+    project.sql("delete from {}.orders_state where k = 2")
+
+    project.run("orders_corrections", fails=True)
+
+    assert "do not add up: key" in project.messages[0]
+    assert len(project.rows("orders")) == len(rows) - 2
+    project.restore(versions)
+    # The log has a command that is settled no more.
+    project.run(*RUN)
+
+
 def test_an_edit_between_two_statements_is_found_by_the_next_run(project: Project) -> None:
     """The edit comes after the run has verified the state, and before the run applies its batch."""
     ts = latest_tick(project)

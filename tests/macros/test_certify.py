@@ -98,10 +98,9 @@ def test_a_state_is_lost_if_missing_without_progress_or_two_batches_behind(
     found: str, applied_seq: int | None, last_seq: int, expected: str
 ) -> None:
     position = {"applied_seq": applied_seq, "last_seq": last_seq}
-    counted = {"last_seq": applied_seq, "batch_count": 2 if "two" in found else 1}
-    answer = SimpleNamespace(rows=[SimpleNamespace(dict=lambda: counted)])
+    answer = SimpleNamespace(rows=[["two" in found]])
     trueup = in_model("files_corrections", queries=lambda _: answer)
-    is_lost = trueup._get_is_state_lost("lake.files_state", found == "missing", position)
+    is_lost = trueup._get_is_state_lost(a_collection(trueup), found == "missing", position)
 
     assert is_lost == (expected == "lost")
 
@@ -126,8 +125,9 @@ def test_a_state_is_lost_if_it_is_behind_a_compaction(
         "applied_upper": applied_upper,
         "since": since,
     }
-    trueup = in_model("files_corrections", row={0: 1})
-    is_lost = trueup._get_is_state_lost("lake.files_state", is_missing=False, position=position)
+    answer = SimpleNamespace(rows=[[False]])
+    trueup = in_model("files_corrections", queries=lambda _: answer)
+    is_lost = trueup._get_is_state_lost(a_collection(trueup), is_missing=False, position=position)
 
     assert is_lost == (expected == "lost")
 
