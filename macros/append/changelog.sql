@@ -17,5 +17,5 @@ select
             ) }} as committed
         ) as seal
     ) end as _statistics
-from {{ ref(collection ~ '_batch') }}
+from {{ trueup._ref(collection, 'batch') }}
 {%- endmacro %}

@@ -9,7 +9,7 @@
     {{- config(materialized='trueup_state') -}}
     {%- do trueup._require_role('state', collection) -%}
 {{ trueup._net_updates_select(
-    changelog=ref(collection ~ '_changelog'),
+    changelog=trueup._ref(collection, 'changelog'),
     applied=trueup._session_name(collection, 'applied'),
     identity=trueup._unique_key('state') + ['_error_key']
 ) }}

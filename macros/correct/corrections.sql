@@ -13,7 +13,7 @@
     {%- set columns = trueup._column_list(identity) -%}
     {%- set options = trueup._options(collection if execute else none) -%}
     {%- set plan = trueup._session_name(collection, 'plan') -%}
--- depends_on: {{ ref(collection ~ '_' ~ trueup._source_role(collection)) }}
+-- depends_on: {{ trueup._ref(collection, trueup._source_role(collection)) }}
 with
 
 desired as (

@@ -2,7 +2,18 @@
 
 {#- The command that rebuilds a state from its changelog. -#}
 {% macro _rebuild_command(collection) -%}
-    {{ return('dbt run --full-refresh -s ' ~ collection ~ '_state') }}
+    {%- set name = collection ~ '_state' -%}
+    {{ return(
+        'dbt run --full-refresh -s ' ~ name
+        ~ (' (without its config `full_refresh: false`)' if trueup._is_never_refreshed(name) else '')
+    ) }}
+{%- endmacro %}
+
+
+{#- Whether dbt must never refresh a model of this package, by its config. -#}
+{% macro _is_never_refreshed(name) -%}
+    {%- set node = graph.nodes.get(trueup._model_id(name), {}) -%}
+    {{ return(node.get('config', {}).get('full_refresh') is false) }}
 {%- endmacro %}
 
 

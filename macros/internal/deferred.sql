@@ -8,7 +8,7 @@
 {% macro _require_not_deferred(collection, roles) -%}
     {%- for role in roles -%}
         {%- set here = trueup._sibling(collection, role) -%}
-        {%- set found = ref(collection ~ '_' ~ role) -%}
+        {%- set found = trueup._ref(collection, role) -%}
         {%- if found.render() != here.render() -%}
             {%- do trueup._raise_error(
                 'The model ' ~ collection ~ '_' ~ role ~ ', which ' ~ model.name ~ ' reads,',

@@ -5,6 +5,15 @@
     a collection by a select the corrections begin it. Without the var a changelog is never refreshed.
 -#}
 
+{#-
+    Whether this run asks for a rebase. A model with the config `full_refresh: false` must not take such a run for an
+    ordinary one: the rebase is refused.
+-#}
+{% macro _is_rebase() -%}
+    {{ return((should_full_refresh() or flags.FULL_REFRESH) and trueup._var('trueup_rebase')) }}
+{%- endmacro %}
+
+
 {#- Raises if `--full-refresh` would drop history, but the var does not ask for it. -#}
 {% macro _require_rebase(collection) -%}
     {%- if not trueup._var('trueup_rebase') -%}
@@ -21,8 +30,8 @@
 
 
 {#-
-    Raises unless a rebase writes and selects commands, batch, changelog and state. Another model than the changelog
-    drops the changelog, so its config `full_refresh` is read here.
+    Raises unless a rebase writes, selects commands, batch, changelog and state, and is allowed for each model that
+    takes part. One model drops the tables of the others, so their config `full_refresh` is read here.
 -#}
 {% macro _require_whole_rebase(collection) -%}
     {%- if trueup._var('trueup_read_only') -%}
@@ -45,11 +54,10 @@
             ) -%}
         {%- endif -%}
     {%- endfor -%}
-    {%- set changelog = graph.nodes.get(trueup._model_id(collection ~ '_changelog'), {}) -%}
-    {%- if changelog.get('config', {}).get('full_refresh') is false -%}
+    {%- for role in roles[1:] if trueup._is_never_refreshed(collection ~ '_' ~ role) -%}
         {%- do trueup._raise_error(
-            'The config `full_refresh` of ' ~ collection ~ '_changelog', 'true or left out for a rebase', 'false',
+            'The config `full_refresh` of ' ~ collection ~ '_' ~ role, 'true or left out for a rebase', 'false',
             'Nothing is dropped. Leave this collection out of the run, or change the config.'
         ) -%}
-    {%- endif -%}
+    {%- endfor -%}
 {%- endmacro %}

@@ -24,6 +24,15 @@
 
 
 {#-
+    `ref` of another model of the collection. The model is in the package of this one: the root project may have a
+    collection of the same name.
+-#}
+{% macro _ref(collection, role) -%}
+    {{ return(ref(model.package_name, collection ~ '_' ~ role)) }}
+{%- endmacro %}
+
+
+{#-
     Whether a collection is made by a select, its model `<collection>_desired`, and not by commands. There
     is no graph while dbt parses. Then dbt 1 has the files of the project. dbt 2 has the config of the
     model's folder, with an option that only a select has. See docs/decisions/0010.

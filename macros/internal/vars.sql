@@ -6,7 +6,10 @@
     {%- set defaults = {
         'trueup_until': none, 'trueup_approve': none, 'trueup_adopt': none, 'trueup_stalled_after': 3600
     } -%}
-    {%- set value = var(name, defaults.get(name, false)) -%}
+    {#- dbt gives a var below `vars: trueup:` to the models of the package alone. -#}
+    {%- set of_package = var('trueup', {}) -%}
+    {%- set of_package = of_package if of_package is mapping else {} -%}
+    {%- set value = var(name, of_package.get(name, defaults.get(name, false))) -%}
     {%- if name == 'trueup_until' -%}
         {%- set must = none if value is none or trueup._is_bigint(value)
             else 'an integer, or null for no limit' -%}

@@ -8,7 +8,7 @@
     {#- 1. Read the options. -#}
     {%- set collection = trueup._collection('batch') -%}
     {%- set target_relation = this.incorporate(type='table') -%}
-    {%- set is_rebase = should_full_refresh() and trueup._var('trueup_rebase') -%}
+    {%- set is_rebase = trueup._is_rebase() -%}
     {%- if is_rebase -%}
         {%- do trueup._require_whole_rebase(collection.name) -%}
         {#- In a collection by a select the corrections model has already begun the rebase. -#}

@@ -8,7 +8,7 @@
     {%- set on_conflict = collection.options.on_conflict -%}
     {%- set target_relation = this.incorporate(type='table') -%}
     {%- do trueup._require_not_deferred(collection.name, ['batch']) -%}
-    {%- if should_full_refresh() -%}
+    {%- if should_full_refresh() or trueup._is_rebase() -%}
         {%- do trueup._require_rebase(collection.name) -%}
     {%- endif -%}
 

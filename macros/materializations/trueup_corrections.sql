@@ -11,7 +11,7 @@
     {%- do trueup._require_not_deferred(
         collection.name, [trueup._source_role(collection.name)]
     ) -%}
-    {%- set is_rebase = should_full_refresh() and trueup._var('trueup_rebase') -%}
+    {%- set is_rebase = trueup._is_rebase() -%}
     {%- if is_rebase and collection.is_by_select -%}
         {%- do trueup._require_whole_rebase(collection.name) -%}
     {%- endif -%}
@@ -23,6 +23,7 @@
     {{ run_hooks(pre_hooks) }}
 
     {#- 2. If there is nothing to compare or verify, report that and go to step 7. -#}
+    {%- set is_written = false -%}
     {%- if is_rebase and not collection.is_by_select -%}
         {%- do trueup._report_idle(
             'a rebase begins again, nothing is corrected', code='NOTICE'
@@ -73,7 +74,8 @@
             ) -%}
         {%- endif -%}
         {#- 6. Count the corrections, check them, and report the result. Set grants and docs. -#}
-        {%- if healed or scope.extent -%}
+        {%- set is_written = healed or scope.extent -%}
+        {%- if is_written -%}
             {%- set found = trueup._get_correction_counts(collection) -%}
             {%- if collection.is_by_select -%}
                 {%- do trueup._ensure_all_accounted_for(collection, surplus, found) -%}
@@ -89,7 +91,10 @@
         {%- endif -%}
     {%- endif -%}
 
-    {#- 7. Drop the session objects, and run the hooks. -#}
+    {#- 7. Make the table if nothing has made it yet. Drop the session objects, and run the hooks. -#}
+    {%- if not is_written -%}
+        {%- do trueup._ensure_corrections_table(collection) -%}
+    {%- endif -%}
     {%- do trueup._ensure_no_session_objects() -%}
 
     {{ run_hooks(post_hooks) }}

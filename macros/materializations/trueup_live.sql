@@ -12,14 +12,14 @@
     {{ run_hooks(pre_hooks) }}
 
     {#- 2. Make the view. -#}
+    {%- set select = trueup._live_select(collection, trueup._get_user_columns(collection.changelog)) -%}
     {%- call statement('main') -%}
-{{ trueup._step_marker('create') }}
-create or replace view {{ target_relation }} as
-{{ trueup._live_select(collection, trueup._get_user_columns(collection.changelog)) }}
+        {{ trueup._step_marker('create') }}
+        {{ get_create_view_as_sql(target_relation, select) }}
     {%- endcall -%}
 
-    {#- 3. Set grants and docs, and run the hooks. -#}
-    {%- do trueup._ensure_grants_and_docs(target_relation) -%}
+    {#- 3. Set grants, and run the hooks. Spark comments the columns of a view only while it makes it. -#}
+    {%- do apply_grants(target_relation, config.get('grants'), should_revoke=True) -%}
 
     {{ run_hooks(post_hooks) }}
 

@@ -14,11 +14,11 @@ select
     {{ trueup._column_list(key) }},
     _error as {{ trueup._quoted(inline_errors) }},
     {{ trueup._all_but_list(key + ['_error', '_error_key'] + trueup._state_columns()) }}
-from {{ ref(collection ~ '_state') }}
+from {{ trueup._ref(collection, 'state') }}
 where _kind <> 'progress' and _error_key is null
     {%- else %}
 select {{ trueup._all_but_list(['_error', '_error_key'] + trueup._state_columns()) }}
-from {{ ref(collection ~ '_state') }}
+from {{ trueup._ref(collection, 'state') }}
 where _kind = 'row'
     {%- endif -%}
 {%- endmacro %}

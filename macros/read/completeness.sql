@@ -19,7 +19,7 @@ commands as (
         regexp_replace(
             {{ trueup._exact_json_expr('struct(* except (_ts))') }}, ',"_arrived":[^,]*}$', '}'
         ) as _content
-    from {{ ref(collection ~ '_commands') }}
+    from {{ trueup._ref(collection, 'commands') }}
 
 ),
 
@@ -66,7 +66,7 @@ neighbours as (
 batches as (
 
     select _seq, inline(_statistics.partitions)
-    from {{ ref(collection ~ '_changelog') }}
+    from {{ trueup._ref(collection, 'changelog') }}
     where _kind = 'progress'
 
 ),

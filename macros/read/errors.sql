@@ -9,6 +9,6 @@ select
     {{ trueup._error_kind_expr() }} as _error_kind,
     _error,
     _ts
-from {{ ref(collection ~ '_state') }}
+from {{ trueup._ref(collection, 'state') }}
 where _kind = 'error'
 {%- endmacro %}

@@ -8,7 +8,7 @@
 {% macro live(collection) -%}
     {{- config(materialized='trueup_live') -}}
     {%- do trueup._require_role('live', collection) -%}
--- depends_on: {{ ref(collection ~ '_commands') }}, {{ ref(collection ~ '_state') }}
+-- depends_on: {{ trueup._ref(collection, 'commands') }}, {{ trueup._ref(collection, 'state') }}
 {%- endmacro %}
 
 

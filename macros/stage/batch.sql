@@ -8,8 +8,8 @@
 {% macro batch(collection) -%}
     {{- config(materialized='trueup_batch') -}}
     {%- do trueup._require_role('batch', collection) -%}
--- depends_on: {{ ref(collection ~ '_' ~ trueup._source_role(collection)) }}
--- depends_on: {{ ref(collection ~ '_corrections') }}
+-- depends_on: {{ trueup._ref(collection, trueup._source_role(collection)) }}
+-- depends_on: {{ trueup._ref(collection, 'corrections') }}
 {{ trueup._batch_select(trueup._collection('batch')) }}
 {%- endmacro %}
 

@@ -13,7 +13,8 @@
         {%- set missing = trueup._statistics_fields() | rejectattr('name', 'in', names) | list -%}
         {%- if missing -%}
             {%- do run_query(trueup._add_statistics_sql(relation, missing)) -%}
-            {#- What dbt knows of the table is out of date now. -#}
+            {#- What dbt knows of the table is out of date now. It does not replace a table that it knows. -#}
+            {%- do adapter.cache_dropped(relation) -%}
             {%- do adapter.cache_added(relation) -%}
         {%- endif -%}
     {%- endfor -%}

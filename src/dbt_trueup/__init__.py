@@ -16,8 +16,9 @@ class TrueupPlugin(dbtPlugin):
     def initialize(self) -> None:
         """Wrap what dbt-spark starts, sends and shows. dbt calls it for every project."""
         # These import pyspark, a heavy one.
-        from .plugin import session, statements, target  # noqa: PLC0415
+        from .plugin import selection, session, statements, target  # noqa: PLC0415
 
+        selection.install()
         session.install()
         statements.install()
         target.install()

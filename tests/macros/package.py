@@ -169,6 +169,9 @@ class Relation:
     schema: str
     identifier: str
     type: str | None = None
+    quote_policy: Mapping[str, bool] = field(
+        default_factory=lambda: {"schema": False, "identifier": False}, compare=False
+    )
     information: str | None = field(default=None, compare=False)
     """The schema, as `show table extended` writes it, if dbt has asked for it."""
 
@@ -278,7 +281,7 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
             "config": Config(config, execute=execute),
             "exceptions": SimpleNamespace(raise_compiler_error=_refuse),
             "execute": execute,
-            "flags": SimpleNamespace(WHICH=command),
+            "flags": SimpleNamespace(WHICH=command, FULL_REFRESH=full_refresh),
             "graph": {"nodes": known},
             "invocation_id": invocation_id,
             "invocation_args_dict": dict(arguments or {}),
@@ -299,7 +302,7 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
             "noop_statement": told.of("no-op"),
             "persist_docs": told.of("docs"),
             "project_name": package,
-            "ref": lambda model: Relation(None, "lake", model),
+            "ref": lambda *names: Relation(None, "lake", names[-1]),
             "return": _return,
             "run_hooks": lambda _: "",
             "run_started_at": dt.datetime(2026, 1, 31, tzinfo=dt.timezone.utc),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.macros.package import ROLES, in_model, models, node, refused
@@ -28,6 +30,24 @@ def test_the_model_of_the_collection_itself_has_no_role_in_its_name() -> None:
         ("collection", "files_collection", "files"),
     ],
 )
+def test_a_table_that_dbt_would_not_find_again_is_refused() -> None:
+    """dbt-spark looks for the table in lower case, and a catalog may keep the capital letters."""
+    trueup = in_model("Orders_batch", graph=models("Orders"))
+    must, got, next_step = refused(trueup.batch, "Orders")
+    assert must.startswith("The name of the table of Orders_batch must be in lower case")
+    assert got == "Got: Orders_batch"
+    assert "`alias`" in next_step
+
+
+def test_a_select_that_is_no_table_or_view_is_refused() -> None:
+    graph: dict[str, Any] = {**models("orders"), "model.shop.orders_desired": {}}
+    del graph["model.shop.orders_commands"]
+    graph["model.shop.orders_desired"] = {"config": {"materialized": "ephemeral", "meta": None}}
+    must, got, _ = refused(in_model("orders_corrections", graph=graph).corrections, "orders")
+    assert must.startswith("The model orders_desired must be a view or a table")
+    assert got == "Got: ephemeral"
+
+
 def test_a_macro_called_from_another_model_is_refused(role: str, model: str, expected: str) -> None:
     must, got, _ = refused(in_model(model)._require_role, role, "files")
 

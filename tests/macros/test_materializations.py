@@ -102,13 +102,16 @@ def test_a_rebase_that_leaves_out_one_of_the_four_models_is_refused(
     )
 
 
-def test_a_rebase_of_a_changelog_that_is_never_refreshed_is_refused() -> None:
+@pytest.mark.parametrize("role", ["batch", "changelog", "state"])
+def test_a_rebase_of_a_model_that_is_never_refreshed_is_refused(role: str) -> None:
+    """Not taken for an ordinary run, if it is the model itself that is never refreshed."""
     graph: dict[str, Any] = {**models()}
-    graph["model.shop.files_changelog"] = {"config": {"full_refresh": False}}
+    graph[f"model.shop.files_{role}"] = {"config": {"full_refresh": False, "meta": None}}
     trueup = in_model("files_batch", graph=graph, selected=WHOLE, **REBASE)
+    trueup.context["should_full_refresh"] = lambda: role != "batch"
 
     must, got, next_step = refused(run, trueup)
-    assert must.startswith("The config `full_refresh` of files_changelog must be true or left out")
+    assert must.startswith(f"The config `full_refresh` of files_{role} must be true or left out")
     assert got == "Got: false"
     assert next_step.startswith("Nothing is dropped.")
 

@@ -149,6 +149,14 @@ def test_every_var_is_documented() -> None:
 SWITCHES = ("trueup_read_only", "trueup_rebase")
 
 
+def test_a_var_of_the_package_counts_for_all_models() -> None:
+    """Below `vars: trueup:`, where dbt wants the vars of a package, it sees only its own models."""
+    given = {"trueup": {"trueup_read_only": True, "trueup_until": 7}, "trueup_until": 8}
+    trueup = in_model("files_batch", variables=given)
+    assert trueup._var("trueup_read_only") is True
+    assert trueup._var("trueup_until") == 8
+
+
 def test_a_var_that_is_not_set_has_its_default() -> None:
     trueup = in_model("files_batch")
 
