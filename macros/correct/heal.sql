@@ -34,7 +34,6 @@ value_ticks as (
 
 ),
 
--- Certificates add up even if a batch has retracted a value that its key did not have.
 values_left as (
 
     select
@@ -42,11 +41,17 @@ values_left as (
         _value,
         max(_ts) filter (where _diff > 0) as _ts,
         max(_seq) as _seq,
-        sum(_diff) as _diff,
-        count(*) over (partition by {{ identity }}) as _value_count
+        sum(_diff) as _diff_sum
     from value_ticks
     group by {{ identity }}, _value
     having sum(_diff) <> 0
+
+),
+
+-- Certificates add up even if a batch has retracted a value that its key did not have.
+counted_values as (
+
+    select *, count(*) over (partition by {{ identity }}) as _value_count from values_left
 
 ),
 
@@ -57,10 +62,10 @@ truth as (
         _value,
         _ts,
         _seq
-    from values_left
+    from counted_values
     where
         case
-            when _diff = 1 and _value_count = 1 then true
+            when _diff_sum = 1 and _value_count = 1 then true
             else {{ trueup._raise_unsound_key_expr(
                 collection.changelog, 'struct(' ~ identity ~ ')', "concat(_value_count, ' values are left')"
             ) }}

@@ -61,7 +61,7 @@ marked as (
     select
         * except ({{ trueup._column_list(extras | select('in', ['_unchanged', '_old_key'])) }}),
         case when _is_row then array_sort(array_distinct(concat(
-            {{ trueup._known_names_expr(values + ignored) }},
+            {{ trueup._known_names_expr(values + ignored, unique_key) }},
             {{ trueup._marked_names_expr(values, known) if '_unchanged_value' in extras else 'array()' }}
         ))) end as _unchanged
         {%- if '_old_key' in marks %},
@@ -170,13 +170,22 @@ case
 {%- endmacro %}
 
 
-{#- The columns that a command leaves unchanged, in lower case. An unknown name raises. -#}
-{% macro _known_names_expr(values) -%}
+{#-
+    The columns that a command leaves unchanged, in lower case. Key columns are left out: `parse_json` names them in
+    `absent` if a message lacks them. An unknown name raises.
+-#}
+{% macro _known_names_expr(values, unique_key) -%}
     {%- set names = [] -%}
     {%- for column in values -%}
         {%- do names.append(trueup._literal(column.name | lower)) -%}
     {%- endfor -%}
-transform(coalesce(_unchanged, array()), name -> case
+    {%- set keys = [] -%}
+    {%- for name in unique_key -%}
+        {%- do keys.append(trueup._literal(name | lower)) -%}
+    {%- endfor -%}
+transform(filter(
+            coalesce(_unchanged, array()), name -> name is null or lower(name) not in ({{ keys | join(', ') }})
+        ), name -> case
             when lower(name) in ({{ names | join(', ') }}) then lower(name)
             else raise_error(concat(
                 {{ trueup._literal(trueup._argument('commands', 'unchanged')) }},

@@ -183,6 +183,21 @@ DEBEZIUM = {
     "a column that after lacks is null": Message(
         event({"id": 1}), [Decoded("upsert", 1)], {"id": 1}
     ),
+    **{
+        f"a row with a column op is an error, also with {op}": Message(
+            {"id": 1, "op": op, "status": "x"},
+            [
+                Decoded(
+                    "upsert",
+                    1,
+                    error="The text must be a Debezium envelope. Got: "
+                    + json.dumps({"id": 1, "op": op, "status": "x"}),
+                )
+            ],
+            {"id": 1},
+        )
+        for op in ("t", "d", "m")
+    },
     "a truncate has no key": Message({"op": "t", "source": {}}, [Decoded("truncate")]),
     "a logical message is no command": Message(event(op="m"), [], {"prefix": "p"}),
     "a before of another key changes the key": Message(
@@ -328,6 +343,14 @@ WAL2JSON = {
         change("U", columns=columns(id=1, amount=None), identity=columns(id=1)),
         [Decoded("upsert", 1, unchanged=("status", "tags"))],
     ),
+    "an unchanged value is in the whole old row": Message(
+        change(
+            "U",
+            columns=columns(id=1, amount=None, tags=None),
+            identity=columns(id=1, status="long"),
+        ),
+        [Decoded("upsert", 1, "long")],
+    ),
     "another identity changes the key": Message(
         change("U", columns=columns(id=2, status="moved"), identity=columns(id=1)),
         [
@@ -363,6 +386,17 @@ WAL2JSON = {
     "a logical message is no command": Message({"action": "M", "content": "hi"}, []),
     "a change of another table is no command": Message(
         change("I", columns=columns(id=1)) | {"table": "carriers"}, []
+    ),
+    "a message may have no schema": Message(
+        {"action": "I", "table": "orders", "columns": columns(id=1, status="new")},
+        [Decoded("upsert", 1, "new")],
+    ),
+    "a change of another table without a schema is no command": Message(
+        {"action": "T", "table": "carriers"}, []
+    ),
+    "a wrong position is no error": Message(
+        change("I", columns=columns(id=1, status="new"), lsn="80000000/0"),
+        [Decoded("upsert", 1, "new")],
     ),
     "a text where a number belongs is an error": Message(
         change("I", columns=columns(id=1, amount="12")),
@@ -467,7 +501,7 @@ GOOD: dict[str, list[Any]] = {
     "on": [True],
     "name": ["", "12", "a'b\"c\\d\n", "☃"],
     "raw": ["aGk="],
-    "day": ["2026-01-05"],
+    "day": ["2026-01-05", "2026-01-05T00:00:00Z", "2026-01-05 10:00:00+01:00"],
     "at": ["2026-01-05 10:00:00.123456+00", "2026-01-05T10:00:00Z"],
     "local": ["2026-01-05 10:00:00"],
     "tags": [[], [1, 2]],
@@ -485,8 +519,8 @@ BAD: dict[str, list[Any]] = {
     "on": ["true", 1],
     "name": [12, True, ["a"], {"a": 1}],
     "raw": ["###", 1],
-    "day": ["yesterday", 20000],
-    "at": ["soon", 0, "12:30:00", "T12:30", "12:30:00Z"],
+    "day": ["yesterday", 20000, "0044-03-15 BC", "2026", "2026-01"],
+    "at": ["soon", 0, "202601", "0044-03-15 10:00:00 BC", "12:30:00", "T12:30", "12:30:00Z"],
     "local": ["soon", 0, "12:30:00"],
     "tags": [["1"], "a", {"a": 1}, 1],
     "part": [{"x": "1"}, [1], 1],
@@ -495,7 +529,13 @@ BAD: dict[str, list[Any]] = {
 NOT_ONE_OBJECT = [
     *("", " ", "{", "[]", "1", '"a"', "{'id': 1}", '{"id": 1} x', '{"id": 1}{"id": 2}'),
     *('{"id": 1}, {"id": 2}', '{"id": 1, "id": 2}', '{"id": 01}', '{"id": 1}]', '{"id": 1}] x'),
-    *('{"id": 1}]}', '{"id": 1}] {"id": 2}', '{"id": 1},'),
+    *(
+        '{"id": 1},{}]',
+        '{"id": 1},{"_end":null}',
+        '{"id": 1}]}',
+        '{"id": 1}] {"id": 2}',
+        '{"id": 1},',
+    ),
 ]
 NUMBER = re.compile(r"-?[0-9]+([.][0-9]+)?([eE]-?[0-9]+)?")
 """A text here that is a JSON number, which Python would write in another way."""

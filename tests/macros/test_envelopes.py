@@ -141,6 +141,7 @@ def test_with_reclock_the_offset_is_the_order_unless_sequence_by_is_given(envelo
         ({"ts": "n", "sequence_by": ["n"]}, True),
         ({"reclock": ["p", "n"]}, True),
         ({"reclock": ["p", "n"], "old_key": "h"}, False),
+        ({"reclock": ["p", "n"], "old_key": "h", "sequence_by": ["n"]}, False),
         ({"reclock": ["p", "n"], "key": None}, False),
         ({"sequence_by": ["n"]}, False),
     ],
@@ -150,8 +151,8 @@ def test_tombstones_are_commands_only_with_a_key_a_tick_and_an_order(
 ) -> None:
     sql = one_line(render("debezium", **given))
 
-    assert ("when envelope.op = 'm' then null" in sql) == are_commands
-    assert ("when envelope.op = 'm' or is_tombstone then null" in sql) == (not are_commands)
+    assert ("envelope.op = 'm' then null" in sql) == are_commands
+    assert ("envelope.op = 'm' or is_tombstone then null" in sql) == (not are_commands)
 
 
 def test_names_and_markers_with_special_characters_are_quoted() -> None:

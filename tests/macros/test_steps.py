@@ -109,7 +109,7 @@ def test_a_tie_is_broken_by_the_operation_only_if_one_is_preferred(
 
 def test_unchanged_columns_must_be_value_columns_regardless_of_case() -> None:
     expression = one_line(
-        in_model("files_batch")._known_names_expr([column("Size"), column("it's")])
+        in_model("files_batch")._known_names_expr([column("Size"), column("it's")], ["path"])
     )
 
     assert "when lower(name) in ('size', 'it\\'s') then lower(name)" in expression

@@ -37,8 +37,11 @@
         ) -%}
     {%- endif -%}
     {%- set key_columns = trueup._columns_of('debezium', schema, of_key=true) -%}
-    {#- A tombstone has no tick and no order, so both must come from columns of the log. -#}
-    {%- set has_tombstones = key and (sequence_by and (ts or reclock) or reclock and not old_key) -%}
+    {#-
+        A tombstone has no tick and no order, so both must come from columns of the log. With `old_key` it would delete
+        the row of the old key before the command that takes its values: an order in the message comes last.
+    -#}
+    {%- set has_tombstones = key and not old_key and (reclock or sequence_by and ts) -%}
 with messages as (
 
     select
@@ -89,6 +92,10 @@ envelopes as (
         *,
         body is null or is_wrapped and is_variant_null(body_fields['payload']) as is_tombstone,
         case
+            when is_wrapped then try_variant_get(body_fields['payload'], '$', 'map<string, variant>')
+            else body_fields
+        end as fields,
+        case
             when is_wrapped then parcel.payload
             else struct(parcel.op, parcel.before, parcel.after, parcel.ts_ms, parcel.source)
         end as envelope
@@ -96,13 +103,15 @@ envelopes as (
 
 ),
 
--- Rule: a null `after` is a delete. Any other `after` is the row. `op` and `before` are not read for this.
+-- Rule: a null `after` is a delete. Any other `after` is the row. `op` and `before` are not read for this. A row without
+-- an envelope may have a column `op`, too. It also has columns that no envelope has.
 opened as (
 
     select
         *,
+        {{ trueup._is_envelope_expr() }} as is_envelope,
         is_tombstone or is_variant_null(envelope.after)
-            or envelope.after is null and envelope.op <=> 'd' as is_delete,
+            or envelope.after is null and envelope.op <=> 'd' and {{ trueup._is_envelope_expr() }} as is_delete,
         try_variant_get(envelope.after, '$', 'map<string, variant>') as row_fields,
         try_variant_get(envelope.before, '$', 'map<string, variant>') as before_fields
     from envelopes
@@ -134,8 +143,8 @@ changes as (
             else trueup._sequence_expr(trueup._debezium_positions()) }} as sequence,
         case
             -- A logical message has no row. A tombstone repeats the delete before it.
-            when envelope.op = 'm'{{ ' or is_tombstone' if not has_tombstones }} then null
-            when envelope.op = 't' then 'truncate'
+            when is_envelope and envelope.op = 'm'{{ ' or is_tombstone' if not has_tombstones }} then null
+            when is_envelope and envelope.op = 't' and row_fields is null then 'truncate'
             -- Rule: without keys, a delete without the whole key is an error. Nobody knows which row is gone.
             when is_delete
                 {%- if not key %} and {{ trueup._has_key_expr('key_fields', key_columns) }}{% endif %} then 'delete'
@@ -179,6 +188,22 @@ transform(
                 else _fields
             end
         )[0]
+{%- endmacro %}
+
+
+{#-
+    Whether a message is an envelope, and not a row with a column `op`. An envelope has a `source` or a `before`, or at
+    least no field of another name.
+-#}
+{% macro _is_envelope_expr() -%}
+coalesce(
+            envelope.source is not null
+            or envelope.before is not null
+            or size(array_except(map_keys(fields), array(
+                'before', 'after', 'source', 'op', 'ts_ms', 'ts_us', 'ts_ns', 'transaction', 'message'
+            ))) = 0,
+            false
+        )
 {%- endmacro %}
 
 

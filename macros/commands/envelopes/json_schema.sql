@@ -6,12 +6,16 @@
     {%- set integer = '^-?[0-9]+$' -%}
     {%- set number = '^(-?[0-9].*|"(NaN|Infinity|-Infinity)")$' -%}
     {%- set text = '^"' -%}
-    {#- Of a text that begins with no year, such as a time, Spark makes a time of the day on which it is read. -#}
-    {%- set point_in_time = '^" *[+-]?[0-9]{4}' -%}
+    {#-
+        Of a text that begins with no year, such as a time, Spark makes a time of the day on which it is read. After a
+        date it reads nothing: PostgreSQL's `0044-03-15 BC` would become a date after Christ.
+    -#}
+    {%- set date = '^" *[+-]?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}([T ][0-9:.]*(Z|[+-][0-9:]+)?)? *"$' -%}
+    {%- set point_in_time = '^" *[+-]?[0-9]{4,7}-[0-9]' -%}
     {{ return({
         'tinyint': integer, 'smallint': integer, 'int': integer, 'bigint': integer,
         'float': number, 'double': number, 'decimal': integer, 'boolean': '^(true|false)$',
-        'string': text, 'binary': text, 'date': text, 'timestamp': point_in_time,
+        'string': text, 'binary': text, 'date': date, 'timestamp': point_in_time,
         'timestamp_ntz': point_in_time,
         'array': '^[\\[]', 'struct': '^[{]',
     }) }}

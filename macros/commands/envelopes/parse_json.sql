@@ -28,15 +28,15 @@ transform(transform(
 
 {#-
     The fields of a text as a map of variants, if the text is one JSON object; otherwise null. The
-    text is put in brackets, before an empty object, because Spark stops reading after the first value. If the
-    text itself closes the bracket, the empty object is not read. JSON is UTF-8; Spark would replace other bytes.
+    text is put in brackets, before another object, because Spark stops reading after the first value. If the
+    text itself closes the bracket, the other object is not read. JSON is UTF-8; Spark would replace other bytes.
 -#}
 {% macro _json_object_expr(text) -%}
 transform(
         array(try_variant_get(
-            try_parse_json(case when is_valid_utf8({{ text }}) then concat('[', {{ text }}, ', {}]') end),
+            try_parse_json(case when is_valid_utf8({{ text }}) then concat('[', {{ text }}, ', {"_end":0}]') end),
             '$', 'array<map<string, variant>>'
         )),
-        _values -> case when size(_values) = 2 then _values[0] end
+        _values -> case when size(_values) = 2 and map_contains_key(_values[1], '_end') then _values[0] end
     )[0]
 {%- endmacro %}

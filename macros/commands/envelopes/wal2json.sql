@@ -56,12 +56,16 @@ envelopes as (
 
 ),
 
--- Rule: in an update, a column missing in `columns` is unchanged. A missing key column is in `identity`.
+-- Rule: in an update, a column missing in `columns` is unchanged. `identity` has the old values of the key; with REPLICA
+-- IDENTITY FULL it has those of all columns, and so an unchanged value that is not in `columns`.
 opened as (
 
     select
         *,
-        {{ trueup._wal2json_fields_expr('envelope.columns') }} as row_fields,
+        {{ trueup._wal2json_fields_expr(
+            "concat(envelope.columns, case when envelope.action = 'U' then coalesce(envelope.identity, array())"
+            ~ ' else array() end)'
+        ) }} as row_fields,
         {{ trueup._wal2json_fields_expr(
             "concat(case when envelope.action <> 'D' then envelope.columns else array() end,"
             ~ ' coalesce(envelope.identity, array()))'
@@ -92,7 +96,9 @@ changes as (
             -- The bounds of a transaction and logical messages have no row.
             when envelope.action in ('B', 'C', 'M') then null
             {%- if table %}
-            when concat(envelope.`schema`, '.', envelope.`table`) <> {{ trueup._literal(table) }}
+            -- With `include-schemas=false` a message has only the name of its table.
+            when concat(coalesce(envelope.`schema`, {{ trueup._literal(table.partition('.')[0]) }}), '.', envelope.`table`)
+                <> {{ trueup._literal(table) }}
                 then null
             {%- endif %}
             when envelope.action = 'T' then 'truncate'
@@ -146,8 +152,11 @@ transform(array({{ columns }}), _columns -> map_from_entries(transform(
 {%- endmacro %}
 
 
-{#- PostgreSQL's text of a log sequence number, two halves in hex, as a bigint. -#}
+{#- PostgreSQL's text of a log sequence number, two halves in hex, as a bigint; null for any other text. -#}
 {% macro _lsn_expr(lsn) -%}
     {%- set half = 'cast(conv(split_part(' ~ lsn ~ ", '/', {}), 16, 10) as bigint)" -%}
-    {{ return(half.format(1) ~ ' * 4294967296 + ' ~ half.format(2)) }}
+    {{ return(
+        'case when ' ~ lsn ~ " rlike '^[0-7]?[0-9A-Fa-f]{1,7}/[0-9A-Fa-f]{1,8}$' then " ~ half.format(1)
+        ~ ' * 4294967296 + ' ~ half.format(2) ~ ' end'
+    ) }}
 {%- endmacro %}

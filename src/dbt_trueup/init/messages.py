@@ -152,7 +152,8 @@ def read_wal2json(log: Log, value: str) -> list[Change]:
             Change(
                 place,
                 op=message["action"],
-                table=f"{message.get('schema')}.{message.get('table')}",
+                # With `include-schemas=false` any schema will do: trueup compares the table alone.
+                table=f"{message.get('schema') or 'public'}.{message.get('table')}",
                 ts=message.get("timestamp"),
                 order=message.get("lsn"),
                 row=row,

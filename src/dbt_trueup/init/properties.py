@@ -26,6 +26,11 @@ HOLD_BACK_THE_LAST_TIME = """\
       meta: {trueup: {input_upper: log_upper - 1}}
 """
 
+TAKE_LATE_COMMITS = """\
+      # PostgreSQL may write two commits of one moment in the other order: the second one is late.
+      meta: {trueup: {late: correct}}
+"""
+
 MODELS = """\
 version: 2
 
@@ -148,6 +153,8 @@ def model_properties(facts: Facts, file_format: str) -> str:
         options = HOLD_BACK_THE_LAST_TICK
     elif facts["envelope"] == "debezium" and not facts["reclock"] and not facts["ts"]:
         options = HOLD_BACK_THE_LAST_TIME
+    elif facts["envelope"] == "wal2json" and not facts["reclock"] and not facts["ts"]:
+        options = TAKE_LATE_COMMITS
     words = {
         "OPTIONS": options,
         "COLUMNS": view_columns(facts, file_format),
