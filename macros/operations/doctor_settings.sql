@@ -19,6 +19,12 @@
             'leave the setting out of the profile, the hooks and the configuration of Spark.'
         )) -%}
     {%- endif -%}
+    {%- if trueup._get_setting('spark.sql.timestampType') | upper == 'TIMESTAMP_NTZ' -%}
+        {%- do checks.append(trueup._check(
+            'the Spark setting spark.sql.timestampType is TIMESTAMP_NTZ, so no run writes',
+            'leave the setting out of the profile, the hooks and the configuration of Spark.'
+        )) -%}
+    {%- endif -%}
     {%- set cached = none if true in deltas else trueup._get_cached_catalog() -%}
     {%- if cached -%}
         {%- do checks.append(trueup._check(

@@ -177,14 +177,22 @@ def test_a_state_that_is_missing_or_has_no_progress_row_is_found_and_rebuilt(
     assert examine(project)[-1] == "orders is well."
 
 
-def test_a_setting_that_reads_a_batch_twice_is_found(project: Project) -> None:
-    setting = "spark.sql.legacy.inlineCTEInCommands"
-    project.spark.conf.set(setting, "true")
+@pytest.mark.parametrize(
+    ("setting", "value", "then"),
+    [
+        ("spark.sql.legacy.inlineCTEInCommands", "true", "a batch would be read twice"),
+        ("spark.sql.timestampType", "TIMESTAMP_NTZ", "no run writes"),
+    ],
+)
+def test_a_setting_that_a_run_refuses_is_found(
+    project: Project, setting: str, value: str, then: str
+) -> None:
+    project.spark.conf.set(setting, value)
     try:
         ((text, next_step),) = wrong(project)
     finally:
         project.spark.conf.unset(setting)
-    assert text == f"the Spark setting {setting} is true, so a batch would be read twice"
+    assert text == f"the Spark setting {setting} is {value}, so {then}"
     assert next_step.startswith("leave the setting out of the profile")
 
 
