@@ -229,6 +229,17 @@ def test_the_statistics_equal_those_of_the_oracle(rules: Project) -> None:
         )
 
 
+def test_the_corrections_are_a_table_from_the_first_run_on(rules: Project) -> None:
+    """A data test of the corrections must not stop `dbt build` before the batch."""
+    assert rules.sql("select * from {}.rules_corrections") == []
+    columns = rules.spark.table("rules.rules_corrections").dtypes
+    value = "struct<a:string,b:double,_error:string>"
+    assert columns == [
+        ("k", "string"), ("_error_key", "string"), ("_persisted", value), ("_desired", value),
+        ("_cause", "string"), ("_seq", "bigint"), ("_ts", "bigint"), ("_after_batch_id", "string"),
+    ]  # fmt: skip
+
+
 def test_running_again_changes_nothing(rules: Project) -> None:
     before = {
         table: multiset(rules.sql(f"select * from {{}}.rules_{table}"))
