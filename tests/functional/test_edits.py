@@ -185,7 +185,7 @@ def test_an_edited_batch_that_a_killed_run_left_behind_does_not_reach_the_state(
 
     restored.run(*models, fails=True)
 
-    assert "Batch 3 of edits.orders_changelog must be what its certificate" in restored.messages[0]
+    assert "Batch 3 of edits.orders_changelog must be" in "\n".join(restored.messages)
     assert multiset(restored.sql("select * from {}.orders_state")) == state
 
 
