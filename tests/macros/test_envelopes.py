@@ -141,7 +141,7 @@ def test_with_reclock_the_offset_is_the_order_unless_sequence_by_is_given(envelo
         ({"ts": "n", "sequence_by": ["n"]}, True),
         ({"reclock": ["p", "n"]}, True),
         ({"reclock": ["p", "n"], "old_key": "h"}, False),
-        ({"reclock": ["p", "n"], "old_key": "h", "sequence_by": ["n"]}, False),
+        ({"reclock": ["p", "n"], "old_key": "h", "sequence_by": ["n"]}, True),
         ({"reclock": ["p", "n"], "key": None}, False),
         ({"sequence_by": ["n"]}, False),
     ],
@@ -153,6 +153,15 @@ def test_tombstones_are_commands_only_with_a_key_a_tick_and_an_order(
 
     assert ("envelope.op = 'm' then null" in sql) == are_commands
     assert ("envelope.op = 'm' or is_tombstone then null" in sql) == (not are_commands)
+
+
+def test_with_an_old_key_a_tombstone_without_an_order_is_no_command() -> None:
+    """It would be the first of its tick, and delete a row before its values are moved."""
+    given: dict[str, Any] = {"reclock": ["p", "n"], "sequence_by": ["a", "b"]}
+    rule = "when is_tombstone and log_sequence._1 is null and log_sequence._2 is null then null"
+
+    assert rule in one_line(render("debezium", old_key="h", **given))
+    assert rule not in one_line(render("debezium", **given))
 
 
 def test_names_and_markers_with_special_characters_are_quoted() -> None:

@@ -37,11 +37,8 @@
         ) -%}
     {%- endif -%}
     {%- set key_columns = trueup._columns_of('debezium', schema, of_key=true) -%}
-    {#-
-        A tombstone has no tick and no order, so both must come from columns of the log. With `old_key` it would delete
-        the row of the old key before the command that takes its values: an order in the message comes last.
-    -#}
-    {%- set has_tombstones = key and not old_key and (reclock or sequence_by and ts) -%}
+    {#- A tombstone has no tick and no order, so both must come from columns of the log. -#}
+    {%- set has_tombstones = key and (sequence_by and (ts or reclock) or reclock and not old_key) -%}
 with messages as (
 
     select
@@ -144,6 +141,10 @@ changes as (
         case
             -- A logical message has no row. A tombstone repeats the delete before it.
             when is_envelope and envelope.op = 'm'{{ ' or is_tombstone' if not has_tombstones }} then null
+            {%- if has_tombstones and old_key %}
+            -- Without an order it would be the first of its tick, and delete a row before its values are moved.
+            when is_tombstone and {{ trueup._is_unordered_expr(sequence_by) }} then null
+            {%- endif %}
             when is_envelope and envelope.op = 't' and row_fields is null then 'truncate'
             -- Rule: without keys, a delete without the whole key is an error. Nobody knows which row is gone.
             when is_delete
@@ -175,6 +176,16 @@ changes as (
 ) }}
 
 select * from decoded
+{%- endmacro %}
+
+
+{#- Whether all parts of the order that the columns of the log give are null. -#}
+{% macro _is_unordered_expr(sequence_by) -%}
+    {%- set terms = [] -%}
+    {%- for _ in sequence_by -%}
+        {%- do terms.append('log_sequence._' ~ loop.index ~ ' is null') -%}
+    {%- endfor -%}
+    {{ return(terms | join(' and ')) }}
 {%- endmacro %}
 
 
