@@ -54,7 +54,8 @@ where _kind = 'progress'
 raise_error(concat(
             'the updates of a key in {{ changelog }} do not add up: key ',
             to_json({{ key }}, map('ignoreNullFields', 'false')), ': ', {{ fault }},
-            '\nNothing is written. Batches are lost, doubled or edited: restore the changelog.'
+            '\nNothing is written. Batches are lost, doubled or edited, or an edited state was not verified:'
+            ' restore the changelog.'
         ))
 {%- endmacro %}
 

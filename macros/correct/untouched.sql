@@ -43,8 +43,9 @@
     {%- set commits = trueup._get_commits_since(
         properties['trueup.scanned_snapshot'] if is_noted else verified, state, properties, snapshot
     ) -%}
-    {%- if is_noted and commits == trueup._batches_since_scan(properties, plan.last_seq)
-            or trueup._get_applied_seq(state) > plan.last_seq -%}
+    {%- set batches = trueup._batches_since_scan(properties, plan.last_seq) if is_noted
+        else plan.last_seq - trueup._finding(collection, 'verified_seq') -%}
+    {%- if commits == batches or trueup._get_applied_seq(state) > plan.last_seq -%}
         {{ return(none) }}
     {%- endif -%}
     {{ return(

@@ -16,6 +16,7 @@
     {%- set snapshot = trueup._get_snapshot(collection.state, properties)
         if verify != 'content' else none -%}
     {%- do trueup._keep_finding(collection, 'verified_snapshot', snapshot) -%}
+    {%- do trueup._keep_finding(collection, 'verified_seq', plan.last_seq) -%}
     {%- if not is_lost and not trueup._is_scan_due(verify, properties, plan.last_seq)
             and trueup._get_is_untouched(collection.state, properties, snapshot, plan.last_seq) -%}
         {%- do trueup._keep_finding(collection, 'state_verified_by', 'snapshots') -%}

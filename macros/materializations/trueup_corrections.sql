@@ -73,7 +73,7 @@
                 'nothing to correct' ~ (': no command came late' if options.late == 'correct' else '')
             ) -%}
         {%- endif -%}
-        {#- 6. Count the corrections, check them, and report the result. Set grants and docs. -#}
+        {#- 6. Count the corrections, check them, and report the result. -#}
         {%- set is_written = healed or scope.extent -%}
         {%- if is_written -%}
             {%- set found = trueup._get_correction_counts(collection) -%}
@@ -87,13 +87,12 @@
                 [found.report, healed, plan.get('reason')] | select | join('; '),
                 code='OK' if healed or found.count else 'NOOP', rows_affected=found.count
             ) -%}
-            {%- do trueup._ensure_grants_and_docs(target_relation) -%}
         {%- endif -%}
     {%- endif -%}
 
-    {#- 7. Make the table if nothing has made it yet. Drop the session objects, and run the hooks. -#}
-    {%- if not is_written -%}
-        {%- do trueup._ensure_corrections_table(collection) -%}
+    {#- 7. Make the table if it is missing. Set grants and docs, drop the session objects, and run the hooks. -#}
+    {%- if is_written or trueup._ensure_corrections_table(collection, is_rebase) -%}
+        {%- do trueup._ensure_grants_and_docs(target_relation) -%}
     {%- endif -%}
     {%- do trueup._ensure_no_session_objects() -%}
 

@@ -36,7 +36,7 @@ FAILED = ("error", "fail", "runtime error", "partial success")
 SHOWN_CHARACTERS = 600
 """How many characters of an error are shown: its beginning and its end."""
 
-NOT_THE_ERROR = re.compile(r"> |compiled code at |at [\w.$/]+\(")
+NOT_THE_ERROR = re.compile(r"> |compiled code at |at [\w.$/<>]+\(")
 """How lines begin that only say in which macro, Java method or file the error was."""
 
 OF_INLINE_QUERY = re.compile(r"(?:\w+ Error )+in sql_operation inline_query \(from [^)]*\) ")

@@ -70,7 +70,7 @@ def test_an_unexpected_error_is_not_taken_for_a_check_that_failed(
     assert program.main(["run"]) == 2
     said = capsys.readouterr().err
     assert "Traceback" in said
-    assert said.endswith("trueup run: this is a fault of trueup: AttributeError: no such method\n")
+    assert said.endswith("trueup run: this error is unexpected: AttributeError: no such method\n")
 
 
 def test_a_letter_that_the_terminal_does_not_have_is_written_in_another_form(

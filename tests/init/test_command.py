@@ -262,6 +262,7 @@ def test_a_first_model_goes_where_dbt_reads_models(over: Any, tmp_path: Path) ->
         ("models: {shop: {crm: {+file_format: delta}}}", "smallint"),
         ("models: {shop: {+file_format: delta, crm: {file_format: iceberg}}}", "int"),
         ("models: {shop: {sales: {+file_format: delta}}}", "int"),
+        ("models: {+file_format: \"{{ 'delta' if target.name == 'd' else 'iceberg' }}\"}", "int"),
     ],
 )
 def test_the_contract_has_the_integers_that_the_table_format_keeps(

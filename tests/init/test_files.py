@@ -145,9 +145,9 @@ def test_the_last_time_of_debezium_is_held_back_if_it_is_the_tick() -> None:
     assert "meta" not in models[0]["config"]
 
 
-def test_late_commits_of_wal2json_are_taken() -> None:
+def test_the_last_second_of_wal2json_is_held_back() -> None:
     models = yaml.safe_load(files(PARCELS)["slot.yml"])["models"]
-    assert models[0]["config"]["meta"] == {"trueup": {"late": "correct"}}
+    assert models[0]["config"]["meta"] == {"trueup": {"input_upper": "log_upper - 1000000"}}
 
 
 def test_the_source_is_the_log_and_its_place_is_never_null() -> None:

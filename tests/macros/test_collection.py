@@ -18,18 +18,6 @@ def test_the_model_of_the_collection_itself_has_no_role_in_its_name() -> None:
     in_model("files")._require_role("collection", "files")
 
 
-@pytest.mark.parametrize(
-    ("role", "model", "expected"),
-    [
-        ("batch", "files_state", "files_batch"),
-        ("batch", "files", "files_batch"),
-        ("batch", "orders_batch", "files_batch"),
-        ("batch", "files_batch_2", "files_batch"),
-        ("batch", "FILES_BATCH", "files_batch"),
-        ("collection", "files_state", "files"),
-        ("collection", "files_collection", "files"),
-    ],
-)
 def test_a_table_that_dbt_would_not_find_again_is_refused() -> None:
     """dbt-spark looks for the table in lower case, and a catalog may keep the capital letters."""
     trueup = in_model("Orders_batch", graph=models("Orders"))
@@ -48,6 +36,18 @@ def test_a_select_that_is_no_table_or_view_is_refused() -> None:
     assert got == "Got: ephemeral"
 
 
+@pytest.mark.parametrize(
+    ("role", "model", "expected"),
+    [
+        ("batch", "files_state", "files_batch"),
+        ("batch", "files", "files_batch"),
+        ("batch", "orders_batch", "files_batch"),
+        ("batch", "files_batch_2", "files_batch"),
+        ("batch", "FILES_BATCH", "files_batch"),
+        ("collection", "files_state", "files"),
+        ("collection", "files_collection", "files"),
+    ],
+)
 def test_a_macro_called_from_another_model_is_refused(role: str, model: str, expected: str) -> None:
     must, got, _ = refused(in_model(model)._require_role, role, "files")
 

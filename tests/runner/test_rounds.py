@@ -182,6 +182,14 @@ def test_an_obstacle_says_why_something_is_left(
     assert done.obstacles == ((obstacle,) if obstacle else ())
 
 
+def test_a_round_says_whether_another_run_got_in_the_way() -> None:
+    skipped = result("a_batch", "skipped: another run compared at the same moment", "NOTICE")
+    lost = result("a_changelog", "skipped: batch moved", "NOTICE")
+    dry = result("a_changelog", "read only: batch 1 is staged, not appended", "NOTICE")
+    found = [rounds.read_round([one], 1).has_skipped for one in (skipped, lost, dry)]
+    assert found == [True, True, False]
+
+
 def test_a_round_writes_if_it_appends_or_applies_a_batch() -> None:
     def has_written(name: str, code: str) -> bool:
         return rounds.read_round([result(name, "", code)], 1).has_written

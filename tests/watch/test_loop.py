@@ -66,7 +66,7 @@ def test_what_another_run_got_in_the_way_of_is_tried_again_soon(
     now = [0.0]
     monkeypatch.setattr(loop, "monotonic", lambda: now[0])
     stop = Stop(after=lambda _: now.__setitem__(0, now[0] + stop.pauses[-1]))
-    left = Round(seconds=1.0, models=7, obstacles=("a: skipped: batch moved",))
+    left = Round(seconds=1.0, models=7, has_skipped=True)
     repeat(Fake(left, left, IDLE), stop, every=3600)
     assert sum(stop.pauses) == 2 + 4
 

@@ -78,6 +78,6 @@ def carry_out(words: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - 1 would say that something does not hold
         traceback.print_exc()
         what = f"{type(error).__name__}: {error}".splitlines()[0]
-        click.echo(f"trueup {words[0]}: this is a fault of trueup: {what}", err=True)
+        click.echo(f"trueup {words[0]}: this error is unexpected: {what}", err=True)
         return 2
     return exit_code

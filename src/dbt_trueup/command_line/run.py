@@ -155,4 +155,7 @@ def in_a_warm_process(loop: Callable[..., int], project: Project, *, as_json: bo
     stop = Event()
     # dbt and Spark run in a thread of their own: in the main thread a signal would interrupt them.
     with stop_on_signals(stop, screen), ThreadPoolExecutor(1) as pool:
-        return pool.submit(loop, project, stop, screen).result()
+        try:
+            return pool.submit(loop, project, stop, screen).result()
+        finally:
+            screen.clear_status()

@@ -26,9 +26,10 @@ HOLD_BACK_THE_LAST_TIME = """\
       meta: {trueup: {input_upper: log_upper - 1}}
 """
 
-TAKE_LATE_COMMITS = """\
-      # PostgreSQL may write two commits of one moment in the other order: the second one is late.
-      meta: {trueup: {late: correct}}
+HOLD_BACK_THE_LAST_SECOND = """\
+      # PostgreSQL may write two commits of one moment in the other order. So the last second is
+      # settled when a later commit is there.
+      meta: {trueup: {input_upper: log_upper - 1000000}}
 """
 
 MODELS = """\
@@ -154,7 +155,7 @@ def model_properties(facts: Facts, file_format: str) -> str:
     elif facts["envelope"] == "debezium" and not facts["reclock"] and not facts["ts"]:
         options = HOLD_BACK_THE_LAST_TIME
     elif facts["envelope"] == "wal2json" and not facts["reclock"] and not facts["ts"]:
-        options = TAKE_LATE_COMMITS
+        options = HOLD_BACK_THE_LAST_SECOND
     words = {
         "OPTIONS": options,
         "COLUMNS": view_columns(facts, file_format),
@@ -184,7 +185,7 @@ def view_columns(facts: Facts, file_format: str) -> str:
     key, lines = facts["key"], []
     for column, kind in typed_columns(facts).items():
         stored = kind
-        if file_format == "iceberg":
+        if file_format != "delta":
             # Iceberg has no integer type smaller than int.
             stored = re.sub(r"\b(tinyint|smallint)\b", "int", kind)
         what = f"The last known value of `{column}`."

@@ -79,6 +79,11 @@ class Batch:
             return f"{self.collection}: a batch is staged, but {changelog} is not selected"
         return f"{self.collection}: {self.appended.message}"
 
+    def is_skipped(self) -> bool:
+        """Return whether another run got in the way of the batch."""
+        said = [one.message for one in (self.staged, self.appended) if code(one) == NOTICE]
+        return any(message.startswith(SKIPPED) for message in said)
+
 
 def read_batches(results: Sequence[Any]) -> list[Batch]:
     """Read the batch of each collection from dbt's results, in their order."""

@@ -45,6 +45,8 @@ class Round:
     """The progress of each collection with limited batches that settled commands."""
     obstacles: tuple[str, ...] = ()
     """Why collections did not settle what is left, each as `collection: reason`."""
+    has_skipped: bool = False
+    """Whether a batch was skipped, because another run got in its way."""
 
 
 class Runs(Protocol):
@@ -98,6 +100,7 @@ def read_round(results: Sequence[Any], seconds: float) -> Round:
         has_more=any(batch.has_more() for batch in batches),
         has_written=any(has_written(one) for one in results),
         settled=tuple(settled for batch in batches if (settled := batch.settled())),
+        has_skipped=any(batch.is_skipped() for batch in batches),
         obstacles=tuple(obstacle for batch in batches if (obstacle := batch.obstacle())),
     )
 

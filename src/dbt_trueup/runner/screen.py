@@ -37,6 +37,11 @@ class Screen:
             self._replace_status(f"{strftime('%H:%M:%S')}  {text}")
             sys.stdout.flush()
 
+    def clear_status(self) -> None:
+        """Erase the status, before something else writes to the terminal."""
+        self._replace_status("")
+        sys.stdout.flush()
+
     def _replace_status(self, line: str) -> None:
         """Erase the line of the status, and write another one in its place."""
         blank = " " * len(self.status_line)

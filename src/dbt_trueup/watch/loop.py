@@ -62,7 +62,7 @@ def repeat(runs: Watchable, every: float, look: float, stop: Event, screen: Scre
         screen.print_round(done, f"round {number}: ")
         changed += bool(done.changes)
         # What another run got in the way of is left, although nothing grows.
-        failed = failed + 1 if done.failures or done.obstacles else 0
+        failed = failed + 1 if done.failures or done.has_skipped else 0
         if done.failures and not stop.is_set():
             runs.require_spark()
         if stop.is_set() or done.has_more:
