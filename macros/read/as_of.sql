@@ -5,7 +5,7 @@
 {% macro as_of(collection, ts) -%}
 with
 
-{{ trueup._consolidated_ticks_ctes(collection, '_ts <= (' ~ ts ~ ')', ts, ts) }}
+{{ trueup._consolidated_ticks_ctes(collection, '_ts <= ' ~ trueup._known_tick_expr(ts), ts, ts) }}
 
 select * except (_diff)
 from consolidated
@@ -21,7 +21,9 @@ where _diff > 0
 with
 
 {{ trueup._consolidated_ticks_ctes(
-    collection, '_ts > (' ~ from_ts ~ ') and _ts <= (' ~ to_ts ~ ')', from_ts, to_ts
+    collection,
+    '_ts > ' ~ trueup._known_tick_expr(from_ts) ~ ' and _ts <= ' ~ trueup._known_tick_expr(to_ts),
+    from_ts, to_ts
 ) }}
 
 select *
@@ -55,13 +57,23 @@ consolidated as (
 
 
 {#-
-    True, or raises when the query runs: if the first tick is after the last one, if a compaction has moved
+    A tick that is not null, or raises when the query runs. Spark takes a comparison with a constant null for false, and
+    leaves out the check of `_is_readable_expr` with it.
+-#}
+{% macro _known_tick_expr(ts) -%}
+    {{ return("coalesce((" ~ ts ~ "), raise_error('a tick must not be null'))") }}
+{%- endmacro %}
+
+
+{#-
+    True, or raises when the query runs: if a tick is null, if the first tick is after the last one, if a compaction has moved
     `since` above the first tick, or if the last tick is at or above the changelog's upper. It is a scalar
     subquery, so no filter around the select can remove the check.
 -#}
 {% macro _is_readable_expr(collection, first_ts, last_ts) -%}
 (
         select case
+            when ({{ first_ts }}) is null or ({{ last_ts }}) is null then raise_error('a tick must not be null')
             when ({{ first_ts }}) > ({{ last_ts }}) then raise_error(concat(
                 'the first tick, ', {{ first_ts }}, ', must not be after the second, ', {{ last_ts }}, ': swap them'
             ))
@@ -71,7 +83,7 @@ consolidated as (
             ))
             when max(_upper) > ({{ last_ts }}) then true
             else raise_error(concat(
-                'tick ', coalesce(cast({{ last_ts }} as string), 'null'), ' is not settled yet: the upper of'
+                'tick ', {{ last_ts }}, ' is not settled yet: the upper of'
                 ' {{ collection }} is ', coalesce(cast(max(_upper) as string), 'none'), '; read a tick below it'
             ))
         end

@@ -14,7 +14,9 @@
     longer valid, null if it is valid now.
 
     A correction may write into a tick that has updates already. So the updates of a place are added up
-    first. After that, a place has at most the end of one version of a key and the begin of another.
+    first. After that, a tick has at most the end of one version of a key and the begin of another. A batch may have
+    more: a compaction may leave an addition of a later batch than its retraction (option `eager`). So by batch a version
+    is valid while its diffs sum to 1.
 
     Reads: the relation `changelog`. Ends with: `versions`.
 -#}
@@ -42,14 +44,20 @@ bounded as (
 
     select
         *,
+        {% if by == 'tick' -%}
+        diff as total,
         lead(begins_at) over (partition by {{ key }} order by begins_at, diff) as ends_at
+        {%- else -%}
+        sum(diff) over (partition by version order by begins_at) as total,
+        lead(begins_at) over (partition by version order by begins_at) as ends_at
+        {%- endif %}
     from changes
 
 ),
 
 versions as (
 
-    select * except (diff) from bounded where diff > 0
+    select * except (diff, total) from bounded where diff > 0 and total > 0
 
 )
 {%- endmacro %}

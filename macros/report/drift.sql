@@ -65,7 +65,7 @@ expected as (
 values_of_log as (
 
     select distinct {{ trueup._column_list(key) }}, _value, true as _was_known
-    from settled
+    from {{ trueup._subquery(steps) if '_unchanged' in collection.extras else 'settled' }}
     where _error_key is null and _value is not null
 
 ),

@@ -77,7 +77,7 @@ from (
 
 {#-
     The rows of the table of corrections: what the last comparison or heal found. Each row also has the number
-    of all rows of its cause. Changes of a SELECT have no cause, so they are left out: they are no
+    of all rows. Changes of a SELECT have no cause, so they are left out: they are no
     corrections.
 -#}
 {% macro _corrected_rows_select(tables, limit) -%}
@@ -88,7 +88,7 @@ select
     {{ trueup._difference_expr('_persisted is null', '_desired is null') }} as difference,
     _ts as tick,
     _seq as batch,
-    count(*) over (partition by _cause) as cause_rows
+    count(*) over () as all_rows
 from {{ tables.corrections }}
 where _cause is not null
 order by _cause, _error_key, {{ trueup._column_list(tables.key) }}
@@ -127,7 +127,7 @@ select
     {{ trueup._shown_text_expr('_error_key') }} as error_key,
     'external_edit' as cause,
     {{ trueup._difference_expr('min(_diff) > 0', 'max(_diff) < 0') }} as difference,
-    count(*) over () as cause_rows
+    count(*) over () as all_rows
 from differences
 group by {{ identity }}
 order by {{ identity }}

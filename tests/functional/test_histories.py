@@ -92,6 +92,25 @@ def test_as_of_gives_every_tree_of_dbt_core_after_one_run(history: Project) -> N
     )
 
 
+def test_a_null_is_no_tick(new_project: Callable[[str], Project]) -> None:
+    """Spark leaves out a condition that is never true, and a check with it."""
+    project = new_project("null_ticks")
+    project.add_collection("files", KEY, VALUE)
+    project.append("files", [Command(5, (1,), ("a",), ("100644", "b"))])
+    calls = {
+        "at_nothing": "as_of('files', 'try_cast(\"x\" as bigint)')",
+        "from_nothing": "changes_between('files', '(select max(_ts) from null_ticks.empty)', 5)",
+        "to_nothing": "changes_between('files', 1, 'null')",
+    }
+    project.sql("create table {}.empty (_ts bigint) using {format}")
+    for name, call in calls.items():
+        project.write(f"models/{name}.sql", f"{{{{ trueup.{call} }}}}")
+    project.run()
+    for name in calls:
+        with pytest.raises(Py4JJavaError, match="a tick must not be null"):
+            project.rows(name)
+
+
 @pytest.mark.long
 def test_an_open_tick_cannot_be_read(new_project: Callable[[str], Project]) -> None:
     project = new_project("not_settled")

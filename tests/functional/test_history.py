@@ -222,6 +222,24 @@ def test_a_compaction_keeps_the_versions_that_are_still_valid(project: Project) 
     assert valid(project, "c_history", 4) == kept
 
 
+def test_by_commit_time_the_current_row_of_an_eager_collection_outlives_a_compaction(
+    new_project: Callable[[str], Project],
+) -> None:
+    """The compaction keeps an addition of batch 2 whose retraction is older: one of batch 1."""
+    project = new_project("history_of_open_ticks")
+    project.add_collection("c", KEY, VALUE, {"eager": True})
+    project.write("models/commits.sql", "{{ trueup.history('c', by='commit_time') }}")
+    project.append("c", [put(2, "k", "first"), put(6, "k", "last")])
+    project.run(until=3)
+    project.append("c", [put(5, "k", "between")])
+    project.run(until=6)
+    project.operate("compact", collection="c", since=6)
+
+    assert project.rows("c") == [("k", "last", 0)]
+    current = project.sql("select k, v, n from {}.commits where is_current")
+    assert [tuple(row) for row in current] == [("k", "last", 0)]
+
+
 @pytest.mark.iceberg_only
 def test_iceberg_has_no_changes_of_a_state_that_it_merges_on_read(project: Project) -> None:
     view = "lake.system.create_changelog_view(table => 'history.c_state', changelog_view => 'seen')"

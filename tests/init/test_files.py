@@ -158,6 +158,32 @@ def test_the_source_is_the_log_and_its_place_is_never_null() -> None:
     assert [column["name"] for column in log["columns"]] == ["partition", "offset"]
 
 
+def test_rows_of_the_last_day_are_held_back() -> None:
+    log = table("orders", "order_id int, updated_date date, x int", (1, "2026-01-05", 1))
+    models = yaml.safe_load(files(log)["orders.yml"])["models"]
+    assert models[0]["config"]["meta"] == {"trueup": {"input_upper": "log_upper - 1"}}
+
+
+def test_dbt_quotes_odd_names_and_spark_odd_fields() -> None:
+    types = {
+        "order no": "int",
+        "commit no": "int",
+        "place": "struct<lat-x:double,y:decimal(4,2)>",
+    }
+    log = read_log("orders", types, [{"order no": 1, "commit no": 1, "place": None}])
+    written = files(log, key=["order no"], ts="`commit no`", columns=["place"])
+    (view,) = (
+        one for one in yaml.safe_load(written["orders.yml"])["models"] if one["name"] == "orders"
+    )
+    number, place = view["columns"]
+    assert (number["name"], number["quote"]) == ("order no", True)
+    assert (place["data_type"], place.get("quote")) == (
+        "struct<`lat-x`:double,y:decimal(4,2)>", None,
+    )  # fmt: skip
+    (source,) = yaml.safe_load(written["orders_sources.yml"])["sources"]
+    assert source["tables"][0]["columns"][0]["quote"] is True
+
+
 def test_odd_names_are_in_quotes() -> None:
     log = table("orders", "order_id int, commit_no int, on string", (1, 1, "x"))
     assert 'name: "on"' in files(log)["orders.yml"]

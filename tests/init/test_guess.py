@@ -615,6 +615,37 @@ def test_a_topic_without_its_partition_has_its_offset_as_the_tick() -> None:
     assert list(unsure(twice)) == ["ts"]
 
 
+def test_an_offset_of_another_kind_is_no_tick() -> None:
+    rows = ((1, 60, "2026-01-05 08:00:00"), (2, 120, "2026-01-05 09:00:00"))
+    log = table("orders", "order_id int, utc_offset int, updated_at timestamp", *rows)
+    assert guesses(log)["ts"] == "updated_at"
+
+
+def test_a_topic_of_mysql_needs_its_offset() -> None:
+    """The time of a row of the snapshot may be later than changes after it."""
+    change = {"after": {"id": 1, "name": "Ada"}, "op": "r", "ts_ms": 1}
+    message = json.dumps(change | {"source": {"ts_ms": 1, "file": "binlog.1", "pos": 4}})
+    log = table("customers", "key string, value string", ('{"id": 1}', message))
+    assert list(unsure(log)) == ["ts"]
+
+
+def test_the_whole_old_row_of_wal2json_is_not_the_key() -> None:
+    """That is so with REPLICA IDENTITY FULL."""
+    columns = [{"name": "id", "type": "bigint", "value": 1}, {"name": "v", "type": "text"}]
+    rest = {
+        "schema": "public",
+        "table": "orders",
+        "timestamp": "2026-01-05 10:00:00+00",
+        "lsn": "0/1",
+    }
+    messages = [
+        {"action": "I", "columns": columns, **rest},
+        {"action": "D", "identity": columns, **rest},
+    ]
+    log = table("orders_slot", "data string", *((json.dumps(one),) for one in messages))
+    assert guesses(log)["key"] == ["id"]
+
+
 # Deletes.
 
 
@@ -649,6 +680,13 @@ def test_deletes_are_found(column: str, values: list[Any], condition: str | None
     log = table("orders", f"order_id int, ts int, {column}, x int", *rows)
     assert guesses(log)["delete_when"] == condition
     assert unsure(log) == {}
+
+
+def test_a_time_of_deletion_that_all_rows_have_is_not_sure() -> None:
+    """`9999-12-31` says that the row still exists."""
+    rows = ((1, 1, "9999-12-31 00:00:00", 0), (2, 2, "9999-12-31 00:00:00", 0))
+    log = table("orders", "order_id int, ts int, deleted_at timestamp, x int", *rows)
+    assert unsure(log) == {"delete_when": ("deleted_at is not null",)}
 
 
 def test_an_operation_that_is_not_understood_is_not_sure() -> None:

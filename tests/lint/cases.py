@@ -249,6 +249,16 @@ CASES = {
         " group by id, status",
         {"no-deletes": 1},
     ),
+    "log_of_which_all_columns_are_kept": Case(
+        MERGE + "select * from {{ source('shop', 'log') }}"
+        " qualify row_number() over (partition by id order by position desc) = 1",
+        {},
+    ),
+    "log_whose_operations_are_lost_after_a_cte": Case(
+        MERGE + "with log as (select * from {{ source('shop', 'log') }})"
+        " select id, max(v) as v from log group by id",
+        {"no-deletes": 1},
+    ),
     "log_whose_operations_are_read": Case(
         MERGE + "select id, max_by(v, position) from {{ source('shop', 'log') }}"
         " where op <> 'D' group by id",

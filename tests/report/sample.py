@@ -59,7 +59,7 @@ WRONG = {
     "error_key": None,
     "cause": "external_edit",
     "difference": "other values",
-    "cause_rows": 1,
+    "all_rows": 1,
 }
 
 
@@ -213,7 +213,7 @@ def correction(key: list[str], cause: str, seq: int) -> dict[str, Any]:
         "difference": "missing",
         "tick": 10 * seq,
         "batch": seq,
-        "cause_rows": 3,
+        "all_rows": 3,
     }
 
 

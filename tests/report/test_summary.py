@@ -163,7 +163,7 @@ def test_a_collection_that_cannot_be_read_is_bad_news_without_its_values(
 
 
 def test_a_report_says_what_it_leaves_out() -> None:
-    row = {"cause": "late_command", "cause_rows": 700}
+    row = {"cause": "late_command", "all_rows": 700}
     batches = [{"batches": 11}] * 2 + [{"batches": 1}]
     large = logged("orders", batches=batches, batch=23, corrections=[row], open_errors=1)
 

@@ -45,8 +45,13 @@ def guess_delete_when(facts: Facts) -> Guess:
     if flags := [delete_of_flag(log, column) for column in log.named(words.DELETED_FLAG)]:
         return next((one for one in flags if one.is_sure), flags[0])
     for column in log.named(words.DELETED_TIME):
-        why = f"{share(len(log.values(column)), len(log.rows), 'row')} have it"
-        return Guess("delete_when", f"{quoted(column)} is not null", why)
+        condition, number = f"{quoted(column)} is not null", len(log.values(column))
+        why = f"{share(number, len(log.rows), 'row')} have it"
+        if number and number == len(log.rows):
+            # A time in the far future may say that the row still exists.
+            why += ", so all of them would delete"
+            return Guess("delete_when", condition, why, is_sure=False, candidates=(condition,))
+        return Guess("delete_when", condition, why)
     return Guess(
         "delete_when",
         None,

@@ -140,13 +140,20 @@ def connect_type(schema: Row) -> str:
 def read_wal2json(log: Log, value: str) -> list[Change]:
     """Read each message of wal2json that has a row: the actions I, U and D."""
     changes = []
-    for place, message in enumerate(log.json_columns[value]):
-        if not isinstance(message, dict) or message.get("action") not in ("I", "U", "D"):
-            continue
+    messages = [
+        (place, message)
+        for place, message in enumerate(log.json_columns[value])
+        if isinstance(message, dict) and message.get("action") in ("I", "U", "D")
+    ]
+    widths: dict[Any, int] = {}
+    for _, message in messages:
+        table, width = message.get("table"), len(columns_of(message, "columns"))
+        widths[table] = max(width, widths.get(table, 0))
+    for place, message in messages:
         columns, identity = columns_of(message, "columns"), columns_of(message, "identity")
-        keys = columns_of(message, "pk") or (
-            identity if len(identity) < len(columns) or message["action"] == "D" else []
-        )
+        # With REPLICA IDENTITY FULL the identity is the whole row.
+        has_key = len(identity) < (widths[message.get("table")] or len(identity) + 1)
+        keys = columns_of(message, "pk") or (identity if has_key else [])
         row = {one["name"]: one.get("value") for one in columns or identity}
         changes.append(
             Change(

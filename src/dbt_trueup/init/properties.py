@@ -7,10 +7,14 @@ import re
 from typing import TYPE_CHECKING
 
 from .columns import typed_columns
-from .log import column_of
+from .log import column_of, quoted
 
 if TYPE_CHECKING:
     from .facts import Facts
+
+ODD_FIELD = re.compile(r"([<,] *)(?!\w+:)([^`<>,:()]+):")
+QUOTED_FIELD = r"\1`\2`:"
+"""A field of a struct that SQL needs in backquotes. Spark shows types without them."""
 
 NO_OPTIONS = "      # meta: {trueup: {late: correct}}  # options of trueup, for all models\n"
 
@@ -30,6 +34,11 @@ HOLD_BACK_THE_LAST_SECOND = """\
       # PostgreSQL may write two commits of one moment in the other order. So the last second is
       # settled when a later commit is there.
       meta: {trueup: {input_upper: log_upper - 1000000}}
+"""
+
+HOLD_BACK_THE_LAST_DAY = """\
+      # Rows of the last day may still come. So a day is settled when the next one has a row.
+      meta: {trueup: {input_upper: log_upper - 1}}
 """
 
 MODELS = """\
@@ -156,6 +165,8 @@ def model_properties(facts: Facts, file_format: str) -> str:
         options = HOLD_BACK_THE_LAST_TIME
     elif facts["envelope"] == "wal2json" and not facts["reclock"] and not facts["ts"]:
         options = HOLD_BACK_THE_LAST_SECOND
+    elif facts["envelope"] == "plain" and str(facts["ts"]).startswith("unix_date("):
+        options = HOLD_BACK_THE_LAST_DAY
     words = {
         "OPTIONS": options,
         "COLUMNS": view_columns(facts, file_format),
@@ -176,7 +187,8 @@ def source_properties(facts: Facts, schema: str) -> str:
     if columns:
         text += "        columns:\n"
     for column in columns:
-        text += f"          - name: {scalar(column)}\n            data_tests: [not_null]\n"
+        quote = "            quote: true\n" if quoted(column) != column else ""
+        text += f"          - name: {scalar(column)}\n{quote}            data_tests: [not_null]\n"
     return text
 
 
@@ -193,7 +205,8 @@ def view_columns(facts: Facts, file_format: str) -> str:
             what = "The key." if len(key) == 1 else "A part of the key."
         lines += [
             f"      - name: {scalar(column)}",
-            f"        data_type: {scalar(stored)}",
+            *(["        quote: true"] if quoted(column) != column else []),
+            f"        data_type: {scalar(ODD_FIELD.sub(QUOTED_FIELD, stored))}",
             f"        description: {json.dumps(what, ensure_ascii=False)}",
         ]
         if key == [column]:

@@ -13,12 +13,14 @@ from . import words
 from .envelope import extract_columns
 from .facts import Guess, share
 from .log import all_match, column_of, hashable, quoted, sortable, tick_expression
+from .messages import POSITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .facts import Facts
     from .log import Log
+    from .messages import Change
 
 DIGITS = re.compile("[0-9]{1,38}")
 """A text that a decimal of Spark holds."""
@@ -70,7 +72,7 @@ def guess_ts(facts: Facts) -> Guess:
 def only_offset(facts: Facts) -> Guess | None:
     """The offset of a topic with one partition; None if the log has no offset."""
     log = facts.log
-    offsets = [name for name in log.named(words.OFFSET) if log.is_integer(name)]
+    offsets = [name for name in log.named(words.TOPIC_OFFSET) if log.is_integer(name)]
     if not offsets or facts["envelope"] == "wal2json":
         return None
     repeated = len(log.rows) - len({row[offsets[0]] for row in log.rows})
@@ -84,12 +86,23 @@ def ts_of_messages(facts: Facts) -> Guess:
     """The tick in the messages themselves."""
     without = sum(change.ts is None for change in facts.changes)
     where = "ts_ms" if facts["envelope"] == "debezium" else "timestamp"
+    if any(has_file(change) for change in facts.changes):
+        why = (
+            "MySQL or MariaDB: the `ts_ms` of a row of the snapshot may be later than changes after"
+            " it; the log needs the partition and the offset of the topic (--reclock)"
+        )
+        return Guess("ts", None, why, is_sure=False)
     if not without and facts.changes:
         have = share(len(facts.changes), len(facts.changes), "message")
         return Guess("ts", None, f"the `{where}` of each message: {have} have it")
     ticks = [name for name in facts.log.types if tick_expression(facts.log, name)]
     why = f"{share(without, len(facts.changes), 'message')} have no `{where}`"
     return Guess("ts", None, why, is_sure=False, candidates=tuple(ticks))
+
+
+def has_file(change: Change) -> bool:
+    """Whether a message of Debezium names a binary log: that of MySQL or MariaDB."""
+    return isinstance(change.order, tuple) and change.order[POSITIONS.index("file")] is not None
 
 
 def ts_of_columns(facts: Facts) -> Guess:

@@ -49,6 +49,8 @@ PLACE = re.compile(
 
 PARTITION = re.compile(r"(^|_)partition(_id)?$")
 OFFSET = re.compile(r"(^|_)offset$")
+TOPIC_OFFSET = re.compile(r"^_*((kafka|topic|message|record|log|event|source|stream)_)?offset$")
+"""The offset in a topic. A `utc_offset` is none."""
 
 OPERATION = re.compile(
     r"^_*(cdc_|dml_|row_|change_)?(op|operation|op_type|action|dml|change_type)$"

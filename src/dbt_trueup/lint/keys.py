@@ -37,6 +37,9 @@ DELETE = re.compile(
 MARKER = re.compile(r"_*(?:op|operation|change_type|cdc_operation|rowkind)", re.IGNORECASE)
 """The name of a column that says what a row of a log does."""
 
+ALL_COLUMNS = re.compile(r"(\(\s*)?\bselect\s+(?:\w+\.)?\*\s+from\s+\{\{", re.IGNORECASE)
+"""A select of all columns of another model or a source, with the parenthesis before it."""
+
 MODIFIED = re.compile(r"updat|modif|chang", re.IGNORECASE)
 """The name of a column that says when a row was changed."""
 
@@ -97,7 +100,7 @@ def is_never_null(model: Model, column: str) -> bool:
         or model.is_constrained(column)
         or not model.is_known
         or re.search(is_filtered, model.all_code, re.IGNORECASE) is not None
-        or any(NEVER_NULL.search(one) for one in expressions_named(model.code, column))
+        or any(NEVER_NULL.search(one) for one in expressions_named(model.all_code, column))
     )
 
 
@@ -159,7 +162,7 @@ def no_deletes(model: Model) -> Iterator[Found]:
         for column in parent.columns
         if MARKER.fullmatch(column)
     ]
-    if markers and not DELETE.search(model.all_code):
+    if markers and not DELETE.search(model.all_code) and not reads_all_columns(model):
         table, column = markers[0]
         hazard = (
             f"`{table}` has the column `{column}`, but the model does not read it. So a deleted"
@@ -184,6 +187,11 @@ def no_deletes(model: Model) -> Iterator[Found]:
             )
             yield model.line(one.start), hazard, fix
             return
+
+
+def reads_all_columns(model: Model) -> bool:
+    """Whether the select of a model itself, not a CTE of it, takes all columns of what it reads."""
+    return any(found[1] is None for found in ALL_COLUMNS.finditer(model.code))
 
 
 def knows_deletes(model: Model) -> bool:

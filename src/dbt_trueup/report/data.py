@@ -216,8 +216,8 @@ def leave_out(collection: Collection) -> list[str]:
 
 
 def count_rows(rows: Sequence[dict[str, Any]]) -> int:
-    """Count rows of which only some are listed: each has the number of all rows of its cause."""
-    return sum({row["cause"]: row["cause_rows"] for row in rows}.values())
+    """Count rows of which only some are listed: each has the number of all rows."""
+    return int(rows[0]["all_rows"]) if rows else 0
 
 
 def read_collection(

@@ -93,7 +93,8 @@ def write_figures(data: Data) -> str:
     """Write what the charts show as JSON, safe inside a script element."""
     figures = {
         one.name: {
-            "batches": pack(one.batches),
+            # JavaScript rounds a number above 2^53, such as a tick in nanoseconds.
+            "batches": pack([{**each, "frontier": f"{each['upper']:,}"} for each in one.batches]),
             "buckets": [[each["bucket"], each["rows"]] for each in one.buckets],
             "wrongBuckets": one.wrong_buckets,
         }

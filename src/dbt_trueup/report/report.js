@@ -175,7 +175,8 @@
     const values = groups
       .filter((group) => value(group) !== null && group.committed_at !== null)
       .map((group) => ({
-        at: group.committed_at, y: value(group) * scale, exact: value(group), name: nameOf(group),
+        at: group.committed_at, y: value(group) * scale, name: nameOf(group),
+        exact: kind === "tick" ? group.frontier : value(group).toLocaleString("en"),
       }));
     if (!values.length) return null;
     const isDate = ofTime && kind === "tick";
@@ -207,8 +208,8 @@
         },
         tooltip: [
           { field: "name", title: "batch" },
-          { field: "exact", title: unit, type: "quantitative", format: ",d" },
-          { field: "at", title: "committed", type: "temporal", format: "%Y-%m-%d %H:%M:%S" },
+          { field: "exact", title: unit, type: "nominal" },
+          { field: "at", title: "committed", type: "temporal", scale: { type: "utc" }, format: "%Y-%m-%d %H:%M:%S" },
         ],
       },
     };
@@ -386,7 +387,7 @@
   // The figures of the charts as a table.
   function tableOf(groups) {
     const columns = [
-      ["batch", nameOf], ["upper", (one) => one.upper], ["commands", (one) => one.messages_received],
+      ["batch", nameOf], ["upper", (one) => one.frontier], ["commands", (one) => one.messages_received],
       ...["inserts", "updates", "deletes", "corrections"].map((name) => [name, (one) => one[name]]),
       ["errors opened", (one) => one.error_inserts], ["errors closed", (one) => one.error_retractions],
       ["open errors", (one) => one.open_errors], ["late", (one) => one.late_dropped],
@@ -420,8 +421,12 @@
     for (const section of document.querySelectorAll(".collection")) {
       section.hidden = section.dataset.collection !== byId("collection").value;
     }
+    const { batches } = figures.get(byId("collection").value) || { batches: [] };
+    const last = batches.length ? batches[batches.length - 1].last : 0;
     for (const row of document.querySelectorAll("tr[data-batch]")) {
-      row.hidden = row.dataset.batch < from || row.dataset.batch > to;
+      // Corrections may have the number of a batch that is not written yet.
+      const batch = Math.min(row.dataset.batch, last);
+      row.hidden = batch < from || batch > to;
     }
   }
 
