@@ -101,9 +101,10 @@ def test_three_commands_lead_from_a_csv_of_changes_to_a_tested_table(
     assert sum("consolidates_to_state" in name for name in statuses) == 3
     assert sum(name.startswith("unique_") for name in statuses) == 3
     assert rows(spark, "customers") == [(1, "Ada L.", "a long text")]
-    assert rows(spark, "parcels") == []
+    # The last second of the slot is held back, and with it the delete of the parcel.
+    assert [row[:2] for row in rows(spark, "parcels")] == [(9, "sent")]
     updates = spark.sql("select id, state from trueup.parcels_changelog where _diff = -1")
-    assert sorted(tuple(row) for row in updates.collect()) == [(1, "packed"), (9, "sent")]
+    assert sorted(tuple(row) for row in updates.collect()) == [(1, "packed")]
     assert spark.table("trueup.orders_errors").count() == 0
 
 
