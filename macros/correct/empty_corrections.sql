@@ -1,25 +1,27 @@
 {#- The table of the corrections before anything was compared or healed. -#}
 
 {#-
-    Makes the table of the corrections if it is missing, without rows: data tests and other models may read it. A rebase
-    may have other columns, so it replaces the table (`is_rebase`). Only then, and in the first run of a collection, this
-    asks for the columns. Returns whether it has made the table.
+    Makes the table of the corrections if it is missing, without rows: data tests and other models may read it. Only the
+    first run of a collection asks for the columns here. Returns whether it has made the table.
 -#}
-{% macro _ensure_corrections_table(collection, is_rebase) -%}
-    {%- set corrections = collection.corrections -%}
-    {%- set is_missing = load_relation(corrections) is none -%}
-    {%- if not (is_missing or is_rebase) -%}
+{% macro _ensure_corrections_table(collection) -%}
+    {%- if load_relation(collection.corrections) is not none -%}
         {{ return(false) }}
     {%- endif -%}
-    {%- set select = trueup._no_corrections_select(trueup._ensure_input(collection)) -%}
-    {%- if is_missing -%}
-        {%- do trueup._ensure_table(corrections, select, own_properties=trueup._no_comparison()) -%}
-    {%- else -%}
-        {%- do run_query(trueup._create_table_sql(
-            corrections, select, replace=true, own_properties=trueup._no_comparison()
-        )) -%}
-    {%- endif -%}
+    {%- do trueup._ensure_table(
+        collection.corrections, trueup._no_corrections_select(trueup._ensure_input(collection)),
+        own_properties=trueup._no_comparison()
+    ) -%}
     {{ return(true) }}
+{%- endmacro %}
+
+
+{#- Empties the table of the corrections for a rebase, which may have other columns. -#}
+{% macro _ensure_no_corrections(collection) -%}
+    {%- do run_query(trueup._create_table_sql(
+        collection.corrections, trueup._no_corrections_select(collection), replace=true,
+        own_properties=trueup._no_comparison()
+    )) -%}
 {%- endmacro %}
 
 

@@ -30,6 +30,9 @@
 
     {#- 3. Catch up, plan and stage. Report the result. -#}
     {%- set staged = trueup._ensure_staged_batch(collection, compiled_code, is_rebase) -%}
+    {%- if is_rebase -%}
+        {%- do trueup._ensure_no_corrections(trueup._ensure_input(collection)) -%}
+    {%- endif -%}
     {%- do trueup._report_outcome(staged) -%}
 
     {#- 4. Set grants and docs, drop the session objects, and run the hooks. -#}

@@ -12,7 +12,7 @@
         collection.name, [trueup._source_role(collection.name)]
     ) -%}
     {%- set is_rebase = trueup._is_rebase() -%}
-    {%- if is_rebase and collection.is_by_select -%}
+    {%- if is_rebase -%}
         {%- do trueup._require_whole_rebase(collection.name) -%}
     {%- endif -%}
 
@@ -91,7 +91,7 @@
     {%- endif -%}
 
     {#- 7. Make the table if it is missing. Set grants and docs, drop the session objects, and run the hooks. -#}
-    {%- if is_written or trueup._ensure_corrections_table(collection, is_rebase) -%}
+    {%- if is_written or trueup._ensure_corrections_table(collection) -%}
         {%- do trueup._ensure_grants_and_docs(target_relation) -%}
     {%- endif -%}
     {%- do trueup._ensure_no_session_objects() -%}

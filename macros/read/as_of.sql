@@ -5,7 +5,7 @@
 {% macro as_of(collection, ts) -%}
 with
 
-{{ trueup._consolidated_ticks_ctes(collection, '_ts <= ' ~ trueup._known_tick_expr(ts), ts, ts) }}
+{{ trueup._consolidated_ticks_ctes(collection, '_ts <= ' ~ trueup._known_tick_expr(collection, ts), ts, ts) }}
 
 select * except (_diff)
 from consolidated
@@ -22,7 +22,8 @@ with
 
 {{ trueup._consolidated_ticks_ctes(
     collection,
-    '_ts > ' ~ trueup._known_tick_expr(from_ts) ~ ' and _ts <= ' ~ trueup._known_tick_expr(to_ts),
+    '_ts > ' ~ trueup._known_tick_expr(collection, from_ts)
+    ~ ' and _ts <= ' ~ trueup._known_tick_expr(collection, to_ts),
     from_ts, to_ts
 ) }}
 
@@ -60,8 +61,18 @@ consolidated as (
     A tick that is not null, or raises when the query runs. Spark takes a comparison with a constant null for false, and
     leaves out the check of `_is_readable_expr` with it.
 -#}
-{% macro _known_tick_expr(ts) -%}
-    {{ return("coalesce((" ~ ts ~ "), raise_error('a tick must not be null'))") }}
+{% macro _known_tick_expr(collection, ts) -%}
+    {{ return('coalesce((' ~ ts ~ '), ' ~ trueup._raise_null_tick_expr(collection) ~ ')') }}
+{%- endmacro %}
+
+
+{#- Raises because a tick is null, as an SQL expression. -#}
+{% macro _raise_null_tick_expr(collection) -%}
+    {{ return(
+        'raise_error(' ~ trueup._literal(
+            'a tick of ' ~ collection ~ ' must not be null: give an integer below its upper'
+        ) ~ ')'
+    ) }}
 {%- endmacro %}
 
 
@@ -73,7 +84,8 @@ consolidated as (
 {% macro _is_readable_expr(collection, first_ts, last_ts) -%}
 (
         select case
-            when ({{ first_ts }}) is null or ({{ last_ts }}) is null then raise_error('a tick must not be null')
+            when ({{ first_ts }}) is null or ({{ last_ts }}) is null
+                then {{ trueup._raise_null_tick_expr(collection) }}
             when ({{ first_ts }}) > ({{ last_ts }}) then raise_error(concat(
                 'the first tick, ', {{ first_ts }}, ', must not be after the second, ', {{ last_ts }}, ': swap them'
             ))

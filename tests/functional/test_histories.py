@@ -107,7 +107,9 @@ def test_a_null_is_no_tick(new_project: Callable[[str], Project]) -> None:
         project.write(f"models/{name}.sql", f"{{{{ trueup.{call} }}}}")
     project.run()
     for name in calls:
-        with pytest.raises(Py4JJavaError, match="a tick must not be null"):
+        with pytest.raises(
+            Py4JJavaError, match="a tick of files must not be null: give an integer"
+        ):
             project.rows(name)
 
 

@@ -168,7 +168,7 @@ def test_dbt_quotes_odd_names_and_spark_odd_fields() -> None:
     types = {
         "order no": "int",
         "commit no": "int",
-        "place": "struct<lat-x:double,y:decimal(4,2)>",
+        "place": "struct<lat-x:double, y:decimal(4,2), z: int>",
     }
     log = read_log("orders", types, [{"order no": 1, "commit no": 1, "place": None}])
     written = files(log, key=["order no"], ts="`commit no`", columns=["place"])
@@ -178,7 +178,7 @@ def test_dbt_quotes_odd_names_and_spark_odd_fields() -> None:
     number, place = view["columns"]
     assert (number["name"], number["quote"]) == ("order no", True)
     assert (place["data_type"], place.get("quote")) == (
-        "struct<`lat-x`:double,y:decimal(4,2)>", None,
+        "struct<`lat-x`:double, y:decimal(4,2), z: int>", None,
     )  # fmt: skip
     (source,) = yaml.safe_load(written["orders_sources.yml"])["sources"]
     assert source["tables"][0]["columns"][0]["quote"] is True

@@ -254,6 +254,16 @@ CASES = {
         " qualify row_number() over (partition by id order by position desc) = 1",
         {},
     ),
+    "log_of_which_all_columns_are_kept_through_a_cte": Case(
+        MERGE + "with log as (select * from {{ source('shop', 'log') }})"
+        " select * from log qualify row_number() over (partition by id order by position) = 1",
+        {},
+    ),
+    "log_whose_operations_are_lost_beside_the_table_itself": Case(
+        MERGE + "select id, max(v) as v from {{ source('shop', 'log') }} group by id"
+        " union all select * from {{ this }}",
+        {"no-deletes": 1},
+    ),
     "log_whose_operations_are_lost_after_a_cte": Case(
         MERGE + "with log as (select * from {{ source('shop', 'log') }})"
         " select id, max(v) as v from log group by id",

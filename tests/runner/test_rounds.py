@@ -316,9 +316,12 @@ def test_the_status_of_a_terminal_is_replaced(
     printer.show_status("idle")
     printer.show_status("idle")
     printer.print_line("round 2")
+    printer.show_status("idle")
+    printer.clear_status()
     running, idle = (" " * len(f"12:00:00  {text}") for text in ("running", "idle"))
     assert capsys.readouterr().out == (
         f"12:00:00  running\r{running}\r12:00:00  idle\r{idle}\r12:00:00  round 2\n"
+        f"12:00:00  idle\r{idle}\r"
     )
 
 

@@ -143,7 +143,7 @@ changes as (
             when is_envelope and envelope.op = 'm'{{ ' or is_tombstone' if not has_tombstones }} then null
             {%- if has_tombstones and old_key %}
             -- Without an order it would be the first of its tick, and delete a row before its values are moved.
-            when is_tombstone and {{ trueup._is_unordered_expr(sequence_by) }} then null
+            when is_tombstone and log_sequence._1 is null then null
             {%- endif %}
             when is_envelope and envelope.op = 't' and row_fields is null then 'truncate'
             -- Rule: without keys, a delete without the whole key is an error. Nobody knows which row is gone.
@@ -176,16 +176,6 @@ changes as (
 ) }}
 
 select * from decoded
-{%- endmacro %}
-
-
-{#- Whether all parts of the order that the columns of the log give are null. -#}
-{% macro _is_unordered_expr(sequence_by) -%}
-    {%- set terms = [] -%}
-    {%- for _ in sequence_by -%}
-        {%- do terms.append('log_sequence._' ~ loop.index ~ ' is null') -%}
-    {%- endfor -%}
-    {{ return(terms | join(' and ')) }}
 {%- endmacro %}
 
 

@@ -137,6 +137,14 @@ def connect_type(schema: Row) -> str:
     return plain.get(str(kind), "string")
 
 
+def table_of(message: Row) -> str:
+    """The table of a message of wal2json, with its schema.
+
+    With `include-schemas=false` any schema will do: trueup compares the table alone.
+    """
+    return f"{message.get('schema') or 'public'}.{message.get('table')}"
+
+
 def read_wal2json(log: Log, value: str) -> list[Change]:
     """Read each message of wal2json that has a row: the actions I, U and D."""
     changes = []
@@ -145,22 +153,21 @@ def read_wal2json(log: Log, value: str) -> list[Change]:
         for place, message in enumerate(log.json_columns[value])
         if isinstance(message, dict) and message.get("action") in ("I", "U", "D")
     ]
-    widths: dict[Any, int] = {}
+    widths: dict[str, int] = {}
     for _, message in messages:
-        table, width = message.get("table"), len(columns_of(message, "columns"))
+        table, width = table_of(message), len(columns_of(message, "columns"))
         widths[table] = max(width, widths.get(table, 0))
     for place, message in messages:
         columns, identity = columns_of(message, "columns"), columns_of(message, "identity")
         # With REPLICA IDENTITY FULL the identity is the whole row.
-        has_key = len(identity) < (widths[message.get("table")] or len(identity) + 1)
+        has_key = len(identity) < (widths[table_of(message)] or len(identity) + 1)
         keys = columns_of(message, "pk") or (identity if has_key else [])
         row = {one["name"]: one.get("value") for one in columns or identity}
         changes.append(
             Change(
                 place,
                 op=message["action"],
-                # With `include-schemas=false` any schema will do: trueup compares the table alone.
-                table=f"{message.get('schema') or 'public'}.{message.get('table')}",
+                table=table_of(message),
                 ts=message.get("timestamp"),
                 order=message.get("lsn"),
                 row=row,

@@ -12,7 +12,7 @@ from .log import column_of, quoted
 if TYPE_CHECKING:
     from .facts import Facts
 
-ODD_FIELD = re.compile(r"([<,] *)(?!\w+:)([^`<>,:()]+):")
+ODD_FIELD = re.compile(r"([<,] *)(?!\w+:)([^` <>,:()][^`<>,:()]*):")
 QUOTED_FIELD = r"\1`\2`:"
 """A field of a struct that SQL needs in backquotes. Spark shows types without them."""
 
@@ -32,7 +32,8 @@ HOLD_BACK_THE_LAST_TIME = """\
 
 HOLD_BACK_THE_LAST_SECOND = """\
       # PostgreSQL may write two commits of one moment in the other order. So the last second is
-      # settled when a later commit is there.
+      # settled when a later commit of this table is there. Without this delay: `late: correct`,
+      # if nobody deletes old rows of the log.
       meta: {trueup: {input_upper: log_upper - 1000000}}
 """
 

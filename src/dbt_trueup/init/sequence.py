@@ -89,7 +89,8 @@ def ts_of_messages(facts: Facts) -> Guess:
     if any(has_file(change) for change in facts.changes):
         why = (
             "MySQL or MariaDB: the `ts_ms` of a row of the snapshot may be later than changes after"
-            " it; the log needs the partition and the offset of the topic (--reclock)"
+            " it. Give --reclock if the log has the partition and the offset of the topic, or"
+            " `--ts none` to take `ts_ms` if the topic has no snapshot"
         )
         return Guess("ts", None, why, is_sure=False)
     if not without and facts.changes:

@@ -37,8 +37,10 @@ DELETE = re.compile(
 MARKER = re.compile(r"_*(?:op|operation|change_type|cdc_operation|rowkind)", re.IGNORECASE)
 """The name of a column that says what a row of a log does."""
 
-ALL_COLUMNS = re.compile(r"(\(\s*)?\bselect\s+(?:\w+\.)?\*\s+from\s+\{\{", re.IGNORECASE)
-"""A select of all columns of another model or a source, with the parenthesis before it."""
+ALL_COLUMNS = re.compile(
+    r"\bselect\s+(?:\w+\.)?\*\s+from\s+(?:(\{\{\s*(?:source|ref)\b)|(\w+))", re.IGNORECASE
+)
+"""A select of all columns: of a source or another model, or of a CTE."""
 
 MODIFIED = re.compile(r"updat|modif|chang", re.IGNORECASE)
 """The name of a column that says when a row was changed."""
@@ -190,8 +192,18 @@ def no_deletes(model: Model) -> Iterator[Found]:
 
 
 def reads_all_columns(model: Model) -> bool:
-    """Whether the select of a model itself, not a CTE of it, takes all columns of what it reads."""
-    return any(found[1] is None for found in ALL_COLUMNS.finditer(model.code))
+    """Whether a model takes all columns of what it reads, also through a CTE that does so."""
+    for found in ALL_COLUMNS.finditer(model.code):
+        before = model.code[: found.start()]
+        if before.count("(") > before.count(")"):
+            continue  # a CTE or another subquery
+        if found[1]:
+            return True
+        cte = rf"\b{re.escape(found[2])}\s+as\s*\(\s*" + ALL_COLUMNS.pattern
+        of_cte = re.search(cte, model.code, re.IGNORECASE)
+        if of_cte and of_cte[1]:
+            return True
+    return False
 
 
 def knows_deletes(model: Model) -> bool:

@@ -94,7 +94,9 @@ def write_figures(data: Data) -> str:
     figures = {
         one.name: {
             # JavaScript rounds a number above 2^53, such as a tick in nanoseconds.
-            "batches": pack([{**each, "frontier": f"{each['upper']:,}"} for each in one.batches]),
+            "batches": pack(
+                [{**each, "frontier": write_number(each["upper"])} for each in one.batches]
+            ),
             "buckets": [[each["bucket"], each["rows"]] for each in one.buckets],
             "wrongBuckets": one.wrong_buckets,
         }
