@@ -227,12 +227,15 @@ def test_by_commit_time_the_current_row_of_an_eager_collection_outlives_a_compac
 ) -> None:
     """The compaction keeps an addition of batch 2 whose retraction is older: one of batch 1."""
     project = new_project("history_of_open_ticks")
-    project.add_collection("c", KEY, VALUE, {"eager": True})
+    options = {"verify": "never", "eager": True, "input_upper": "least(log_upper, 3)"}
+    project.add_collection("c", KEY, VALUE, options)
     project.write("models/commits.sql", "{{ trueup.history('c', by='commit_time') }}")
     project.append("c", [put(2, "k", "first"), put(6, "k", "last")])
-    project.run(until=3)
+    project.run()
+    options["input_upper"] = "least(log_upper, 6)"
+    project.configure(c={"+unique_key": ["k"], "+meta": {"trueup": options}})
     project.append("c", [put(5, "k", "between")])
-    project.run(until=6)
+    project.run()
     project.operate("compact", collection="c", since=6)
 
     assert project.rows("c") == [("k", "last", 0)]
