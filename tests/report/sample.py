@@ -131,7 +131,9 @@ def orders(batches: int, limits: dict[str, int]) -> Iterator[tuple[str, dict[str
         tick = frontier - place * 700
         yield "error", error([f"order {place}"], "value", "amount is not a number: '12,-'", tick)
     for place in range(3):
-        yield "correction", correction([f"order {90 + place}"], "late_command", batches)
+        # The last one waits for a batch that is not written yet.
+        batch = batches + (place == 2)
+        yield "correction", correction([f"order {90 + place}"], "late_command", batch)
     yield "bucket", bucket_sums(draw, rows, [])
 
 

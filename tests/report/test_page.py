@@ -90,6 +90,26 @@ def test_the_page_filters_by_collection_and_by_batch(opened: Opened) -> None:
 
 
 @WITH_CHROMIUM
+def test_a_correction_that_waits_for_its_batch_is_shown_with_the_last_one(opened: Opened) -> None:
+    opened.tab.select_option("#collection", "orders")
+    opened.tab.click('[data-newest="all"]')
+    opened.settled_marks()
+    assert [f"order {number}" in opened.text() for number in (90, 91, 92)] == [True] * 3
+
+    opened.tab.fill("#to", "2999")
+    opened.tab.press("#to", "Tab")
+    opened.settled_marks()
+    assert [f"order {number}" in opened.text() for number in (90, 91, 92)] == [False] * 3
+
+
+def test_a_large_tick_keeps_all_its_digits() -> None:
+    """JavaScript rounds numbers above 2^53."""
+    data = sample(show_values=True)
+    data.collections[0].batches[-1]["upper"] = 1_795_000_000_123_456_789
+    assert '"1,795,000,000,123,456,789"' in page.render(data)
+
+
+@WITH_CHROMIUM
 def test_hostile_values_are_text(opened: Opened) -> None:
     opened.tab.select_option("#collection", "payments")
     opened.settled_marks()
