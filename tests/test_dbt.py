@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import jinja2
 import pytest
+from dbt.cli.exceptions import DbtUsageException
 
 from dbt_trueup import dbt
 from dbt_trueup.errors import DbtError
@@ -56,6 +57,15 @@ def test_a_command_keeps_the_results_of_the_last_run_and_no_query(
         assert [name for name, text in found.items() if b"anna" in text] == []
         # The project is not parsed anew each time.
         assert "partial_parse.msgpack" in found
+
+
+def test_a_missing_profile_is_named() -> None:
+    error = DbtUsageException("Path '/root/.dbt' does not exist.")
+    assert dbt.describe_error(error) == (
+        "Path '/root/.dbt' does not exist: dbt finds no profiles.yml; run this in the folder of the"
+        " project, or give --profiles-dir"
+    )
+    assert dbt.describe_error(DbtUsageException("No such option: -x")) == "No such option: -x"
 
 
 def test_a_macro_gets_the_arguments_of_a_call_unchanged() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.factory import FACTORY
+from dbt.cli.exceptions import DbtUsageException
 from dbt.cli.main import dbtRunner
 
 from .errors import DbtError, UsageError
@@ -64,7 +65,9 @@ def invoke(options: Sequence[str], *words: str) -> Any:
         failed = [str(one.message) for one in results if str(one.status) in FAILED]
         # If an ephemeral parent fails, only its skipped child says so.
         said = failed or [str(one.message) for one in results if one.message]
-        raise DbtError(to_one_line(ran.exception or "; ".join(said)))
+        raise DbtError(
+            describe_error(ran.exception) if ran.exception else to_one_line("; ".join(said))
+        )
     return ran.result
 
 
@@ -168,6 +171,17 @@ def require_collection(name: str, known: Sequence[str]) -> None:
             "To write one: trueup init <the log>"
         )
     raise UsageError(message)
+
+
+def describe_error(error: BaseException) -> str:
+    """Write an exception of dbt in one line."""
+    text = to_one_line(str(error)) or type(error).__name__
+    if isinstance(error, DbtUsageException) and text.startswith("Path "):
+        return (
+            f"{text.rstrip('.')}: dbt finds no profiles.yml; run this in the folder of the project,"
+            " or give --profiles-dir"
+        )
+    return text
 
 
 def to_one_line(text: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from time import time
 from typing import TYPE_CHECKING, Any
 
@@ -159,7 +159,7 @@ def test_runs_after_a_maintenance_agree_with_the_oracle(project: Project) -> Non
 def test_maintenance_removes_tables_and_files_that_killed_runs_left(
     project: Project, home: Path
 ) -> None:
-    recent = f"{datetime.now(tz=UTC):%Y%m%d%H%M%S}_0123abcd"
+    recent = f"{datetime.now(tz=timezone.utc):%Y%m%d%H%M%S}_0123abcd"
     left, running = "m_batch__kept_20200101000000_0123abcd", f"m_batch__kept_{recent}"
     for name in (left, running):
         project.sql(f"create table {{}}.{name} using {{format}} as select 1 as a")

@@ -43,7 +43,7 @@ def lint(*, select: tuple[str, ...], as_json: bool, dbt: list[str]) -> int:
     project = project_folder(dbt)
     manifest = parse(dbt)
     selected = list_nodes(dbt, select) if select else list(manifest.nodes)
-    if not selected:
+    if select and not selected:
         message = f"SELECT must select a model or a snapshot.\nGot: {' '.join(select)}"
         raise UsageError(message)
     models = models_of(manifest, project, set(selected))

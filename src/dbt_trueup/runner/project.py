@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from dbt.cli.exceptions import DbtUsageException
 from dbt.cli.main import dbtRunner
 
-from dbt_trueup.dbt import QUIET, TARGET_PATH_VARIABLES, to_one_line
+from dbt_trueup.dbt import QUIET, TARGET_PATH_VARIABLES, describe_error
 from dbt_trueup.errors import UsageError
 
 from . import growth
@@ -143,12 +143,13 @@ class Project:
 
 def failed_round(error: BaseException, seconds: float) -> Round:
     """Return the round of a run whose models ran, but whose results dbt has lost."""
-    return Round(seconds=seconds, failures=(to_one_line(str(error)) or type(error).__name__,))
+    return Round(seconds=seconds, failures=(describe_error(error),))
 
 
 def raise_usage_error(error: BaseException) -> NoReturn:
     """Raise UsageError for an exception that kept dbt from running."""
-    text = to_one_line(str(error)) or type(error).__name__
-    then = "; `dbt run --help` lists the options" if isinstance(error, DbtUsageException) else ""
+    text = describe_error(error)
+    is_of_options = isinstance(error, DbtUsageException) and "--profiles-dir" not in text
+    then = "; `dbt run --help` lists the options" if is_of_options else ""
     message = f"dbt did not run: {text}{then}"
     raise UsageError(message) from error
