@@ -68,7 +68,7 @@ lint: $(VENV)/trueup profiles.yml ## style, types, and whether every model compi
 	TRUEUP_HOME=target/lint $(BIN)/sqlfluff lint models
 
 clean: ## forget all data of the demo, and what dbt wrote; the environment stays
-	rm -rf "$${TRUEUP_HOME:-.trueup}" target logs
+	rm -rf .trueup target logs
 
 # The packages of the lock, then those that another dbt replaces. Both checks are made before
 # anything is downloaded.

@@ -67,7 +67,8 @@ truth as (
         case
             when _diff_sum = 1 and _value_count = 1 then true
             else {{ trueup._raise_unsound_key_expr(
-                collection.changelog, 'struct(' ~ identity ~ ')', "concat(_value_count, ' values are left, the diffs of one sum to ', _diff_sum)"
+                collection.changelog, 'struct(' ~ identity ~ ')',
+                "concat(_value_count, ' values are left, the diffs of one sum to ', _diff_sum)"
             ) }}
         end
 

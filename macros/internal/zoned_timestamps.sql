@@ -5,13 +5,18 @@
 
 {#- Raises if `timestamp` has no time zone in this session. It asks Spark, so it is called only before a table is made or changed. -#}
 {% macro _require_zoned_timestamps() -%}
-    {%- set kind = trueup._get_setting('spark.sql.timestampType') -%}
-    {%- if kind | upper == 'TIMESTAMP_NTZ' -%}
+    {%- if trueup._get_lacks_time_zones() -%}
         {%- do trueup._raise_error(
-            'The Spark setting `spark.sql.timestampType`', 'TIMESTAMP_LTZ', kind,
+            'The Spark setting `spark.sql.timestampType`', 'TIMESTAMP_LTZ', 'TIMESTAMP_NTZ',
             trueup._zoned_next_step()
         ) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- Whether `timestamp` has no time zone in this session. -#}
+{% macro _get_lacks_time_zones() -%}
+    {{ return(trueup._get_setting('spark.sql.timestampType') | upper == 'TIMESTAMP_NTZ') }}
 {%- endmacro %}
 
 

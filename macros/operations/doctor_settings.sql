@@ -19,7 +19,7 @@
             'leave the setting out of the profile, the hooks and the configuration of Spark.'
         )) -%}
     {%- endif -%}
-    {%- if trueup._get_setting('spark.sql.timestampType') | upper == 'TIMESTAMP_NTZ' -%}
+    {%- if trueup._get_lacks_time_zones() -%}
         {%- do checks.append(trueup._check(
             'the Spark setting spark.sql.timestampType is TIMESTAMP_NTZ, so no run writes',
             'leave the setting out of the profile, the hooks and the configuration of Spark.'

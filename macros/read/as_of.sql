@@ -77,9 +77,9 @@ consolidated as (
 
 
 {#-
-    True, or raises when the query runs: if a tick is null, if the first tick is after the last one, if a compaction has moved
-    `since` above the first tick, or if the last tick is at or above the changelog's upper. It is a scalar
-    subquery, so no filter around the select can remove the check.
+    True, or raises when the query runs: if a tick is null, if the first tick is after the last one, if a
+    compaction has moved `since` above the first tick, or if the last tick is at or above the changelog's upper.
+    It is a scalar subquery, so no filter around the select can remove the check.
 -#}
 {% macro _is_readable_expr(collection, first_ts, last_ts) -%}
 (

@@ -15,8 +15,8 @@
 
     A correction may write into a tick that has updates already. So the updates of a place are added up
     first. After that, a tick has at most the end of one version of a key and the begin of another. A batch may have
-    more: a compaction may leave an addition of a later batch than its retraction (option `eager`). So by batch a version
-    is valid while its diffs sum to 1.
+    more: a compaction may leave an addition whose retraction is of an earlier batch (option `eager`). So by batch
+    a version is valid while its diffs sum to 1.
 
     Reads: the relation `changelog`. Ends with: `versions`.
 -#}

@@ -108,7 +108,7 @@ opened as (
         *,
         {{ trueup._is_envelope_expr() }} as is_envelope,
         is_tombstone or is_variant_null(envelope.after)
-            or envelope.after is null and envelope.op <=> 'd' and {{ trueup._is_envelope_expr() }} as is_delete,
+            or envelope.after is null and envelope.op <=> 'd' and is_envelope as is_delete,
         try_variant_get(envelope.after, '$', 'map<string, variant>') as row_fields,
         try_variant_get(envelope.before, '$', 'map<string, variant>') as before_fields
     from envelopes

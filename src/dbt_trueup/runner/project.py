@@ -79,7 +79,8 @@ class Project:
         if result.exception is not None:
             if finished:
                 # A hook at the end of the run failed, or dbt could not write its results.
-                return failed_round(result.exception, monotonic() - began)
+                failure = describe_error(result.exception)
+                return Round(seconds=monotonic() - began, failures=(failure,))
             raise_usage_error(result.exception)
         results: list[Any] = getattr(result.result, "results", [])
         self.ran = {
@@ -139,11 +140,6 @@ class Project:
             written.append(value_of_option(self.arguments, "--target-path"))
             sources.written.update(normal(root, str(folder)) for folder in written if folder)
         return found
-
-
-def failed_round(error: BaseException, seconds: float) -> Round:
-    """Return the round of a run whose models ran, but whose results dbt has lost."""
-    return Round(seconds=seconds, failures=(describe_error(error),))
 
 
 def raise_usage_error(error: BaseException) -> NoReturn:

@@ -99,7 +99,7 @@ def describe_tables(seen: Mapping[str, object], every: float, look: float) -> st
     versioned = [
         name
         for name, version in seen.items()
-        if isinstance(version, str) and name not in unversioned
+        if isinstance(version, str) and not isinstance(version, Unread)
     ]
     texts = [
         *([f"looks at {', '.join(versioned)} every {look:g} s"] if versioned else []),
