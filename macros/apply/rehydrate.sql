@@ -25,7 +25,7 @@
         {%- set consolidated = trueup._consolidated_natively_ctes(keys, values) -%}
     {%- endif -%}
     {{ return(trueup._rehydrated_state_select(
-        changelog, unique_key, values, consolidated,
+        changelog, unique_key, columns, consolidated,
         takes_back=run_query(trueup._wrote_open_ticks_select(changelog)).rows[0][0]
     )) }}
 {%- endmacro %}
@@ -62,8 +62,9 @@ raise_error(concat(
 
 {#- The state, from the CTE `consolidated`: one row for each key with a value or a fault. -#}
 {% macro _rehydrated_state_select(
-    changelog, unique_key, values, consolidated, takes_back=false
+    changelog, unique_key, columns, consolidated, takes_back=false
 ) -%}
+    {%- set values = trueup._value_columns(unique_key, columns) -%}
     {%- set row = trueup._column_list(
         unique_key + values | map(attribute='name') | list + ['_error_key']
     ) -%}
@@ -116,7 +117,7 @@ select
     coalesce(max(_seq), 0) as _seq,
     max_by(_upper, _seq) as _upper
 from {{ changelog }}
-where _kind = 'progress'
+where _kind = 'progress' and {{ trueup._has_known_columns_expr(changelog, columns) }}
 -- Sorted like the result of a large MERGE, so that a run can skip parts of a file.
 sort by {{ trueup._quoted(unique_key[0]) }}
 {%- endmacro %}

@@ -37,8 +37,9 @@ left join {{ changelog }} on false
 
 
 {#-
-    The key and then the value columns for a select. A varchar, which Spark describes as a string, becomes one: a
-    Delta table would take over its length, and no longer accept what the log accepts later.
+    The key and then the value columns for a select. A varchar, which Spark describes as a string, becomes one, also
+    inside a struct or an array: a Delta table would take over its length, and no longer accept what the log accepts
+    later.
 -#}
 {% macro _key_and_value_terms(unique_key, columns) -%}
     {%- set types, terms = {}, [] -%}
@@ -47,8 +48,10 @@ left join {{ changelog }} on false
     {%- endfor -%}
     {%- for name in unique_key + trueup._value_names(columns, unique_key) -%}
         {%- set quoted = trueup._quoted(name) -%}
+        {%- set type = types.get(name, '') -%}
         {%- do terms.append(
-            'cast(' ~ quoted ~ ' as string) as ' ~ quoted if types.get(name) == 'string' else quoted
+            'cast(' ~ quoted ~ ' as ' ~ trueup._sql_type(type) ~ ') as ' ~ quoted 
+            if 'string' in type and 'collate' not in type else quoted
         ) -%}
     {%- endfor -%}
     {{ return(terms | join(',\n    ')) }}

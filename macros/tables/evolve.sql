@@ -35,10 +35,9 @@
     {%- set changelog, state, options = collection.changelog, collection.state, collection.options -%}
     {%- set stored_columns = trueup._ensure_widened(changelog) -%}
     {%- set changes = trueup._schema_changes(collection.command_columns, stored_columns) -%}
-    {%- do trueup._require_evolvable(changelog, changes, collection.unique_key, options) -%}
-    {%- set dates = changes.widened | selectattr('old_type', 'eq', 'date') | map(attribute='name') | list -%}
-    {%- for table in [changelog, state] if dates -%}
-        {%- do trueup._require_renamable(table, dates) -%}
+    {%- do trueup._require_evolvable(collection, changes) -%}
+    {%- for table in [changelog, state] if changes.widened -%}
+        {%- do trueup._require_widenable(table, changes.widened) -%}
     {%- endfor -%}
     {%- if options.on_schema_change == 'ignore' -%}
         {%- do changes.update({'added': []}) -%}
@@ -54,7 +53,9 @@
         {%- set stored_columns = trueup._get_user_columns(changelog) -%}
     {%- endif -%}
     {%- do trueup._require_no_open_widening(changelog, stored_columns) -%}
-    {%- do trueup._ensure_state_columns(collection, stored_columns) -%}
+    {%- do trueup._ensure_state_columns(
+        collection, stored_columns, new_names=changes.added | map(attribute='name') | list
+    ) -%}
     {{ return(stored_columns) }}
 {%- endmacro %}
 
@@ -76,26 +77,24 @@
 
 
 {#-
-    Changes the state to the key and value columns of its changelog. Somebody may have dropped the column
-    that is missing. Raises if the state has a column that the changelog lacks: no run makes one.
+    Changes the state to the key and value columns of its changelog. `new_names` are the columns that the changelog
+    has got just now. The state may lack another one: somebody has dropped it, or a run was killed before it added it.
+    No snapshot shows that, so the state must then be scanned.
 -#}
-{% macro _ensure_state_columns(collection, stored_columns) -%}
+{% macro _ensure_state_columns(collection, stored_columns, new_names=[]) -%}
     {%- set state = collection.state -%}
     {%- set state_columns = trueup._ensure_widened(state) -%}
     {%- set changes = trueup._schema_changes(stored_columns, state_columns) -%}
-    {%- if changes.dropped and not trueup._open_widenings(state_columns) -%}
-        {%- do trueup._raise_error(
-            'The columns of ' ~ state,
-            'those of its changelog: ' ~ (stored_columns | map(attribute='name') | join(', ')),
-            'also ' ~ (changes.dropped | map(attribute='name') | join(', ')),
-            'Another run may be adding a column: run again. If the error stays, somebody has added or renamed the'
-            ~ ' column. Then rebuild the state from the changelog: ' ~ trueup._rebuild_command(collection.name) ~ '.'
-        ) -%}
+    {%- do trueup._require_columns_of_state(collection, stored_columns, state_columns) -%}
+    {%- set lost = changes.added | map(attribute='name') | reject('in', new_names) | list -%}
+    {%- if lost -%}
+        {%- do trueup._require_scan_in_this_model(collection, lost) -%}
     {%- endif -%}
-    {%- if changes.added or changes.widened -%}
+    {%- set has_dates = 'date' in changes.widened | map(attribute='old_type') -%}
+    {%- if lost or has_dates -%}
         {%- do trueup._ensure_scan_forgotten(state) -%}
     {%- endif -%}
-    {%- if 'date' in changes.widened | map(attribute='old_type') -%}
+    {%- if has_dates -%}
         {#- This rewrites rows, and is no edit of the state that this run has verified. -#}
         {%- do trueup._keep_finding(collection, 'verified_snapshot', none) -%}
     {%- endif -%}

@@ -20,6 +20,50 @@
 {%- endmacro %}
 
 
+{#-
+    Raises if the state has a column that its changelog lacks, or a column of another type that is no narrower one: no
+    run makes them.
+-#}
+{% macro _require_columns_of_state(collection, stored_columns, state_columns) -%}
+    {%- set changes = trueup._schema_changes(stored_columns, state_columns) -%}
+    {%- set found = [] -%}
+    {%- for column in changes.dropped -%}
+        {%- do found.append('also ' ~ column.name) -%}
+    {%- endfor -%}
+    {%- for column in changes.changed -%}
+        {%- do found.append(column.name ~ ', which is ' ~ column.old_type ~ ' and not ' ~ column.type) -%}
+    {%- endfor -%}
+    {%- if found and not trueup._open_widenings(state_columns) -%}
+        {%- do trueup._raise_error(
+            'The columns of ' ~ collection.state,
+            'those of its changelog: ' ~ (stored_columns | map(attribute='name') | join(', ')),
+            found | join('; '),
+            'Another run may be changing the column: run again. If the error stays, somebody has added, renamed or'
+            ~ ' changed it. Then rebuild the state from the changelog: '
+            ~ trueup._rebuild_command(collection.name) ~ '.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    Raises if columns that the state has lost would come back empty in a model that does not verify it: then a batch
+    would take nulls for the values of its keys. The model of the corrections adds them, and then scans the state.
+-#}
+{% macro _require_scan_in_this_model(collection, lost) -%}
+    {%- set corrections = collection.name ~ '_corrections' -%}
+    {%- if model.name != corrections
+            and trueup._sibling_options(collection, 'corrections').verify != 'never' -%}
+        {%- do trueup._raise_error(
+            'The columns of ' ~ collection.state, 'those of its changelog', 'a table without ' ~ (lost | join(', ')),
+            'Nothing is staged. Another run may be adding the column: run again. If the error stays, somebody has'
+            ~ ' dropped it, or a run was killed. The model of the corrections adds it and verifies the state: dbt run -s '
+            ~ corrections ~ '+.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
 {#- Raises if another run is widening a column of the changelog. -#}
 {% macro _require_no_open_widening(changelog, columns) -%}
     {%- if trueup._open_widenings(columns) -%}
@@ -29,13 +73,17 @@
 
 
 {#- Raises if the tables cannot follow a change, or if the option forbids it. -#}
-{% macro _require_evolvable(changelog, changes, unique_key, options) -%}
+{% macro _require_evolvable(collection, changes) -%}
+    {%- set changelog, options = collection.changelog, collection.options -%}
+    {%- set source = trueup._source_role(collection.name) -%}
+    {%- set relation = 'the relation that `trueup.commands` reads' if source == 'commands'
+        else 'the SELECT of ' ~ collection.name ~ '_' ~ source -%}
     {%- if options.on_schema_change != 'ignore' -%}
         {%- do trueup._require_storable_columns(changes.added) -%}
     {%- endif -%}
-    {%- set rebase = 'start this collection again from the log (var trueup_rebase in docs/options.md)' -%}
+    {%- set rebase = 'begin the collection again: ' ~ trueup._rebase_command(collection.name) -%}
     {%- set may_widen = options.on_schema_change == 'append_new_columns' -%}
-    {%- set key = unique_key | map('lower') | list -%}
+    {%- set key = collection.unique_key | map('lower') | list -%}
     {%- set refused = [] -%}
     {%- for column in changes.changed + changes.widened
         if column in changes.changed or column.name | lower in key or not may_widen -%}
@@ -45,7 +93,7 @@
     {%- endfor -%}
     {%- if refused -%}
         {%- do trueup._raise_error(
-            'Each key and value column of the commands',
+            'Each key and value column of ' ~ collection.name ~ '_' ~ source,
             'of the type that it has in ' ~ changelog ~ (
                 ', or of a wider one if it is not part of the key (bigint for int, double for'
                 ~ ' float, a decimal with more digits and the same scale, timestamp for date)'
@@ -53,7 +101,7 @@
                 ~ options.on_schema_change ~ '`'
             ),
             refused | join('; '),
-            'Cast it back in the relation that `trueup.commands` reads, or ' ~ rebase ~ '.'
+            'Cast it back in ' ~ relation ~ ', or ' ~ rebase
         ) -%}
     {%- endif -%}
     {%- if options.on_schema_change == 'fail' and (changes.added or changes.dropped) -%}
@@ -65,9 +113,9 @@
             {%- do names.append(column.name ~ ', which is missing') -%}
         {%- endfor -%}
         {%- do trueup._raise_error(
-            'With option `on_schema_change: fail` the columns of the commands',
+            'With option `on_schema_change: fail` the columns of ' ~ collection.name ~ '_' ~ source,
             'those of ' ~ changelog, names | join('; '),
-            'Put them back, set the option to append_new_columns or ignore, or ' ~ rebase ~ '.'
+            'Put them back, set the option to append_new_columns or ignore, or ' ~ rebase
         ) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -25,10 +25,36 @@ case
 {%- endmacro %}
 
 
+{#-
+    A condition: true if a changelog has the key and value columns `columns`, which this run knows, else it raises. A
+    select that names the known columns would leave out one that another run adds.
+-#}
+{% macro _has_known_columns_expr(changelog, columns) -%}
+    {%- set terms = [] -%}
+    {%- set errors = [{'name': '_error', 'type': 'string'}, {'name': '_error_key', 'type': 'string'}] -%}
+    {%- for column in columns + errors -%}
+        {%- do terms.append(
+            'cast(null as ' ~ trueup._sql_type(column.type) ~ ') as ' ~ trueup._quoted(column.name)
+        ) -%}
+    {%- endfor -%}
+case
+        when {{ trueup._column_types_expr(changelog, trueup._update_columns()) }}
+            = {{ trueup._sorted_types_expr('struct(' ~ (terms | join(', ')) ~ ')') }} then true
+        else raise_error({{ trueup._literal(trueup._columns_moved_message(changelog)) }})
+    end
+{%- endmacro %}
+
+
+{#- The names and types of the fields of a struct, as an SQL expression: a sorted array. -#}
+{% macro _sorted_types_expr(fields) -%}
+array_sort(split(substr(typeof({{ fields }}), 8), '[,>]'))
+{%- endmacro %}
+
+
 {#- The names and types of the columns of a table, as an SQL expression: a sorted array. -#}
 {% macro _column_types_expr(relation, but) -%}
 (
-            select array_sort(split(substr(typeof(struct(asked.*)), 8), '[,>]'))
+            select {{ trueup._sorted_types_expr('struct(asked.*)') }}
             from (values (0)) as once
             left join (
                 select {{ trueup._all_but_list(but) }} from {{ relation }}

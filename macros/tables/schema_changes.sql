@@ -40,9 +40,12 @@
 {%- endmacro %}
 
 
-{#- A type as Iceberg stores it: it has no integer type smaller than int. Delta has. -#}
+{#-
+    A type as Iceberg stores it: it has no integer type smaller than int. Delta has. A field of a struct may have the
+    name of a type; a colon follows it.
+-#}
 {% macro _stored_type(type) -%}
-    {{ return(modules.re.sub('\\b(tinyint|smallint)\\b', 'int', type)) }}
+    {{ return(modules.re.sub('\\b(tinyint|smallint)\\b(?!:)', 'int', type)) }}
 {%- endmacro %}
 
 

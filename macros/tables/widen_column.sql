@@ -46,26 +46,6 @@
 
 
 {#-
-    Raises if these dates cannot become timestamps in this table. Delta renames and drops columns only in a table
-    with column mapping. Without it, a widening would begin and never end.
--#}
-{% macro _require_renamable(table, dates) -%}
-    {%- set properties = trueup._get_properties(table) -%}
-    {%- if trueup._is_delta(properties)
-            and properties.get('delta.columnMapping.mode', 'none') not in ['name', 'id'] -%}
-        {%- do trueup._raise_error(
-            'The table ' ~ table,
-            "one with the property 'delta.columnMapping.mode' = 'name', because a date must be renamed to become"
-            ~ ' a timestamp: ' ~ (dates | join(', ')),
-            'a table without it',
-            'Set the property of the changelog and the state, as the documentation of Delta says. Or cast the'
-            ~ ' column back to a date in the relation that `trueup.commands` reads.'
-        ) -%}
-    {%- endif -%}
-{%- endmacro %}
-
-
-{#-
     Ends every widening of a table that has begun: of this run, of killed runs, and of other active runs.
     Returns the resulting key and value columns of the table. The column is a timestamp if its helper was
     filled and the date renamed, else still a date.

@@ -151,6 +151,18 @@ def test_a_foreign_column_of_a_state_is_named_with_what_to_do(project: Project) 
 
 
 @pytest.mark.long
+@pytest.mark.iceberg_only
+def test_another_type_of_a_column_of_the_state_is_named_with_what_to_do(project: Project) -> None:
+    project.sql("alter table {}.widened_state drop column v")
+    project.sql("alter table {}.widened_state add column v int")
+    said = run(project, "widened", fails=True)
+    assert "Got: v, which is int and not string" in said
+    project.run("widened_state", "--full-refresh")
+    assert "nothing to append" in run(project, "widened")
+    check(project, "widened")
+
+
+@pytest.mark.long
 def test_a_copy_of_a_changelog_is_taken_after_its_properties_are_set(project: Project) -> None:
     project.sql("alter table {}.restored_changelog rename to {}.backup")
     project.sql("create table {}.restored_changelog using {format} as select * from {}.backup")

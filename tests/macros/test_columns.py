@@ -66,15 +66,13 @@ def test_a_column_of_a_type_that_cannot_be_compared_is_refused(kind: str) -> Non
 )
 def test_a_column_without_a_type_is_refused_before_a_table_has_it(kind: str) -> None:
     changes = {"added": [column("gift", kind)], "changed": [], "widened": [], "dropped": []}
-    must, got, next_step = refused(
-        TRUEUP._require_evolvable, RELATIONS[1], changes, ["path"], TRUEUP._options()
-    )
+    must, got, next_step = refused(TRUEUP._require_evolvable, a_collection(TRUEUP), changes)
 
     assert must.startswith("A key or value column must be of one of the types array, bigint,")
     assert got == f"Got: gift {kind}"
     assert next_step.startswith("Cast it to one of them")
     ignoring = TRUEUP._options() | {"on_schema_change": "ignore"}
-    TRUEUP._require_evolvable(RELATIONS[1], changes, ["path"], ignoring)
+    TRUEUP._require_evolvable(a_collection(TRUEUP, options=ignoring), changes)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +190,7 @@ TABLE = [*STORED, column("count", "int")]
 def evolvable(came: list[dict[str, str]], on_schema_change: str = "append_new_columns") -> None:
     trueup = in_model("files_batch", options={"on_schema_change": on_schema_change})
     changes = trueup._schema_changes(came, TABLE)
-    trueup._require_evolvable(RELATIONS[1], changes, ["PATH"], trueup._options())
+    trueup._require_evolvable(a_collection(trueup, unique_key=["PATH"]), changes)
 
 
 def typed(**types: str) -> list[dict[str, str]]:
@@ -207,7 +205,7 @@ def test_the_error_for_a_type_that_is_not_wider_names_both_types(
     must, got, next_step = refused(evolvable, typed(**{name: "binary"}), on_schema_change)
 
     assert must.startswith(
-        "Each key and value column of the commands must be of the type that it has in"
+        "Each key and value column of files_commands must be of the type that it has in"
         " lake.files_changelog"
     )
     assert ("or of a wider one" in must) == (on_schema_change == "append_new_columns")
@@ -225,7 +223,7 @@ def test_a_wider_type_needs_append_new_columns_and_a_value_column() -> None:
     trueup = in_model("files_batch")
     changes = trueup._schema_changes(typed(count="bigint"), TABLE)
     _, got, _ = refused(
-        trueup._require_evolvable, RELATIONS[1], changes, ["Count"], trueup._options()
+        trueup._require_evolvable, a_collection(trueup, unique_key=["Count"]), changes
     )
     assert got == "Got: count, which was int and is bigint"
 
@@ -238,7 +236,7 @@ def test_new_and_missing_columns_are_refused_only_with_on_schema_change_fail() -
     must, got, _ = refused(evolvable, came, "fail")
 
     assert must == (
-        "With option `on_schema_change: fail` the columns of the commands must be those of"
+        "With option `on_schema_change: fail` the columns of files_commands must be those of"
         " lake.files_changelog."
     )
     assert got == "Got: mode, which is new; count, which is missing"
@@ -302,11 +300,51 @@ def test_on_delta_a_date_is_widened_only_in_a_table_with_column_mapping(mode: st
     properties += [("delta.columnMapping.mode", mode)] if mode else []
     trueup = in_model("files_batch", queries=lambda _: SimpleNamespace(rows=properties))
     if mode in ("name", "id"):
-        trueup._require_renamable("lake.t", ["d"])
+        trueup._require_widenable("lake.t", [widened("date", "timestamp")])
     else:
-        must, _, next_step = refused(trueup._require_renamable, "lake.t", ["d"])
-        assert "'delta.columnMapping.mode' = 'name'" in must
-        assert "cast the column back to a date" in next_step
+        must, _, next_step = refused(
+            trueup._require_widenable, "lake.t", [widened("date", "timestamp")]
+        )
+        assert "'delta.columnMapping.mode' = 'name', because d was date and is timestamp" in must
+        assert "cast the column back to date" in next_step
+
+
+@pytest.mark.parametrize("value", [None, "false", "true"])
+def test_on_delta_another_type_is_widened_only_in_a_table_that_allows_it(value: str | None) -> None:
+    properties = [("delta.minReaderVersion", "1")]
+    properties += [("delta.enableTypeWidening", value)] if value else []
+    trueup = in_model("files_batch", queries=lambda _: SimpleNamespace(rows=properties))
+    if value == "true":
+        trueup._require_widenable("lake.t", [widened("int", "bigint")])
+    else:
+        must, _, _ = refused(trueup._require_widenable, "lake.t", [widened("int", "bigint")])
+        assert "'delta.enableTypeWidening' = 'true', because d was int and is bigint" in must
+
+
+def widened(old: str, new: str) -> dict[str, str]:
+    return {"name": "d", "old_type": old, "type": new}
+
+
+def test_a_field_with_the_name_of_a_type_keeps_its_name() -> None:
+    stored = in_model("files_batch")._stored_type
+    assert stored("struct<a:int,smallint:smallint>") == "struct<a:int,smallint:int>"
+    assert stored("map<tinyint,array<smallint>>") == "map<int,array<int>>"
+    assert stored("tinyint") == "int"
+
+
+@pytest.mark.parametrize(
+    ("kind", "term"),
+    [
+        ("string", "cast(`v` as string) as `v`"),
+        ("struct<a:array<string>>", "cast(`v` as struct<`a`:array<string>>) as `v`"),
+        ("int", "`v`"),
+        ("string collate UTF8_LCASE", "`v`"),
+    ],
+)
+def test_a_new_table_takes_no_length_of_a_varchar(kind: str, term: str) -> None:
+    columns = [column("k", "int"), column("v", kind)]
+    made = in_model("files_batch")._empty_changelog_select("source", ["k"], columns)
+    assert term in made
 
 
 @pytest.mark.parametrize(("old", "new"), [("int", "bigint"), ("decimal(5,2)", "decimal(9,2)")])

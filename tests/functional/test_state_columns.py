@@ -1,0 +1,56 @@
+"""A batch that runs without the corrections reads a state whose columns have changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance import Column
+from tests.oracle import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+KEY, VALUE = [Column("k", "int")], [Column("v", "string")]
+
+
+@pytest.fixture
+def project(own_project: Callable[[str], Project]) -> Project:
+    """The collection `orders` after two batches. The second run has scanned its state."""
+    project = own_project("state_columns")
+    project.add_collection("orders", KEY, VALUE, {"verify": "always"})
+    project.run()
+    for ts in (1, 2):
+        project.append("orders", [Command(ts, (1,), (key,), (f"v{ts}",)) for key in (1, 2)])
+        project.run_collection("orders")
+    return project
+
+
+def test_a_new_column_does_not_hide_an_edit(project: Project) -> None:
+    project.sql("update {}.orders_state set v = 'edited' where k = 1")
+    project.set_column("orders", Column("note", "string"))
+    project.append("orders", [Command(3, (1,), (1,), ("new", "noted"))])
+
+    project.run("orders_commands", "orders_batch", fails=True)
+
+    assert "state moved: somebody wrote to" in "\n".join(project.messages)
+    project.run()
+    assert sorted(project.rows("orders")) == [(1, "new", "noted"), (2, "v2", None)]
+    assert [update.diff for update in project.updates("orders", after=2)] == [-1, 1]
+
+
+@pytest.mark.long
+def test_a_dropped_column_does_not_come_back_empty(project: Project) -> None:
+    project.sql("alter table {}.orders_state drop column v")
+    project.append("orders", [Command(3, (1,), (1,), ("new",))])
+
+    for _ in range(2):
+        project.run("orders_batch", fails=True)
+        assert "a table without v" in "\n".join(project.messages)
+
+    project.run("models/orders")
+    assert sorted(project.rows("orders")) == [(1, "new"), (2, "v2")]
+    assert project.progress("orders")[-1]["_statistics"]["updates"] == 1
