@@ -7,7 +7,8 @@
     {%- set values = trueup._value_names(columns, collection.unique_key) -%}
     {%- set input = none if collection.is_by_select or plan.get('adopts') else trueup._input_select(
         collection, columns,
-        trueup._first_tick_expr(collection.options) if plan.takes_late else planned ~ '.lower',
+        'least(' ~ trueup._first_tick_expr(collection.options) ~ ', ' ~ planned ~ '.lower)' if plan.takes_late
+            else planned ~ '.lower',
         planned ~ '.open_upper',
         partitions=planned ~ '.partitions' if '_offset' in collection.extras,
         may_truncate=plan.has_truncates
@@ -23,7 +24,7 @@
         if takes_corrections and (input is none or plan.correction_count) else none -%}
     {%- set prior = {
         'broadcasts': trueup._can_broadcast_keys(trueup._change_count(plan)),
-        'reads_once': input is not none and not trueup._is_input_pinned(collection),
+        'reads_once': input is not none and not plan.is_log_pinned,
         'key_range': trueup._get_batch_range(collection, plan, columns, input, waiting),
         'lower': planned ~ '.lower',
         'tombstones_end': trueup._tombstones_end(collection.options, plan),

@@ -61,7 +61,7 @@ marked as (
     select
         * except ({{ trueup._column_list(extras | select('in', ['_unchanged', '_old_key'])) }}),
         case when _is_row then array_sort(array_distinct(concat(
-            {{ trueup._known_names_expr(values + ignored, unique_key) }},
+            {{ trueup._known_names_expr(values, unique_key + ignored | map(attribute='name') | list) }},
             {{ trueup._marked_names_expr(values, known) if '_unchanged_value' in extras else 'array()' }}
         ))) end as _unchanged
         {%- if '_old_key' in marks %},
@@ -171,20 +171,21 @@ case
 
 
 {#-
-    The columns that a command leaves unchanged, in lower case. Key columns are left out: `parse_json` names them in
-    `absent` if a message lacks them. An unknown name raises.
+    The columns that a command leaves unchanged, in lower case. The names `left_out` have no effect. These are key
+    columns, which `parse_json` names in `absent` if a message lacks them, and columns that `on_schema_change: ignore`
+    keeps out of the tables. An unknown name raises.
 -#}
-{% macro _known_names_expr(values, unique_key) -%}
+{% macro _known_names_expr(values, left_out) -%}
     {%- set names = [] -%}
     {%- for column in values -%}
         {%- do names.append(trueup._literal(column.name | lower)) -%}
     {%- endfor -%}
-    {%- set keys = [] -%}
-    {%- for name in unique_key -%}
-        {%- do keys.append(trueup._literal(name | lower)) -%}
+    {%- set other_names = [] -%}
+    {%- for name in left_out -%}
+        {%- do other_names.append(trueup._literal(name | lower)) -%}
     {%- endfor -%}
 transform(filter(
-            coalesce(_unchanged, array()), name -> name is null or lower(name) not in ({{ keys | join(', ') }})
+            coalesce(_unchanged, array()), name -> name is null or lower(name) not in ({{ other_names | join(', ') }})
         ), name -> case
             when lower(name) in ({{ names | join(', ') }}) then lower(name)
             else raise_error(concat(

@@ -40,7 +40,7 @@
 -#}
 {% macro _get_has_few_keys(collection, input, plan) -%}
     {%- set count = trueup._change_count(plan) -%}
-    {%- if trueup._can_broadcast_keys(count // 10) or not trueup._is_input_pinned(collection)
+    {%- if trueup._can_broadcast_keys(count // 10) or not plan.is_log_pinned
             or '_offset' in collection.extras -%}
         {{ return(false) }}
     {%- endif -%}

@@ -24,8 +24,8 @@
     `prior` says how the persisted values are read. With `broadcasts`, Spark broadcasts the keys of
     the batch to the state. With `key_range`, only the keys in that range are read. `is_remainder`
     means that the commands are the remainder of a log; then the persisted values are not older than
-    the commands. With `reads_once`, the statement must not read `input` twice (`_is_input_pinned`). With
-    `late: newest`, `lower` is the lower of the batch, and `tombstones_end` the tick below which deleted keys are
+    the commands. With `reads_once`, the statement must not read `input` twice: `is_log_pinned` of the plan
+    is false. With `late: newest`, `lower` is the lower of the batch, and `tombstones_end` the tick below which deleted keys are
     forgotten. `is_log_decisive` means that the commands are all of the log, which has lost none.
 -#}
 {% macro _steps_select(
@@ -149,18 +149,6 @@ given as (
     {%- endif %}
 
 )
-{%- endmacro %}
-
-
-{#-
-    Whether all statements and all parts of a statement read the same commands: those of a snapshot of the log, or those
-    below the offsets of the plan.
-
-    A statement that reads any other log twice may see a command only the second time. The batch reads the log for the
-    keys whose prior values it needs, and for the commands: the addition of a value would then miss its retraction.
--#}
-{% macro _is_input_pinned(collection) -%}
-    {{ return(collection.commands != collection.source and not collection.arrived_type) }}
 {%- endmacro %}
 
 

@@ -6,15 +6,16 @@
     the part of the log as it is now. The value has a statement of its own: beside a part of an Iceberg table, Spark
     would take this part for the whole table, in a subquery, too.
 
-    A log without ticks (`reclock`) has its ticks from the run itself: there the option stays in the statement that
-    reads the log.
+    A log without ticks (`reclock`) has its ticks from the run itself. There an option that uses `log_upper` stays in
+    the statement that reads the log.
 -#}
 {% macro _ensure_input_upper(collection, progress) -%}
     {%- set given = collection.options.get('input_upper') | string -%}
-    {%- if not trueup._has_subquery('(' ~ given ~ ')') or '_offset' in collection.extras -%}
+    {%- set uses_log_upper = 'log_upper' in given | lower -%}
+    {%- if not trueup._has_subquery('(' ~ given ~ ')') or ('_offset' in collection.extras and uses_log_upper) -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set log_upper = trueup._ensure_log_upper(collection, progress) if 'log_upper' in given | lower else none -%}
+    {%- set log_upper = trueup._ensure_log_upper(collection, progress) if uses_log_upper else none -%}
     {%- set upper = run_query(
         'select ' ~ trueup._input_upper_expr(given)
         ~ ' from (select cast(' ~ trueup._number_or_null(log_upper) ~ ' as bigint) as log_upper)'

@@ -25,6 +25,7 @@
     {%- set plan = dict(
         progress, definition=trueup._definition(collection.name, collection.options),
         tick=measured.lower, commands=commands, whole_log_reason=part.whole_log_reason,
+        is_log_pinned=part.snapshot is not none,
         begins_orders=trueup._must_begin_orders(collection.options, progress),
         takes_late=trueup._must_take_late(collection, progress, part, measured),
         tombstones=trueup._get_tombstones(collection, progress),

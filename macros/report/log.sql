@@ -2,7 +2,7 @@
 
 {#-
     One row. `commands` is the number of commands that are not settled. `upper` is the end of their ticks;
-    null if there are none. `input_upper` may keep some of these ticks open, so `commands_to_settle` counts
+    null if there are none, or if the log has no ticks. `input_upper` may keep some of these ticks open, so `commands_to_settle` counts
     only the commands that the next batch may settle. `frontier` is none if there is no batch.
 -#}
 {% macro _commands_ahead_select(tables, frontier) -%}
@@ -17,7 +17,12 @@ ahead as (
 
 log as (
 
+    {% if tables.is_reclocked -%}
+    -- The next batch gives all of them one tick, the frontier.
+    select try_add({{ 0 if frontier is none else frontier }}, 1) as log_upper
+    {%- else -%}
     select try_add(max(_ts), 1) as log_upper from ahead
+    {%- endif %}
 
 ),
 
@@ -38,9 +43,14 @@ ends as (
 
 select
     count(ahead._is_ahead) as commands,
+    {% if tables.is_reclocked -%}
+    cast(null as bigint) as upper,
+    count_if(ahead._is_ahead and ends.log_upper <= ends.input_upper) as commands_to_settle
+    {%- else -%}
     max(ends.log_upper) as upper,
     count_if(ahead._ts < ends.input_upper or ends.log_upper is null and ahead._is_ahead)
         as commands_to_settle
+    {%- endif %}
 from ends
 left join ahead on true
 {%- endmacro %}

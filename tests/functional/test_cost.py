@@ -176,15 +176,26 @@ def test_a_large_batch_is_folded_once(project: Project, name: str, options: dict
 def test_a_batch_reads_a_log_without_snapshots_once(project: Project) -> None:
     """Between two reads a command may come whose key was not among those of the first read."""
     project.add_collection("arrivals", COLUMNS[:1], COLUMNS[1:], arrived="log_ts")
+    # The number of an outbox may become visible after a greater one.
+    project.add_collection("outbox", COLUMNS[:1], COLUMNS[1:])
+    project.sql(
+        "create view {}.outbox_read as select *, 0 as shard, log_ts * 1000 + log_order as id from {}.outbox_log"
+    )
+    project.write(
+        "models/outbox/outbox_commands.sql",
+        "{{ trueup.commands('cost.outbox_read', reclock=['shard', 'id'],"
+        " sequence_by=['log_order'], delete_when='log_delete', columns=['b', 'c']) }}",
+    )
     # A first batch never takes the select of a small batch, the next one does.
     for ts in (1, 2):
-        project.append("arrivals", commands(ts))
-        with counted(project.spark) as cost:
-            project.run("models/arrivals")
-        assert len(re.findall(r"BatchScan \S+arrivals_log\[", cost.plans["batch"])) == 1
-        oracle = Collection()
-        oracle.run(commands(ts))
-        assert multiset(project.rows("arrivals")) == multiset(oracle.rows)
+        for name in ("arrivals", "outbox"):
+            project.append(name, commands(ts))
+            with counted(project.spark) as cost:
+                project.run(f"models/{name}")
+            assert len(re.findall(rf"BatchScan \S+{name}_log\[", cost.plans["batch"])) == 1
+            oracle = Collection()
+            oracle.run(commands(ts))
+            assert multiset(project.rows(name)) == multiset(oracle.rows)
 
 
 def test_a_batch_is_correct_without_join_hints_too(project: Project) -> None:

@@ -368,3 +368,26 @@ def test_without_an_input_upper_the_next_batch_has_nothing_to_settle(spark: Spar
         select = in_model("files_batch")._commands_ahead_select(tables, None)
         assert [tuple(row) for row in spark.sql(str(select)).collect()] == [(2, 3, to_settle)]
     spark.catalog.dropTempView("ahead_of")
+
+
+def test_input_upper_holds_back_a_log_without_ticks_too(spark: SparkSession) -> None:
+    spark.sql(
+        "create or replace temp view ahead_of as"
+        " select cast(null as bigint) as _ts, 'p' as _partition, id as _offset from range(3)"
+    )
+    spark.sql(
+        "create or replace temp view settled_to as select 'progress' as _kind, 4L as _seq,"
+        " named_struct('partitions', array(named_struct('_partition', 'p', 'next_offset', 1L)))"
+        " as _statistics"
+    )
+    for input_upper, to_settle in ((None, 2), ("log_upper", 2), ("5L", 2), ("4L", 0)):
+        tables = {
+            "commands": "ahead_of",
+            "changelog": "settled_to",
+            "is_reclocked": True,
+            "input_upper": input_upper,
+        }
+        select = in_model("files_batch")._commands_ahead_select(tables, "(select 4L)")
+        assert [tuple(row) for row in spark.sql(str(select)).collect()] == [(2, None, to_settle)]
+    for view in ("ahead_of", "settled_to"):
+        spark.catalog.dropTempView(view)

@@ -281,6 +281,37 @@ def test_without_its_last_command_a_key_is_bounded_by_the_tick_of_its_last_chang
 
 
 @pytest.mark.long
+@pytest.mark.long
+def test_a_raised_as_of_does_not_lose_the_commands_of_open_ticks(project: Project) -> None:
+    name = add(project, "raised")
+    settle(project, name, put(10, 1, "a", "first"))
+    project.configure(
+        **{name: {"+unique_key": ["k"], "+meta": {"trueup": {"late": "newest", "as_of": 100}}}}
+    )
+
+    settle(project, name, put(60, 1, "b", "kept"), put(120, 1, "c", "new"), put(5, 1, "a", "late"))
+
+    assert multiset(project.rows(name)) == multiset([("a", "first"), ("b", "kept"), ("c", "new")])
+
+
+@pytest.mark.long
+def test_a_command_that_is_read_again_is_not_superseded(project: Project) -> None:
+    add_topic(project, "topic", "newest")
+    superseded = []
+    for rows in (
+        "('a', 'new', 5, 0, 1)",
+        "('a', 'new', 5, 0, 1), ('b', 'b', 1, 0, 2)",
+        "('a', 'old', 4, 0, 3)",
+    ):
+        project.sql(f"insert into {{}}.topic_log values {rows}")
+        project.run("models/topic")
+        superseded.append(project.progress("topic")[-1]["_statistics"]["superseded"])
+
+    assert superseded == [0, 0, 1]
+    rows = [tuple(row) for row in project.sql("select k, v from {}.topic")]
+    assert multiset(rows) == multiset([("a", "new"), ("b", "b")])
+
+
 def test_the_option_can_be_taken_away_again(project: Project) -> None:
     name = add(project, "taken_away")
     settle(project, name, put(5, 1, "a", "a5"), delete(5, 1, "b"))

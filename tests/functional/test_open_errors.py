@@ -124,3 +124,22 @@ def test_the_error_column_must_not_have_the_name_of_a_column_that_the_log_has_lo
     project.run("shrunk_commands+", fails=True)
     assert "must be a name that no key or value column has" in "\n".join(project.messages)
     assert len(project.progress("shrunk")) == 1
+
+
+@pytest.mark.long
+def test_a_command_that_says_all_stored_columns_ends_an_error(
+    own_project: Callable[[str], Project],
+) -> None:
+    """The column that it leaves unchanged is not in the tables (`on_schema_change: ignore`)."""
+    project = own_project("ignoring")
+    project.add_collection("c", KEY, VALUE, extra=("unchanged",))
+    project.configure(c={"+unique_key": ["k"], "+meta": {"trueup": {"on_schema_change": "ignore"}}})
+    project.append("c", [Command(1, (1,), ("a",), None, "no number")])
+    project.run()
+    project.set_column("c", Column("note", "string"))
+    said = Command(2, (1,), ("a",), ("v", 1, None), unchanged=frozenset([2]))
+    project.append("c", [said])
+    project.run()
+
+    assert project.rows("c") == [("a", "v", 1)]
+    assert project.errors("c") == []

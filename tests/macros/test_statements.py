@@ -267,6 +267,7 @@ def test_a_plan_has_the_fields_that_were_read_and_those_of_the_run() -> None:
     log = {
         "commands": Relation(None, "lake", "files_commands"),
         "position": None,
+        "is_log_pinned": False,
         "whole_log_reason": (
             "the log is not an Iceberg table with rows or a Delta table,"
             " or the SQL of its commands has a window or a subquery"

@@ -303,8 +303,7 @@ def test_every_name_that_begins_with_an_underscore_is_reserved_by_trueup() -> No
         (20_000_000, 5_000_000, {}, True, False),
         (1_000_000, 10, {}, False, False),
         # Without a snapshot of the log, two reads may differ. Without ticks there is one tick.
-        (20_000_000, 10, {"commands": "lake.files_commands"}, False, False),
-        (20_000_000, 10, {"arrived_type": "bigint"}, False, False),
+        (20_000_000, 10, {"is_log_pinned": False}, False, False),
         (20_000_000, 10, {"extras": ["_offset"]}, False, False),
     ],
 )
@@ -318,9 +317,12 @@ def test_only_a_large_log_with_ticks_and_a_snapshot_is_asked_for_its_keys(
         return SimpleNamespace(rows=[(keys,)])
 
     trueup = in_model("files_batch", queries=answer)
-    collection = a_collection(
-        trueup, **{"source": "lake.files_commands", "commands": "log_part", **changes}
-    )
-    plan = {"takes_late": False, "commands_ahead": commands, "correction_count": 0}
+    collection = a_collection(trueup, extras=changes.get("extras", []))
+    plan = {
+        "takes_late": False,
+        "commands_ahead": commands,
+        "correction_count": 0,
+        "is_log_pinned": changes.get("is_log_pinned", True),
+    }
     assert trueup._get_has_few_keys(collection, "select 1", plan) is has_few
     assert bool(asked) is is_asked
