@@ -36,12 +36,13 @@
 
 {#-
     A dict: the tables of a collection by role, none for a table that does not exist; and the `name`, the
-    `unique_key` and the `options` of the collection, as they are given. `source` is the view of the commands,
+    `unique_key`, the `identity` and the `options` of the collection, as they are given. `source` is the view of the commands,
     none for a collection by a SELECT; `source_role` is the end of the name of the model that defines the rows.
 -#}
 {% macro _get_examined_tables(collection) -%}
+    {%- set unique_key = trueup._key_of_collection(collection) -%}
     {%- set tables = {
-        'name': collection, 'unique_key': trueup._key_of_collection(collection), 'source': none,
+        'name': collection, 'unique_key': unique_key, 'identity': unique_key + ['_error_key'], 'source': none,
         'source_role': trueup._source_role_of(collection), 'options': {}
     } -%}
     {%- for role in ['changelog', 'state', 'batch'] -%}

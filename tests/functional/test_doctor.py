@@ -98,9 +98,17 @@ def test_a_sound_collection_is_well_and_the_doctor_changes_nothing(project: Proj
     assert [project.version(table) for table in tables] == before
 
 
-def test_an_edited_state_is_found_and_the_rebuild_repairs_it(project: Project) -> None:
+@pytest.mark.long_cases
+@pytest.mark.parametrize(
+    "edit",
+    [
+        pytest.param("set k = 'b' where _kind = 'progress'", id="the key of the progress row"),
+        pytest.param("set v = 'edited' where k = 'a'", id="a row"),
+    ],
+)
+def test_an_edited_state_is_found_and_the_rebuild_repairs_it(project: Project, edit: str) -> None:
     rows = multiset(project.rows("orders"))
-    project.sql("update {}.orders_state set v = 'edited' where k = 'a'")
+    project.sql(f"update {{}}.orders_state {edit}")
     ((text, next_step),) = wrong(project)
     assert text == (
         "somebody has edited the state: it differs from its certificate in 1 bucket of keys"
