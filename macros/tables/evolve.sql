@@ -78,15 +78,17 @@
 
 {#-
     Changes the state to the key and value columns of its changelog. `new_names` are the columns that the changelog
-    has got just now. The state may lack another one: somebody has dropped it, or a run was killed before it added it.
-    No snapshot shows that, so the state must then be scanned.
+    has got just now. The state may lack another one. If that column has values, somebody has dropped it from the state.
+    No snapshot shows that, so the state must then be scanned. If not, a run was killed before it added the column.
 -#}
 {% macro _ensure_state_columns(collection, stored_columns, new_names=[]) -%}
     {%- set state = collection.state -%}
     {%- set state_columns = trueup._ensure_widened(state) -%}
     {%- set changes = trueup._schema_changes(stored_columns, state_columns) -%}
     {%- do trueup._require_columns_of_state(collection, stored_columns, state_columns) -%}
-    {%- set lost = changes.added | map(attribute='name') | reject('in', new_names) | list -%}
+    {%- set lost = trueup._get_columns_with_values(
+        collection.changelog, changes.added | map(attribute='name') | reject('in', new_names) | list
+    ) -%}
     {%- if lost -%}
         {%- do trueup._require_scan_in_this_model(collection, lost) -%}
     {%- endif -%}

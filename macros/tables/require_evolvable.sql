@@ -46,24 +46,6 @@
 {%- endmacro %}
 
 
-{#-
-    Raises if columns that the state has lost would come back empty in a model that does not verify it: then a batch
-    would take nulls for the values of its keys. The model of the corrections adds them, and then scans the state.
--#}
-{% macro _require_scan_in_this_model(collection, lost) -%}
-    {%- set corrections = collection.name ~ '_corrections' -%}
-    {%- if model.name != corrections
-            and trueup._sibling_options(collection, 'corrections').verify != 'never' -%}
-        {%- do trueup._raise_error(
-            'The columns of ' ~ collection.state, 'those of its changelog', 'a table without ' ~ (lost | join(', ')),
-            'Nothing is staged. Another run may be adding the column: run again. If the error stays, somebody has'
-            ~ ' dropped it, or a run was killed. The model of the corrections adds it and verifies the state: dbt run -s '
-            ~ corrections ~ '+.'
-        ) -%}
-    {%- endif -%}
-{%- endmacro %}
-
-
 {#- Raises if another run is widening a column of the changelog. -#}
 {% macro _require_no_open_widening(changelog, columns) -%}
     {%- if trueup._open_widenings(columns) -%}

@@ -179,7 +179,8 @@ def test_a_batch_reads_a_log_without_snapshots_once(project: Project) -> None:
     # The number of an outbox may become visible after a greater one.
     project.add_collection("outbox", COLUMNS[:1], COLUMNS[1:])
     project.sql(
-        "create view {}.outbox_read as select *, 0 as shard, log_ts * 1000 + log_order as id from {}.outbox_log"
+        "create view {}.outbox_read as"
+        " select *, 0 as shard, log_ts * 1000 + log_order as id from {}.outbox_log"
     )
     project.write(
         "models/outbox/outbox_commands.sql",

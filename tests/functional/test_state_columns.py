@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import between
 from tests.acceptance import Column
 from tests.oracle import Command
 
@@ -54,3 +55,23 @@ def test_a_dropped_column_does_not_come_back_empty(project: Project) -> None:
     project.run("models/orders")
     assert sorted(project.rows("orders")) == [(1, "new"), (2, "v2")]
     assert project.progress("orders")[-1]["_statistics"]["updates"] == 1
+
+
+@pytest.mark.long
+def test_a_run_that_was_killed_while_it_added_a_column_is_continued(project: Project) -> None:
+    project.set_column("orders", Column("note", "string"))
+    project.append("orders", [Command(3, (1,), (1,), ("new", "noted"))])
+    with between.sent_through(killed_at_the_state):
+        project.run("orders_commands", "orders_batch", fails=True)
+    assert "note" in project.spark.table(f"{project.name}.orders_changelog").columns
+
+    project.run("orders_batch", "orders_changelog", "orders_state", "orders")
+    assert sorted(project.rows("orders")) == [(1, "new", "noted"), (2, "v2", None)]
+
+
+def killed_at_the_state(execute: Callable[[str], None], sql: str) -> None:
+    """Stop the run at the second of the two statements that add the column."""
+    if "alter table" in sql and "orders_state add column" in sql:
+        message = "killed"
+        raise RuntimeError(message)
+    execute(sql)
