@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+from contextlib import redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -54,6 +56,19 @@ def project(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return folder
 
 
+@pytest.fixture(scope="module")
+def statuses_of_orders(project: Path) -> dict[str, str]:
+    """Seed, `trueup init` and the command that it prints. Gives the status of each node."""
+    dbt(project, "seed")
+    printed, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(errors):
+        assert main(["init", "orders_log", "--project-dir", str(project)]) == 0
+    assert errors.getvalue() == ""
+    following = printed.getvalue().splitlines()[-1]
+    assert following == f"next: dbt build --select path:models/orders --project-dir {project}"
+    return dbt(project, *following.split()[2:])
+
+
 def save(spark: SparkSession, log: Log) -> None:
     """Write a log as a table of the schema `cdc`."""
     schema = ", ".join(f"{name} {kind}" for name, kind in log.types.items())
@@ -79,22 +94,19 @@ def rows(spark: SparkSession, name: str) -> list[tuple[Any, ...]]:
 
 
 def test_three_commands_lead_from_a_csv_of_changes_to_a_tested_table(
-    project: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+    project: Path,
+    spark: SparkSession,
+    statuses_of_orders: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    dbt(project, "seed")
-    assert main(["init", "orders_log", "--project-dir", str(project)]) == 0
-    printed, errors = capsys.readouterr()
-    assert errors == ""
-    following = printed.splitlines()[-1]
-    assert following == f"next: dbt build --select path:models/orders --project-dir {project}"
-    statuses = dbt(project, *following.split()[2:])
     assert rows(spark, "orders") == expected_orders()
     for log, name in (("cdc.customers_topic", "customers"), ("cdc.slot", "parcels")):
         words = ["init", log, "--name", name, "--json", "--project-dir", str(project)]
         assert main(words) == 0
         report = json.loads(capsys.readouterr().out)
         assert len(report["files"]) == MODELS + 2  # the properties, and the source
-    statuses |= dbt(project, "build", "--exclude", "path:models/orders")
+    others = dbt(project, "build", "--exclude", "path:models/orders")
+    statuses = statuses_of_orders | others
 
     assert {status.split(":")[0] for status in statuses.values()} == {"success", "pass"}
     assert sum("matches_certificate" in name for name in statuses) == 3 * 3
@@ -127,6 +139,7 @@ def expected_orders() -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("statuses_of_orders")
 def test_the_contract_of_the_view_is_enforced(project: Path) -> None:
     properties = project / "models/orders/orders.yml"
     text = properties.read_text()
@@ -138,6 +151,7 @@ def test_the_contract_of_the_view_is_enforced(project: Path) -> None:
     assert "contract" in statuses["orders"]
 
 
+@pytest.mark.usefixtures("statuses_of_orders")
 def test_a_file_is_replaced_only_with_force_and_only_if_it_is_of_trueup(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -110,7 +110,7 @@ def test_maintenance_keeps_the_content_of_every_table_and_view(
     assert figures(project, "m_changelog") == (2, 0, 2)
     # Each run replaces this table, so its newest snapshot has no parent.
     assert figures(project, "m_batch") == (1, 0, 1)
-    tables = [f"Maintained {project.name}.{table}: " for table in TABLES]
+    tables = [f"Maintained {project.name}.{table}: " for table in (*TABLES, "m_corrections")]
     assert len(said) == len(tables)
     assert all(line.startswith(table) for line, table in zip(said, tables, strict=True))
     form = (
@@ -140,6 +140,8 @@ def test_a_run_maintains_the_tables_after_every_sixth_batch(project: Project, ho
 
 @pytest.mark.long
 def test_runs_after_a_maintenance_agree_with_the_oracle(project: Project) -> None:
+    # The test above, too, makes batches.
+    batches(project, len(project.progress("m")), 7)
     oracle = Collection()
     log: list[Command] = []
     for ts in range(7):
@@ -149,6 +151,7 @@ def test_runs_after_a_maintenance_agree_with_the_oracle(project: Project) -> Non
     updates = project.updates("m")
     check_laws(updates)
     assert consolidate(updates) == consolidate(oracle.changelog)
+    assert len(updates) == len(oracle.changelog)
     rows = multiset(project.sql("select * from {}.m_state"))
     project.run("m_state", "--full-refresh")
     assert multiset(project.sql("select * from {}.m_state")) == rows

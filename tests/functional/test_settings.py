@@ -177,7 +177,9 @@ def test_a_session_whose_timestamps_have_no_zone_adds_no_column(project: Project
 @pytest.mark.long
 def test_a_spark_that_inlines_ctes_in_commands_stops_a_run(project: Project) -> None:
     setting = "spark.sql.legacy.inlineCTEInCommands"
-    project.append("c", [Command(4, (1,), ("a",), ("four",))])
+    project.append("c", [Command(7, (1,), ("a",), ("seven",))])
+    before = project.rows("c")
+    assert before != [("a", "seven")]
     project.spark.conf.set(setting, "true")
     try:
         outcomes = [errors(project), errors(project, "--full-refresh", rebase=True)]
@@ -185,6 +187,6 @@ def test_a_spark_that_inlines_ctes_in_commands_stops_a_run(project: Project) -> 
         project.spark.conf.unset(setting)
     for messages in outcomes:
         assert f"The Spark setting `{setting}` must be false" in "\n".join(messages)
-    assert project.rows("c") == [("a", "three")]
+    assert project.rows("c") == before
     project.run()
-    assert project.rows("c") == [("a", "four")]
+    assert project.rows("c") == [("a", "seven")]

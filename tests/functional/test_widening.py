@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 
 from tests.between import before, sent
 from tests.functional.test_schema_evolution import Evolving
-from tests.macros.package import RefusedError, column, in_model
+from tests.macros.package import RefusedError, a_collection, column, in_model, models
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,12 +31,22 @@ STRIDE = int(os.environ.get("TRUEUP_KILL_STRIDE", "4"))
 """The tests stop a widening after every n-th statement. A long run sets 1."""
 
 EVER = 1000
+PATIENCE = 60
+"""Seconds to wait for the other side."""
 DAY, NOON = "2024-02-03 00:00:00", "2024-02-03 12:34:56"
 COLUMNS = [f"d{number}" for number in range(12 + 24 // STRIDE)]
 """Each stop needs one more date to widen."""
 
 
 MOVED = "[USER_RAISED_EXCEPTION] columns moved: another run changes the columns of"
+
+
+def wait_for(file: Path) -> None:
+    """Wait until another thread makes a file, but not for ever."""
+    until = time.monotonic() + PATIENCE
+    while not file.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert file.exists(), f"nobody has made {file.name}"
 
 
 class KilledError(RuntimeError):
@@ -122,12 +132,22 @@ def other_run(widened: Widened, stops_after: int, meanwhile: Callable[[], None])
         return Answer(widened.project.spark.sql(sql).collect())
 
     schema = widened.project.name
-    package = in_model("c_batch", queries=query, invocation_id="a0a0a0a0")
+    package = in_model(
+        "c_batch",
+        unique_key=("k",),
+        graph=models("c"),
+        queries=query,
+        invocation_id="a0a0a0a0",
+    )
     commands = [column("k", "string"), *(column(*one) for one in widened.types.items())]
+    collection = a_collection(
+        package,
+        changelog=f"{schema}.c_changelog",
+        state=f"{schema}.c_state",
+        command_columns=commands,
+    )
     try:
-        package._ensure_columns(
-            f"{schema}.c_changelog", f"{schema}.c_state", ["k"], commands, package._options()
-        )
+        package._ensure_columns(collection)
     except (PySparkException, RefusedError) as error:
         # The error of the run that comes second.
         assert re.search("UNRESOLVED_COLUMN|ALREADY_EXISTS|columns moved", str(error)), error  # noqa: PT017
@@ -205,7 +225,8 @@ def test_a_batch_staged_before_a_widening_is_not_appended_and_loses_no_date(
     widened.begin_round()
     other_run(widened, EVER, lambda: None)
     widened.project.run("c_changelog", fails=True)
-    assert "columns moved: another run changes the columns of" in widened.project.messages[0]
+    assert "The columns of the staged batch widened.c_batch" in widened.project.messages[0]
+    assert "Nothing is appended." in widened.project.messages[0]
     widened.check_round()
 
 
@@ -267,8 +288,7 @@ def test_an_append_during_a_widening_writes_nothing_and_loses_no_date(
 
     def slowly(kind: str) -> str:
         started.touch()
-        while not filled.exists():
-            time.sleep(0.1)
+        wait_for(filled)
         return kind
 
     project.spark.udf.register("slowly", slowly)
@@ -283,10 +303,11 @@ def test_an_append_during_a_widening_writes_nothing_and_loses_no_date(
     widened.begin_round()
     with ThreadPoolExecutor() as pool:
         appended = pool.submit(project.sql, append)
-        while not started.exists():
-            time.sleep(0.1)
-        other_run(widened, EVER, lambda: None)
-        filled.touch()
+        try:
+            wait_for(started)
+            other_run(widened, EVER, lambda: None)
+        finally:
+            filled.touch()
         appended.result()
     assert project.progress("c")[-1]["_seq"] == seq - 1
     widened.check_round()
@@ -295,8 +316,10 @@ def test_an_append_during_a_widening_writes_nothing_and_loses_no_date(
 @pytest.mark.long
 def test_a_killed_widening_is_dropped_if_the_log_has_a_date_again(widened: Widened) -> None:
     name = widened.begin_round()
-    with killed_after(2):
+    with killed_after(2) as written:
         widened.project.run(*RUN, fails=True)
+    assert len(written) == 2
+    assert "killed after: " in "\n".join(widened.project.messages)
     widened.show({**widened.types, name: "date"})
     widened.project.run("c_commands")
     widened.check_round()
@@ -307,8 +330,10 @@ def test_a_column_that_leaves_the_log_during_its_widening_keeps_its_values(
     widened: Widened,
 ) -> None:
     name = widened.begin_round()
-    with killed_after(3):
+    with killed_after(3) as written:
         widened.project.run(*RUN, fails=True)
+    assert len(written) == 3
+    assert "killed after: " in "\n".join(widened.project.messages)
     widened.show({each: kind for each, kind in widened.types.items() if each != name})
     widened.project.run("c_commands")
     widened.check_round(is_corrected=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import defaultdict
 from functools import lru_cache
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tests.macros.package import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 MACROS = ROOT / "macros"
@@ -42,6 +44,8 @@ QUERY = re.compile(
 )
 CALL = re.compile(r"trueup\.(\w+)\s*\(")
 PARAMETER = re.compile(r"(\w+)(?:=[^,]*)?")
+PACKAGES = ("trueup", "package")
+"""How the tests name an object that has the macros, also as an attribute or a call."""
 
 
 class Macro(NamedTuple):
@@ -209,3 +213,49 @@ def test_an_internal_macro_takes_few_arguments() -> None:
 
     assert counts
     assert {name: each for name, each in counts.items() if each > most.get(name, 6)} == {}
+
+
+def calls_of_macros(tree: ast.Module) -> Iterator[tuple[ast.Call, str, list[ast.expr]]]:
+    """Find the calls `trueup._x(...)` and `refused(trueup._x, ...)`: name and arguments."""
+    for call in ast.walk(tree):
+        if not isinstance(call, ast.Call):
+            continue
+        function, arguments = call.func, call.args
+        if isinstance(function, ast.Name) and function.id == "refused" and arguments:
+            function, *arguments = arguments
+        if not isinstance(function, ast.Attribute):
+            continue
+        owner = function.value
+        if isinstance(owner, ast.Attribute):
+            named = owner.attr
+        elif isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name):
+            named = "package" if owner.func.id == "in_model" else ""
+        else:
+            named = owner.id if isinstance(owner, ast.Name) else ""
+        if named in PACKAGES and (function.attr in macros() or function.attr.startswith("_")):
+            yield call, function.attr, arguments
+
+
+def test_the_tests_call_macros_that_exist_with_arguments_that_they_take() -> None:
+    """The call may stand in a test that `make test` leaves out."""
+    wrong, count = [], 0
+    for file in sorted((ROOT / "tests").rglob("*.py")):
+        for call, name, arguments in calls_of_macros(ast.parse(file.read_text())):
+            count += 1
+            place = f"{file.relative_to(ROOT)}:{call.lineno}: {name}"
+            if name not in macros():
+                wrong.append(f"{place} does not exist")
+                continue
+            if macros()[name].kind != "macro":
+                continue
+            taken, given = macros()[name].parameters, [word.arg for word in call.keywords]
+            is_spread = any(isinstance(each, ast.Starred) for each in arguments)
+            positional = 0 if is_spread else len(arguments)
+            unknown = {word for word in given if word} - set(taken)
+            twice = set(taken[:positional]) & set(given)
+            takes_all = re.search(r"\bkwargs\b", macros()[name].body)
+            if positional > len(taken) or twice or (unknown and not takes_all):
+                wrong.append(f"{place} takes {', '.join(taken) or 'nothing'}")
+
+    assert count > 50
+    assert wrong == []
