@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.oracle import Command, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
 KEY_COLUMNS = {
     1: (("k", "string"),),
@@ -33,6 +33,8 @@ few = settings(
 
 The first example is always the smallest one.
 """
+EXAMPLES = int(os.environ.get("TRUEUP_EXAMPLES", "1"))
+"""How many examples a test with `choose` has. A long run sets a greater number."""
 LEAST = 0 if "TRUEUP_EXAMPLES" in os.environ else 20
 """How many commands the log of such a test has at least. A long run draws tiny logs, too."""
 VALUE_COLUMNS = (("v1", "string"), ("v2", "double"))
@@ -83,6 +85,13 @@ def sample(strategy: st.SearchStrategy[Drawn], count: int, seed: int) -> list[Dr
 
     draw()
     return found
+
+
+def choose(
+    strategy: st.SearchStrategy[Drawn], seed: int, score: Callable[[Drawn], object]
+) -> Drawn:
+    """Draw 20 examples and choose the one with the greatest score, the same one each time."""
+    return max(sample(strategy, 20, seed), key=score)  # type: ignore[arg-type]
 
 
 @cache

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from tests.project import Project
+    from tests.strategies import Step
 
 KEY, VALUE = [Column("k", "int")], [Column("v", "string")]
 FEED = "'delta.enableChangeDataFeed' = 'true'"
@@ -495,6 +495,7 @@ def test_with_late_fail_a_refused_command_can_be_deleted(project: Project) -> No
     settle(project, name, put(5, 1, "a"))
     project.append(name, [put(1, 2, "late")])
     project.run(f"models/{name}", fails=True)
+    assert "Got: 1 commands of earlier ticks, which came late" in "\n".join(project.messages)
     deleted(project, name)
 
     settle(project, name, put(6, 3, "b"))
@@ -591,6 +592,8 @@ def test_a_rebase_refuses_a_null_in_arrived_before_it_drops_anything(project: Pr
     project.sql(f"insert into {{}}.{name}_rows values (2, 2, false, null, null, 2, 'b', null)")
     project.run(f"models/{name}", "--full-refresh", rebase=True, fails=True)
 
+    said = "\n".join(project.messages)
+    assert "argument `arrived` must be not null for every command" in said
     expect(project, name, (1, "a"))
 
 
@@ -713,29 +716,64 @@ def retain(project: Project, name: str, upper: int) -> None:
 CHANGES = [nothing, nothing, overwrite, retain, compact]
 
 
-@strategies.few
-@given(data=st.data())
+class Round(NamedTuple):
+    """Commands that arrive, what happens to the log before, and whether a run is killed."""
+
+    step: Step
+    change: Callable[[Project, str, int], None]
+    is_killed: bool
+
+
+@st.composite
+def rounds(draw: st.DrawFn) -> list[Round]:
+    """A log in parts."""
+    log = draw(strategies.logs(1, min_size=strategies.LEAST, max_size=60))
+    steps = draw(strategies.late_splits(log))
+    return [Round(step, draw(st.sampled_from(CHANGES)), draw(st.booleans())) for step in steps]
+
+
+def events(script: list[Round]) -> tuple[int, int]:
+    """Scores a script: how many kinds of events it has, and how many commands are late.
+
+    The kinds are a third arrival, a late command, a killed run with new commands, an overwritten
+    log that is not empty, and one that has lost commands.
+    """
+    oracle, arrived = Collection(), list[Command]()
+    changed = set()
+    for step, change, _ in script:
+        if oracle.upper:
+            changed.add(change)
+        arrived += step.commands
+        oracle.run(arrived, step.until, step.max_commands)
+    late = oracle.counters["late_dropped"]
+    kinds = (
+        sum(bool(each.step.commands) for each in script) >= 3,
+        late > 0,
+        any(each.is_killed and each.step.commands for each in script[1:]),
+        overwrite in changed,
+        retain in changed,
+    )
+    return sum(kinds), late
+
+
+@pytest.mark.parametrize("seed", range(strategies.EXAMPLES))
 def test_no_command_is_lost_or_counted_twice_between_two_positions(
-    project: Project, data: st.DataObject
+    project: Project, seed: int
 ) -> None:
+    script = strategies.choose(rounds(), seed, events)
+    assert seed or events(script) >= (4, 1)
     name, oracle = f"c{next(numbers)}", Collection()
     key = [Column(*column) for column in strategies.KEY_COLUMNS[1]]
     project.add_collection(name, key, [Column(*column) for column in strategies.VALUE_COLUMNS])
     arrived: list[Command] = []
-    changes: list[Callable[[Project, str, int], None]] = []
-    for step in data.draw(
-        strategies.late_splits(
-            data.draw(strategies.logs(1, min_size=strategies.LEAST, max_size=60))
-        )
-    ):
+    for step, change, is_killed in script:
         options = {"max_commands_per_batch": step.max_commands} if step.max_commands else {}
         meta = {"trueup": {"log": "partial", **options}}
         project.configure(**{name: {"+unique_key": [column.name for column in key], "+meta": meta}})
-        changes.append(data.draw(st.sampled_from(CHANGES)))
-        changes[-1](project, name, oracle.upper)
+        change(project, name, oracle.upper)
         arrived += step.commands
         project.append(name, step.commands)
-        if data.draw(st.booleans()):
+        if is_killed:
             # The run is killed before it applies its batch.
             project.run(*(f"{name}_{role}" for role in BEFORE_APPLY), until=step.until)
             oracle.run(arrived, step.until, step.max_commands)
@@ -745,7 +783,9 @@ def test_no_command_is_lost_or_counted_twice_between_two_positions(
         assert multiset(project.errors(name)) == multiset(oracle.errors)
     updates = project.updates(name)
     assert consolidate(updates) == consolidate(oracle.changelog)
+    assert len(updates) == len(oracle.changelog)
     check_laws(updates)
     batches = [row["_statistics"] for row in project.progress(name)]
+    changes = {each.change for each in script}
     if overwrite not in changes or retain not in changes:
         assert sum(each.late_dropped for each in batches) == oracle.counters["late_dropped"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hypothesis import given
+import pytest
 from hypothesis import strategies as st
 
 from tests import strategies
@@ -15,8 +15,40 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.project import Project
+    from tests.strategies import Step
 
 VALUE = [Column(*column) for column in strategies.VALUE_COLUMNS]
+
+
+@st.composite
+def scripts(
+    draw: st.DrawFn, split: Callable[[list[Command]], st.SearchStrategy[list[Step]]]
+) -> tuple[int, list[Command], list[Step]]:
+    """How many key columns a log has, the log, and a split of it."""
+    width = draw(st.sampled_from([1, 2]))
+    log = draw(strategies.logs(width, min_size=strategies.LEAST, max_size=60))
+    return width, log, draw(split(log))
+
+
+def arrivals(script: tuple[int, list[Command], list[Step]]) -> int:
+    """How often commands arrive."""
+    return sum(bool(step.commands) for step in script[2])
+
+
+def oracle_of(steps: list[Step]) -> Collection:
+    """The collection after all steps."""
+    oracle, arrived = Collection(), list[Command]()
+    for step in steps:
+        arrived += step.commands
+        oracle.run(arrived, step.until, step.max_commands)
+    return oracle
+
+
+def late_commands(script: tuple[int, list[Command], list[Step]]) -> tuple[bool, int]:
+    """Scores a script: it has three arrivals and a cap, and then how many commands are late."""
+    capped = any(step.until and step.max_commands for step in script[2])
+    dropped = oracle_of(script[2]).counters["late_dropped"]
+    return arrivals(script) >= 3 and capped and dropped > 0, dropped
 
 
 def add(project: Project, name: str, width: int) -> str:
@@ -25,19 +57,19 @@ def add(project: Project, name: str, width: int) -> str:
     return name
 
 
-@strategies.few
-@given(data=st.data())
+@pytest.mark.parametrize("seed", range(strategies.EXAMPLES))
 def test_every_run_over_a_random_log_equals_the_oracle(
-    own_project: Callable[[str], Project], data: st.DataObject
+    own_project: Callable[[str], Project], seed: int
 ) -> None:
-    width = data.draw(st.sampled_from([1, 2]))
-    log = data.draw(strategies.logs(width, min_size=strategies.LEAST, max_size=60))
+    script = strategies.choose(scripts(strategies.late_splits), seed, late_commands)
+    assert seed or late_commands(script) > (True, 1)
+    width, _, steps = script
     project, oracle = own_project("random_logs"), Collection()
     name = add(project, "c", width)
     arrived: list[Command] = []
     key = [column for column, _ in strategies.KEY_COLUMNS[width]]
     before = None
-    for step in data.draw(strategies.late_splits(log)):
+    for step in steps:
         arrived += step.commands
         project.append(name, step.commands)
         options = {"max_commands_per_batch": step.max_commands} if step.max_commands else {}
@@ -54,19 +86,23 @@ def test_every_run_over_a_random_log_equals_the_oracle(
     check_laws(updates)
 
 
-@strategies.few
-@given(data=st.data())
+@pytest.mark.parametrize("seed", range(strategies.EXAMPLES))
 def test_splitting_shuffling_or_repeating_a_log_changes_nothing(
-    own_project: Callable[[str], Project], data: st.DataObject
+    own_project: Callable[[str], Project], seed: int
 ) -> None:
-    width = data.draw(st.sampled_from([1, 2]))
-    log = data.draw(strategies.logs(width, min_size=strategies.LEAST, max_size=60))
+    script = strategies.choose(scripts(strategies.tick_splits), seed + 1, arrivals)
+    assert seed or arrivals(script) >= 3
+    width, log, steps = script
+    repeated = strategies.choose(strategies.duplicates(log), seed, len)
+    again = strategies.sample(strategies.shuffles(repeated), 2, seed)[-1]
+    assert seed or len(again) > len(log) > 0
+    assert seed or again[: len(log)] != log
     project = own_project("random_logs")
     whole, shuffled, split = (add(project, name, width) for name in ("whole", "shuffled", "split"))
     project.append(whole, log)
-    project.append(shuffled, data.draw(strategies.duplicates(data.draw(strategies.shuffles(log)))))
+    project.append(shuffled, again)
     project.run(f"models/{whole}", f"models/{shuffled}")
-    for step in data.draw(strategies.tick_splits(log)):
+    for step in steps:
         project.append(split, step.commands)
         project.run(f"models/{split}", until=step.until)
     for table, columns in {
