@@ -112,6 +112,7 @@ class Feed:
         assert multiset(before) <= multiset(updates), "an acknowledged update is lost"
         check_laws(updates)
         assert consolidate(updates) == consolidate(self.oracle.changelog)
+        assert len(updates) == len(self.oracle.changelog)
         assert multiset(self.project.rows(self.name)) == multiset(self.oracle.rows)
         progress = self.project.progress(self.name)
         assert [row["_seq"] for row in progress] == list(range(1, len(progress) + 1))

@@ -300,6 +300,7 @@ def test_one_run_heals_a_damaged_state_and_reports_every_wrong_row(
         assert {row["_cause"] for row in found} <= {"external_edit"}
 
 
+@pytest.mark.long
 def test_healed_states_equal_the_oracle_and_pass_their_tests(project: Project) -> None:
     project.run()
 

@@ -56,7 +56,7 @@ def _short_retention(spark: SparkSession) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_short_retention")
-def test_the_data_of_a_person_is_in_no_file_after_the_steps_of_the_page(
+def test_the_data_of_a_person_is_in_no_data_file_after_the_steps_of_the_page(
     new_project: Callable[[str], Project], home: Path
 ) -> None:
     project = new_project("erased")

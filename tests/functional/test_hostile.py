@@ -170,7 +170,7 @@ def test_a_query_of_the_program_reaches_no_log_file(
     (row,) = query(options, "select concat('hidden', ' answer') as v, 'hidden question' as q")
     assert row == {"v": "hidden answer", "q": "hidden question"}
     assert places_of("hidden answer", project, home, []) == before == []
-    assert not [path for path in folder.rglob("*.log") if b"hidden" in path.read_bytes()]
+    assert not list(folder.rglob("*.log"))
 
 
 @pytest.mark.long

@@ -98,6 +98,7 @@ class Topic:
         check_laws(updates)
         assert multiset(self.project.rows(self.name)) == multiset(self.oracle.rows)
         assert consolidate(updates) == consolidate(self.oracle.changelog)
+        assert len(updates) == len(self.oracle.changelog)
 
     def statistics(self) -> Any:
         """The statistics of the last batch."""

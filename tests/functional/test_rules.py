@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.acceptance import Column, multiset
+from tests.functional.test_configurations import configured
 from tests.oracle import Collection, Command, check_laws
 
 if TYPE_CHECKING:
@@ -305,15 +306,17 @@ def test_the_partitions_of_spark_and_the_sequence_of_the_log_change_nothing(
     rules: Project,
 ) -> None:
     rules.add_collection("parts", KEY, VALUE)
-    before = rules.spark.conf.get("spark.sql.shuffle.partitions")
-    rules.spark.conf.set("spark.sql.shuffle.partitions", "7")
+    setting = "spark.sql.shuffle.partitions"
+    before = rules.spark.conf.get(setting)
     try:
         for commands in RUNS:
             # Each append is a file of its own, and a duplicate is no command of its own.
             for part in (commands[1::2], commands[0::2][::-1], commands[:3]):
                 rules.append("parts", part)
-            rules.run("models/parts")
+            with configured({setting: "7"}):
+                rules.run_collection("parts")
+            assert rules.spark.conf.get(setting) == "7"
     finally:
-        rules.spark.conf.set("spark.sql.shuffle.partitions", str(before))
+        rules.spark.conf.set(setting, str(before))
     assert multiset(rules.rows("parts")) == multiset(rules.rows("rules"))
     assert multiset(rules.updates("parts")) == multiset(rules.updates("rules"))

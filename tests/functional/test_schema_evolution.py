@@ -125,6 +125,7 @@ class Evolving:
         ]
         check_laws(updates)
         assert consolidate(updates) == consolidate(self.oracle.changelog)
+        assert len(updates) == len(self.oracle.changelog)
 
     def run_oracle(self) -> None:
         """Settle the log in the oracle. Columns that the log does not have now are null."""

@@ -95,6 +95,7 @@ def check(project: Project, name: str, oracle: Collection) -> None:
     check_laws(updates)
     assert multiset(project.rows(name)) == multiset(oracle.rows)
     assert consolidate(updates) == consolidate(oracle.changelog)
+    assert len(updates) == len(oracle.changelog)
     late = [row["_statistics"]["late_dropped"] for row in project.progress(name)]
     assert not any(late)
 
