@@ -380,6 +380,7 @@ def test_a_late_command_stops_each_run_with_late_fail(project: Project) -> None:
     project.run("path:models/fail")
     project.append("fail", LATE)
     project.run("path:models/fail", fails=True)
+    assert "Got: 2 commands of earlier ticks, which came late" in "\n".join(project.messages)
     found = verdicts(say_why(project, "fail", *A_WORDS))
     assert found[5, "late"] == found[3, "late"] == ["late_stops"]
     assert found[5, "last"] == ["wins"]

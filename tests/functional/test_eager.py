@@ -295,6 +295,8 @@ def test_eager_can_be_switched_off_if_the_open_ticks_changed_nothing(project: Pr
     eager = project.config[name]
     project.configure(**{name: waits})
     run(project, name, fails=True)
+    said = "\n".join(project.messages)
+    assert "must be true as long as the changelog has updates of open ticks" in said
     project.configure(**{name: eager})
     run(project, name, until=2)
     project.configure(**{name: waits})

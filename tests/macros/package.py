@@ -180,9 +180,9 @@ class Relation:
         """Create a relation, as `api.Relation.create` does."""
         return cls(**{"database": None, **parts})  # type: ignore[arg-type]
 
-    def incorporate(self, **_: object) -> Relation:
-        """Return the same relation."""
-        return self
+    def incorporate(self, *, path: Mapping[str, str] | None = None, **_: object) -> Relation:
+        """Return the relation, with another name if `path` has one."""
+        return replace(self, **path) if path else self  # type: ignore[arg-type]
 
     def render(self) -> str:
         """Return the name as it is written in SQL."""

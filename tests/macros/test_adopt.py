@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.macros.package import Relation, column, in_model, one_line, refused
+from tests.macros.package import (
+    Relation,
+    a_collection,
+    column,
+    in_model,
+    models,
+    one_line,
+    refused,
+)
 
 TABLE = Relation(None, "lake", "files_before_trueup")
 WELL = {"late": "correct", "log": "complete", "eager": False, "null_keys": "error"}
@@ -52,6 +61,91 @@ def test_the_var_must_be_a_table_with_its_schema(name: object) -> None:
 def test_without_the_var_nothing_is_asked() -> None:
     trueup = in_model("files_corrections", options={"late": "correct"})
     assert trueup._get_adopted_table(trueup._collection("corrections")) is None
+
+
+def test_the_table_of_the_var_must_exist() -> None:
+    trueup = in_model(
+        "files_corrections",
+        options={"late": "correct"},
+        variables={"trueup_adopt": "shop.old_files"},
+        tables=[],
+    )
+    must, got, then = refused(trueup._get_adopted_table, a_collection(trueup))
+    assert must == "Var `trueup_adopt` must be a table that exists, with its schema."
+    assert got == "Got: shop.old_files"
+    assert "run `trueup adopt`, which finds the table" in then
+
+
+def test_a_run_with_the_var_builds_no_second_collection_by_commands() -> None:
+    trueup = in_model("files_corrections", graph=models() | models("orders"))
+    must, got, then = refused(trueup._require_alone, "files")
+    assert must == "A run with var `trueup_adopt` must be one of a single collection: files."
+    assert got == "Got: one that also builds orders"
+    assert then.startswith("Nothing is adopted. Run only this one: dbt run -s files_commands")
+    # A collection by a select has no commands.
+    selects = {id_: one for id_, one in models("orders").items() if not id_.endswith("_commands")}
+    in_model("files_corrections", graph=models() | selects)._require_alone("files")
+
+
+@pytest.mark.parametrize("is_adopted", [True, False])
+def test_the_var_must_be_left_out_after_batches_of_the_log(*, is_adopted: bool) -> None:
+    asked: list[str] = []
+
+    def answer(sql: str) -> SimpleNamespace:
+        asked.append(one_line(sql))
+        return SimpleNamespace(rows=[[int(is_adopted)]])
+
+    trueup = in_model("files_corrections", queries=answer)
+    collection = a_collection(trueup)
+    if is_adopted:
+        trueup._require_adopted(collection)
+    else:
+        must, got, then = refused(trueup._require_adopted, collection)
+        assert must.endswith("with var `trueup_adopt` must be one that has never run.")
+        assert got == "Got: a changelog with batches of its log: lake.files_changelog"
+        assert then.startswith("Leave out the var.")
+    (sql,) = asked
+    assert "from lake.files_changelog where _kind = 'progress' and _seq = 1" in sql
+    assert sql.endswith("_statistics.definition = 'adopted'")
+
+
+def test_the_operation_changes_nothing_in_a_dry_run() -> None:
+    trueup = in_model("files_corrections", variables={"trueup_read_only": True})
+    must, got, then = refused(trueup._require_written_adoption)
+    assert must == "An adoption must be a run that writes."
+    assert got == "Got: var trueup_read_only: true"
+    assert then.startswith("Nothing is changed.")
+    in_model("files_corrections")._require_written_adoption()
+
+
+@pytest.mark.parametrize(
+    ("table", "tables", "found"),
+    [
+        ("files", ["lake.files"], ("lake.files", "lake.files_before_trueup")),
+        ("files", ["lake.files_before_trueup"], ("lake.files_before_trueup",) * 2),
+        ("old", ["lake.old"], ("lake.old",) * 2),
+        ("shop.old", ["shop.old", "lake.files"], ("shop.old",) * 2),
+        ("files", [], "no table lake.files"),
+        ("old", ["lake.files"], "no table lake.old"),
+        (
+            "files",
+            ["lake.files", "lake.files_before_trueup"],
+            "two: lake.files and lake.files_before_trueup",
+        ),
+    ],
+)
+def test_the_operation_finds_the_one_table_to_adopt(
+    table: str, tables: list[str], found: tuple[str, str] | str
+) -> None:
+    trueup = in_model("files", tables=tables)
+    if isinstance(found, tuple):
+        place = trueup._get_table_to_adopt("files", table)
+        assert (str(place["now"]), str(place["then"])) == found
+        return
+    must, got, then = refused(trueup._get_table_to_adopt, "files", table)
+    assert must == "`trueup.adopt` argument `table` must be one table that exists."
+    assert got == f"Got: {found}"
+    assert then.startswith("Nothing is changed.")
 
 
 def test_columns_are_matched_by_name_in_any_case_and_cast_if_their_type_differs() -> None:

@@ -70,8 +70,11 @@ def test_a_call_from_the_wrong_model_is_refused_even_while_dbt_parses(
     execute: bool,  # noqa: FBT001 - a parameter of a test
 ) -> None:
     trueup = in_model("other", execute=execute)
+    model = "files" if role == "collection" else f"files_{role}"
 
-    refused(getattr(trueup, role), "files")
+    must, got, _ = refused(getattr(trueup, role), "files")
+    assert must == f"`trueup.{role}('files')` must be called from the model {model}."
+    assert got == "Got: other"
 
 
 def test_a_sibling_is_found_by_its_alias_schema_and_database() -> None:
@@ -86,7 +89,9 @@ def test_a_sibling_must_be_in_the_same_package() -> None:
     trueup = in_model("files_batch", graph=other | models())
 
     assert str(trueup._sibling("files", "state")) == "lake.files_state"
-    refused(in_model("files_batch", graph=other)._sibling, "files", "state")
+    must, got, _ = refused(in_model("files_batch", graph=other)._sibling, "files", "state")
+    assert "files_batch needs the model files_state" in must
+    assert got == "Got: no enabled model of this name in the package shop"
 
 
 def test_the_error_for_a_missing_sibling_names_the_file_to_add() -> None:

@@ -278,7 +278,11 @@ def test_a_rebase_drops_nothing_if_a_column_has_no_type() -> None:
     statements: list[str] = []
     trueup = in_model("files_batch", queries=statements.append)
     columns = [column("path", "string"), column("note", "void")]
-    refused(trueup._ensure_dropped_for_rebase, a_collection(trueup, command_columns=columns))
+    must, got, _ = refused(
+        trueup._ensure_dropped_for_rebase, a_collection(trueup, command_columns=columns)
+    )
+    assert must.startswith("A key or value column must be of one of the types ")
+    assert got == "Got: note void"
     assert statements == []
 
 
@@ -504,7 +508,9 @@ def test_a_key_that_spark_hides_is_compared_by_its_hash() -> None:
         assert "rebase" not in next_step
     # A table of an earlier version has only the text.
     trueup._require_same_key(made, {"trueup.unique_key": "`url`"})
-    refused(trueup._require_same_key, made, {"trueup.unique_key": "`id`"})
+    must, got, _ = refused(trueup._require_same_key, made, {"trueup.unique_key": "`id`"})
+    assert must.endswith("must be the key that lake.files_changelog was made with: `id`.")
+    assert got == "Got: `url`"
 
 
 @pytest.mark.parametrize("name", ["path", "SIZE"])

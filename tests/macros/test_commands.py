@@ -152,7 +152,10 @@ def test_bad_arguments_are_refused_even_while_dbt_parses() -> None:
     parsing = in_model("files_commands", execute=False)
 
     for argument, value in {"columns": "blob", "keys": [], "column_list": [1]}.items():
-        refused(render, parsing, **{argument: value})
+        must, got, _ = refused(render, parsing, **{argument: value})
+        name = ALIASES.get(argument, argument)
+        assert must.startswith(f"`trueup.commands` argument `{name}` must be a non-empty list of")
+        assert got == f"Got: {value}"
 
 
 def tick_and_order(**given: object) -> dict[str, Any]:
@@ -180,7 +183,18 @@ def test_with_reclock_there_is_no_ts_and_the_offset_is_the_order() -> None:
 
 def test_with_reclock_a_given_sequence_by_is_the_order() -> None:
     assert tick_and_order(reclock=["p", "o"], sequence_by="lsn")["sequence_by"] == ["lsn"]
-    refused(tick_and_order, reclock=["p", "o"], sequence_by=[])
+    must, got, _ = refused(tick_and_order, reclock=["p", "o"], sequence_by=[])
+    assert must == f"`trueup.commands` argument `sequence_by` must be {LISTS['sequence_by']}"
+    assert got == "Got: []"
+
+
+def test_with_reclock_and_the_newest_command_of_each_key_a_sequence_is_required() -> None:
+    trueup = in_model("files_commands", options={"late": "newest"})
+
+    must, got, _ = refused(trueup._tick_and_order, None, None, ["p", "o"])
+    assert "`sequence_by` must be given with `reclock` and `late: newest`" in must
+    assert got == "Got: none"
+    assert trueup._tick_and_order(None, ["lsn"], ["p", "o"])["sequence_by"] == ["lsn"]
 
 
 @pytest.mark.parametrize("reclock", [["o"], ["p", "o", "q"]])
@@ -235,7 +249,9 @@ def test_an_empty_list_counts_as_a_given_argument() -> None:
     either = in_model("files_commands")._given_value
 
     assert either("columns", None, "column_list", []) == []
-    refused(either, "columns", [], "column_list", [])
+    must, got, _ = refused(either, "columns", [], "column_list", [])
+    assert must.endswith("`column_list` must be left out, because `columns` is given.")
+    assert got == "Got: []"
 
 
 @pytest.mark.parametrize("keys", ["path", ["a", "b"]])
@@ -251,7 +267,9 @@ def test_a_blank_key_name_is_refused() -> None:
 
 
 def test_a_missing_key_is_refused() -> None:
-    refused(render, in_model("files_commands", unique_key=None))
+    must, got, _ = refused(render, in_model("files_commands", unique_key=None))
+    assert must.endswith("config `unique_key` must be a non-empty list of key columns.")
+    assert got == "Got: nothing"
 
 
 def test_the_argument_columns_gives_the_value_columns_in_their_order() -> None:
@@ -463,8 +481,14 @@ def test_a_null_in_a_key_of_several_columns_is_not_an_error() -> None:
 
 @pytest.mark.parametrize("unique_key", [["path"], ["a", "b"]])
 def test_a_bad_option_is_refused_for_every_key(unique_key: list[str]) -> None:
-    for options in ({"null_key": "value"}, {"null_keys": "maybe"}):
-        refused(render, in_model("files_commands", unique_key=unique_key, options=options))
+    for options, subject, bad in (
+        ({"null_key": "value"}, "Each option in", "null_key"),
+        ({"null_keys": "maybe"}, "Option `null_keys` in", "maybe"),
+    ):
+        trueup = in_model("files_commands", unique_key=unique_key, options=options)
+        must, got, _ = refused(render, trueup)
+        assert must.startswith(f"{subject} `meta.trueup` of files_commands must be one of ")
+        assert got == f"Got: {bad}"
 
 
 def test_an_integer_tick_is_cast_to_bigint_and_a_timestamp_to_microseconds() -> None:

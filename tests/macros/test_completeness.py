@@ -49,7 +49,9 @@ def test_completeness_compares_the_log_with_the_changelog() -> None:
     assert "from lake.files_commands" in sql
     assert "from lake.files_changelog" in sql
     assert "'timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS" in sql
-    refused(in_model("files_gaps").completeness, "files")
+    must, got, _ = refused(in_model("files_gaps").completeness, "files")
+    assert must.endswith("must be called from the model files_completeness.")
+    assert got == "Got: files_gaps"
 
 
 @pytest.mark.parametrize(

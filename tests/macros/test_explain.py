@@ -117,6 +117,14 @@ def test_a_key_without_each_of_its_columns_is_refused(
     assert refused(trueup._get_is_identity_expr, given, key, error_key)[1] == got
 
 
+@pytest.mark.parametrize("latest", [0, -1, 2**63, 1.5, "5", True])
+def test_the_number_of_the_latest_commands_must_be_positive(latest: object) -> None:
+    must, got, _ = refused(in_model("why").explain, "files", {"n": 1}, None, latest)
+
+    assert must.startswith("`trueup.explain` argument `latest` must be a positive integer, or none")
+    assert got == f"Got: {latest}"
+
+
 def test_a_value_that_cannot_be_cast_is_refused() -> None:
     trueup = in_model("files_batch", row={"a": True, "b": False})
     given = collection(trueup)
@@ -129,12 +137,14 @@ def test_a_value_that_cannot_be_cast_is_refused() -> None:
 
 def test_a_log_of_which_a_sample_does_not_say_all_cannot_be_proved(trueup: Package) -> None:
     partial = {**trueup._options(), "log": "partial"}
-    for changes in (
-        {"is_by_select": True},
-        {"extras": ["_old_key", "_unchanged"]},
-        {"options": partial},
+    for changes, why in (
+        ({"is_by_select": True}, "a collection by a SELECT"),
+        ({"extras": ["_old_key", "_unchanged"]}, "a log whose commands can change a key and leave"),
+        ({"options": partial}, "the option `log: partial`"),
     ):
-        refused(trueup._require_provable, collection(trueup, **changes))
+        must, got, _ = refused(trueup._require_provable, collection(trueup, **changes))
+        assert "of `trueup prove` must be made by a log that has all commands of each key" in must
+        assert got.startswith(f"Got: {why}")
     trueup._require_provable(collection(trueup))
 
 

@@ -134,13 +134,23 @@ def test_the_collection_shows_rows_without_the_columns_of_trueup() -> None:
 
 @pytest.mark.parametrize("model", ["files_batch", "files_state", "files_errors"])
 def test_a_model_without_a_key_is_refused(model: str) -> None:
-    refused(render, model, in_model(model, unique_key=None))
+    must, got, _ = refused(render, model, in_model(model, unique_key=None))
+    assert must == (
+        f"`trueup.{CALLS[model]}` in {model}: config `unique_key` must be a non-empty list of key"
+        " columns."
+    )
+    assert got == "Got: nothing"
 
 
 @each_model
 def test_a_model_with_a_bad_option_is_refused(model: str) -> None:
-    for options in ({"lat": "drop"}, {"late": "never"}):
-        refused(render, model, in_model(model, options=options))
+    for options, subject, bad in (
+        ({"lat": "drop"}, "Each option in", "lat"),
+        ({"late": "never"}, "Option `late` in", "never"),
+    ):
+        must, got, _ = refused(render, model, in_model(model, options=options))
+        assert must.startswith(f"{subject} `meta.trueup` of {model} must be one of ")
+        assert got == f"Got: {bad}"
 
 
 def test_inline_errors_stand_between_the_key_and_the_value_columns() -> None:
@@ -154,7 +164,7 @@ def test_inline_errors_stand_between_the_key_and_the_value_columns() -> None:
     assert sql.endswith("where _kind <> 'progress' and _error_key is null")
 
 
-def test_a_batch_first_folds_then_emits_updates_then_summarizes() -> None:
+def test_a_batch_puts_the_ctes_of_its_parts_one_after_the_other() -> None:
     trueup = in_model("files_batch")
     identity = ["path", "_error_key"]
     options = trueup._options()
@@ -244,7 +254,7 @@ def test_the_statistics_and_their_types_have_the_same_names() -> None:
     assert fields == [*names, "seal"]
 
 
-def test_a_state_is_the_consolidated_tail_of_its_changelog() -> None:
+def test_the_model_of_a_state_has_the_select_of_the_net_updates() -> None:
     trueup = in_model("files_state")
 
     assert render("files_state", trueup) == trueup._net_updates_select(

@@ -194,11 +194,39 @@ def test_a_switch_with_another_value_is_refused(name: str, value: object) -> Non
     assert got == f"Got: {value}"
 
 
+@pytest.mark.parametrize(
+    ("age", "ticks"),
+    [(1, 1), (604_800, 604_800), ("30 days", 2_592_000_000_000), ("1 millisecond", 1000)],
+)
+def test_the_age_of_tombstones_is_a_number_of_ticks_or_a_time_in_microseconds(
+    age: object, ticks: int
+) -> None:
+    trueup = in_model("files_batch", options={"late": "newest", "tombstones": age})
+
+    assert trueup._tombstone_ticks(age) == ticks
+    assert trueup._options()["tombstones"] == age
+    plan = {"lower": ticks, "upper": 3 * ticks}
+    assert trueup._tombstones_end(trueup._options(), plan) == 2 * ticks
+
+
+@pytest.mark.parametrize("age", [0, -1, 2**63, "soon", "0 days", "30", ""])
+def test_another_age_of_tombstones_is_refused(age: object) -> None:
+    trueup = in_model("files_batch", options={"late": "newest", "tombstones": age})
+
+    must, got, _ = refused(trueup._options)
+    assert must.startswith(
+        "Option `tombstones` in `meta.trueup` of files_batch must be forever, a "
+    )
+    assert got == f"Got: {age}"
+
+
 @pytest.mark.parametrize("role", ["batch", "changelog", "state"])
 def test_a_materialization_refuses_a_bad_option_before_it_queries(role: str) -> None:
     trueup = in_model(f"files_{role}", options={"late": "never"})
 
-    refused(getattr(trueup, f"materialization_trueup_{role}_spark"))
+    must, got, _ = refused(getattr(trueup, f"materialization_trueup_{role}_spark"))
+    assert must.startswith(f"Option `late` in `meta.trueup` of files_{role} must be one of drop, ")
+    assert got == "Got: never"
 
 
 @pytest.mark.parametrize("role", ["batch", "changelog", "state"])

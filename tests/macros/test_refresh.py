@@ -119,32 +119,45 @@ def test_a_schedule_accepts_ticks_and_texts_that_become_milliseconds(
     assert found["at"] == at
 
 
+INTERVAL = " whose interval is a positive number of ticks, or a text such as `1 hour` (in "
+AT = " whose `at` is an integer, or a time such as 2026-01-31 04:00:00."
+
+
 @pytest.mark.parametrize(
-    "given",
+    ("given", "must", "got"),
     [
-        "1 hour",
-        {},
-        {"each": "1 hour"},
-        {"every": "soon"},
-        {"every": "0 hours"},
-        {"every": 0},
-        {"every": -5},
-        {"every": True},
-        {"every": 1.5},
-        {"every": "1 hour", "aligned_to": "noon"},
-        {"every": [{"interval": 5}], "aligned_to": 3},
-        {"every": [5]},
-        {"at": ["2026-13-01"]},
-        {"at": ["2026-02-30"]},
-        {"at": ["2026-01-01 24:00:00"]},
-        {"at": ["0000-01-01"]},
-        {"at": "2026-01-01"},
-        {"at": 5},
+        ("1 hour", ": a mapping of every, aligned_to, at.", "1 hour"),
+        ({}, " with `every` or `at`.", "{}"),
+        ({"each": "1 hour"}, ": a mapping of every, aligned_to, at.", "{'each': '1 hour'}"),
+        ({"every": "soon"}, INTERVAL, "soon"),
+        ({"every": "0 hours"}, INTERVAL, "0 hours"),
+        ({"every": 0}, INTERVAL, "0"),
+        ({"every": -5}, INTERVAL, "-5"),
+        ({"every": True}, INTERVAL, "True"),
+        ({"every": 1.5}, INTERVAL, "1.5"),
+        (
+            {"every": "1 hour", "aligned_to": "noon"},
+            " whose `aligned_to` is an integer, or",
+            "noon",
+        ),
+        (
+            {"every": [{"interval": 5}], "aligned_to": 3},
+            " whose `aligned_to` is beside the interval it belongs to: in a list, each",
+            "{'every': [{'interval': 5}], 'aligned_to': 3}",
+        ),
+        ({"every": [5]}, ", each of `every`: a mapping of interval, aligned_to.", "5"),
+        ({"at": ["2026-13-01"]}, AT, "2026-13-01"),
+        ({"at": ["2026-02-30"]}, AT, "2026-02-30"),
+        ({"at": ["2026-01-01 24:00:00"]}, AT, "2026-01-01 24:00:00"),
+        ({"at": ["0000-01-01"]}, AT, "0000-01-01"),
+        ({"at": "2026-01-01"}, " whose `at` is a list.", "2026-01-01"),
+        ({"at": 5}, " whose `at` is a list.", "5"),
     ],
 )
-def test_a_schedule_in_any_other_form_is_refused(given: object) -> None:
+def test_a_schedule_in_any_other_form_is_refused(given: object, must: str, got: str) -> None:
     options = {"refresh": given}
     lines = refused(in_model("counts_corrections", options=options)._options)
 
-    assert "refresh" in lines[0]
-    assert lines[1].startswith("Got: ")
+    subject = "Option `refresh` in `meta.trueup` of counts_corrections must be a schedule"
+    assert lines[0].startswith(subject + must)
+    assert lines[1] == f"Got: {got}"

@@ -232,7 +232,9 @@ def test_the_option_input_upper_replaces_the_upper_of_the_log() -> None:
 
 @pytest.mark.parametrize("until", ["340", 2**63, -(2**63) - 1])
 def test_a_bad_trueup_until_is_refused(until: object) -> None:
-    refused(log, trueup_until=until)
+    must, got, _ = refused(log, trueup_until=until)
+    assert must == "Var `trueup_until` must be an integer, or null for no limit."
+    assert got == f"Got: {until}"
 
 
 def test_a_batch_is_cut_only_if_its_size_is_limited() -> None:

@@ -119,17 +119,17 @@ def test_an_empty_value_is_a_value_and_not_a_delete() -> None:
 
 
 @pytest.mark.parametrize(
-    "updates",
+    ("updates", "fault"),
     [
-        [Update(b"B", 5, 1)],
-        [Update(b"B", 5, -1)],
-        [Update(b"A", 5, -2)],
-        [Update(b"B", 5, -1), Update(b"C", 5, 1)],
+        ([Update(b"B", 5, 1)], "non 0/1 diff_sum"),
+        ([Update(b"B", 5, -1)], "checksum_sum is non-0"),
+        ([Update(b"A", 5, -2)], "non 0/1 diff_sum"),
+        ([Update(b"B", 5, -1), Update(b"C", 5, 1)], "checksum_sum does not match"),
     ],
 )
-def test_feedback_must_leave_one_value_or_none(updates: list[Update]) -> None:
+def test_feedback_must_leave_one_value_or_none(updates: list[Update], fault: str) -> None:
     state = State(finalized=b"A", provisional=Command(value=b"B", ts=5, order=1))
-    with pytest.raises(ConsolidationError):
+    with pytest.raises(ConsolidationError, match=fault):
         state.feedback(updates)
 
 
@@ -155,6 +155,10 @@ commands = st.builds(
     ts=st.integers(5, 6),
     order=st.tuples(st.integers(0, 2), st.integers(0, 2)),
 )
+
+
+SUMS = r"(diff_sum|non-0|is negative|len_sum|does not match)\nGot: diff_sum -?\d+, len_sum "
+"""The message names the first sum that is wrong, and shows all of them."""
 
 
 def of_one_tick(max_size: int = 6) -> st.SearchStrategy[list[Command]]:
@@ -214,10 +218,11 @@ def test_feedback_clears_the_provisional_value_and_may_come_in_parts(
     state = State(start, provisional)
     parts = state.collect(updates[:cut])
     if len(left) > 1 or set(left.values()) - {1}:
-        with pytest.raises(ConsolidationError):
+        with pytest.raises(ConsolidationError, match=SUMS) as at_once:
             state.feedback(updates)
-        with pytest.raises(ConsolidationError):
+        with pytest.raises(ConsolidationError, match=SUMS) as in_parts:
             parts.feedback(updates[cut:])
+        assert str(in_parts.value) == str(at_once.value)
         return
     expected = State(next(iter(left), None))
     assert parts.feedback(updates[cut:]) == expected
