@@ -51,7 +51,7 @@
             ~ ' was appended; nothing of it is written'
         )) }}
     {%- elif known -%}
-        {%- do trueup._keep_finding(collection, 'position', {
+        {%- do trueup._keep_finding(collection, 'tail', {
             'applied_seq': staged.seq - 1, 'last_seq': staged.seq, 'updates_ahead': appended.rows_written,
             'records_indexed': appended.records_indexed, 'takes_back': known.takes_back
         }) -%}

@@ -1,22 +1,22 @@
 {#-
     Applies the batches that the changelog has and the state lacks: an earlier run crashed between append
-    and apply. `position` is what `_get_position` returns, or a plan.
+    and apply. `tail` is what `_get_tail` returns, or a plan.
 -#}
-{% macro _ensure_caught_up(collection, position) -%}
-    {%- do trueup._require_changelog_ahead(collection.name, position) -%}
-    {%- if position.applied_seq < position.last_seq -%}
+{% macro _ensure_caught_up(collection, tail) -%}
+    {%- do trueup._require_changelog_ahead(collection.name, tail) -%}
+    {%- if tail.applied_seq < tail.last_seq -%}
         {%- do trueup._require_same_key(collection, trueup._get_properties(collection.changelog)) -%}
-        {%- do trueup._require_one_end(collection, position) -%}
+        {%- do trueup._require_one_end(collection, tail) -%}
         {#- A killed run may have changed the columns of the changelog, but not yet those of the state. -#}
         {%- set columns = trueup._ensure_widened(collection.changelog) -%}
         {%- do trueup._ensure_state_columns(collection, columns) -%}
-        {%- do trueup._require_sound_tail(collection, position, columns) -%}
-        {%- set net_updates = trueup._ensure_net_updates(collection, position) -%}
+        {%- do trueup._require_sound_tail(collection, tail, columns) -%}
+        {%- set net_updates = trueup._ensure_net_updates(collection, tail) -%}
         {%- do trueup._require_isolated(collection.state) -%}
         {%- do trueup._require_exact_merge() -%}
-        {%- do trueup._ensure_scan_follows(collection.state, position) -%}
+        {%- do trueup._ensure_scan_follows(collection.state, tail) -%}
         {%- do run_query(
-            trueup._fill_state_sql(collection, net_updates) if position.applied_seq == 0
+            trueup._fill_state_sql(collection, net_updates) if tail.applied_seq == 0
             else trueup._apply_updates_sql(collection, net_updates)
         ) -%}
     {%- endif -%}
@@ -24,30 +24,30 @@
 
 
 {#- Forgets the last scan if one commit is about to apply several batches. -#}
-{% macro _ensure_scan_follows(state, position) -%}
-    {%- if position.last_seq - position.applied_seq > 1 -%}
+{% macro _ensure_scan_follows(state, tail) -%}
+    {%- if tail.last_seq - tail.applied_seq > 1 -%}
         {%- do trueup._ensure_scan_forgotten(state) -%}
     {%- endif -%}
 {%- endmacro %}
 
 
 {#- Raises if the changelog does not have what the state needs: batches it has applied, or retractions. -#}
-{% macro _require_changelog_ahead(collection, position) -%}
-    {%- if position.applied_seq is none -%}
+{% macro _require_changelog_ahead(collection, tail) -%}
+    {%- if tail.applied_seq is none -%}
         {%- do trueup._raise_ends_error(collection, 'none') -%}
-    {%- elif position.applied_seq > position.last_seq -%}
+    {%- elif tail.applied_seq > tail.last_seq -%}
         {%- do trueup._raise_error(
             'The changelog of `' ~ collection ~ '`',
-            'at or past batch ' ~ position.applied_seq ~ ', which its state has applied',
-            'a changelog that ends with batch ' ~ position.last_seq,
+            'at or past batch ' ~ tail.applied_seq ~ ', which its state has applied',
+            'a changelog that ends with batch ' ~ tail.last_seq,
             'Batches are lost. Restore the changelog; or accept the loss and rebuild the state from'
             ~ ' what is left: ' ~ trueup._rebuild_command(collection) ~ '.'
         ) -%}
-    {%- elif trueup._is_tail_compacted(position) -%}
+    {%- elif trueup._is_tail_compacted(tail) -%}
         {%- do trueup._raise_error(
             'The state of `' ~ collection ~ '`',
-            'at the last batch, ' ~ position.last_seq ~ ', because the changelog was compacted since',
-            'batch ' ~ position.applied_seq ~ ': somebody has rolled it back',
+            'at the last batch, ' ~ tail.last_seq ~ ', because the changelog was compacted since',
+            'batch ' ~ tail.applied_seq ~ ': somebody has rolled it back',
             'Nothing is applied. Rebuild it from the changelog: ' ~ trueup._rebuild_command(collection) ~ '.'
         ) -%}
     {%- endif -%}
@@ -55,8 +55,8 @@
 
 
 {#- Raises unless a state that is behind has one progress row, and this row has no key. -#}
-{% macro _require_one_end(collection, position) -%}
-    {%- if trueup._get_is_end_wrong(collection, position) -%}
+{% macro _require_one_end(collection, tail) -%}
+    {%- if trueup._get_is_end_wrong(collection, tail) -%}
         {%- do trueup._raise_ends_error(collection.name, 'more than one, or one with a key') -%}
     {%- endif -%}
 {%- endmacro %}
@@ -66,10 +66,10 @@
     Raises if somebody has edited a batch that the state lacks. Its rows would reach the state, and the snapshots of
     the state would not tell. A changelog that begins with a compaction has updates that no seal describes.
 -#}
-{% macro _require_sound_tail(collection, position, columns) -%}
-    {%- if position.applied_seq > 0 or position.since is none -%}
+{% macro _require_sound_tail(collection, tail, columns) -%}
+    {%- if tail.applied_seq > 0 or tail.since is none -%}
         {%- do trueup._require_undamaged(collection.changelog, run_query(trueup._first_damaged_of_tail_select(
-            collection.changelog, collection.unique_key, columns, position.applied_seq
+            collection.changelog, collection.unique_key, columns, tail.applied_seq
         )).rows[0][0]) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -88,10 +88,10 @@
     Whether a compaction has removed retractions that the state still needs. A compaction is refused until the state
     has every batch, so somebody has rolled the state back since. An empty state needs no retractions.
 -#}
-{% macro _is_tail_compacted(position) -%}
-    {%- set since = position.get('since') -%}
+{% macro _is_tail_compacted(tail) -%}
+    {%- set since = tail.get('since') -%}
     {{ return(
-        since is not none and 0 < position.applied_seq < position.last_seq and since > position.applied_upper
+        since is not none and 0 < tail.applied_seq < tail.last_seq and since > tail.applied_upper
     ) }}
 {%- endmacro %}
 
@@ -101,8 +101,8 @@
     or has edited the row. The apply moves one progress row, which it finds by its empty key. A state that is not
     behind is verified.
 -#}
-{% macro _get_is_end_wrong(collection, position) -%}
-    {%- if position.applied_seq >= position.last_seq -%}
+{% macro _get_is_end_wrong(collection, tail) -%}
+    {%- if tail.applied_seq >= tail.last_seq -%}
         {{ return(false) }}
     {%- endif -%}
     {%- set query -%}

@@ -136,14 +136,14 @@ last_updates as (
 
 
 {#-
-    The select of the net updates of the batches after `position.applied_seq`. It is `model_select`, the
+    The select of the net updates of the batches after `tail.applied_seq`. It is `model_select`, the
     select of the model, unless these batches retract earlier updates of open ticks. Declares the variable
     `applied` of the Spark session: the last batch that the state has applied.
 -#}
-{% macro _ensure_net_updates(collection, position, model_select=none) -%}
+{% macro _ensure_net_updates(collection, tail, model_select=none) -%}
     {%- set applied = trueup._session_name(collection.name, 'applied') -%}
-    {%- do trueup._ensure_session_variable(applied, 'bigint default ' ~ position.applied_seq) -%}
-    {%- set takes_back = position.takes_back -%}
+    {%- do trueup._ensure_session_variable(applied, 'bigint default ' ~ tail.applied_seq) -%}
+    {%- set takes_back = tail.takes_back -%}
     {{ return(model_select if model_select and not takes_back else trueup._net_updates_select(
         changelog=collection.changelog,
         applied=applied,

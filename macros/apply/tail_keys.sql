@@ -2,10 +2,10 @@
     The keys of the batches after the variable `applied`. They are read before the apply, and only if that
     saves more than it costs. A dict: `key_range` and `key_filter`, each none if it does not help.
 -#}
-{% macro _get_tail_keys(collection, position) -%}
+{% macro _get_tail_keys(collection, tail) -%}
     {%- set unique_key, changelog = collection.unique_key, collection.changelog -%}
-    {%- set updates = position.updates_ahead -%}
-    {%- if not trueup._is_lookup_worthwhile(updates, position.records_indexed) -%}
+    {%- set updates = tail.updates_ahead -%}
+    {%- if not trueup._is_lookup_worthwhile(updates, tail.records_indexed) -%}
         {{ return({'key_range': none, 'key_filter': none}) }}
     {%- endif -%}
     {%- set keys -%}

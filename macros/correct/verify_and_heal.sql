@@ -32,11 +32,11 @@
         {%- endif -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set position = trueup._get_position(collection.changelog, collection.state) -%}
-    {%- if position.last_seq != plan.last_seq -%}
+    {%- set tail = trueup._get_tail(collection.changelog, collection.state) -%}
+    {%- if tail.last_seq != plan.last_seq -%}
         {#- The state has batches that the changelog does not have at `last_seq`. They are not edits. -#}
         {%- do exceptions.raise_compiler_error(
-            'state moved: batch ' ~ position.last_seq ~ ' came while this run verified the state at'
+            'state moved: batch ' ~ tail.last_seq ~ ' came while this run verified the state at'
             ~ ' batch ' ~ plan.last_seq ~ '; nothing is healed, run again'
         ) -%}
     {%- endif -%}

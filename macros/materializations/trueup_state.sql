@@ -37,39 +37,39 @@
     {%- else -%}
         {#- 4. Make the state if it is missing. If it has applied every batch, go to step 6. -#}
         {%- do trueup._ensure_state(collection) -%}
-        {%- set position = trueup._get_position(
-            changelog, target_relation, expected=trueup._finding(collection, 'position')
+        {%- set tail = trueup._get_tail(
+            changelog, target_relation, expected=trueup._finding(collection, 'tail')
         ) if idle_at is none else {'last_seq': idle_at, 'applied_seq': idle_at} -%}
-        {%- do trueup._require_changelog_ahead(collection.name, position) -%}
-        {%- if position.applied_seq == position.last_seq -%}
-            {%- do trueup._report_idle('up to date at batch ' ~ position.applied_seq) -%}
+        {%- do trueup._require_changelog_ahead(collection.name, tail) -%}
+        {%- if tail.applied_seq == tail.last_seq -%}
+            {%- do trueup._report_idle('up to date at batch ' ~ tail.applied_seq) -%}
         {%- else -%}
-            {%- if position != trueup._finding(collection, 'position') -%}
-                {%- do trueup._require_one_end(collection, position) -%}
+            {%- if tail != trueup._finding(collection, 'tail') -%}
+                {%- do trueup._require_one_end(collection, tail) -%}
                 {%- do trueup._require_sound_tail(
-                    collection, position, trueup._get_user_columns(changelog)
+                    collection, tail, trueup._get_user_columns(changelog)
                 ) -%}
             {%- endif -%}
             {#- 5. Apply the tail of the changelog. Then maintain the tables if that is due. -#}
-            {%- set net_updates = trueup._ensure_net_updates(collection, position, compiled_code) -%}
+            {%- set net_updates = trueup._ensure_net_updates(collection, tail, compiled_code) -%}
             {%- if not trueup._finding(collection, 'state_verified_by') -%}
                 {%- do trueup._require_isolated(target_relation) -%}
             {%- endif -%}
             {%- do trueup._require_exact_merge() -%}
-            {%- do trueup._ensure_scan_follows(target_relation, position) -%}
-            {%- if position.applied_seq == 0 -%}
+            {%- do trueup._ensure_scan_follows(target_relation, tail) -%}
+            {%- if tail.applied_seq == 0 -%}
                 {%- set apply = trueup._fill_state_sql(collection, net_updates) -%}
             {%- else -%}
-                {%- set tail = trueup._get_tail_keys(collection, position) -%}
+                {%- set touched = trueup._get_tail_keys(collection, tail) -%}
                 {%- set apply = trueup._apply_updates_sql(
-                    collection, net_updates, tail.key_range, tail.key_filter
+                    collection, net_updates, touched.key_range, touched.key_filter
                 ) -%}
             {%- endif -%}
             {%- call statement('main') -%}
                 {{ apply }}
             {%- endcall -%}
-            {%- do trueup._report_result('applied batch ' ~ position.last_seq) -%}
-            {%- do trueup._ensure_maintained_when_due(target_relation, changelog, collection.options, position) -%}
+            {%- do trueup._report_result('applied batch ' ~ tail.last_seq) -%}
+            {%- do trueup._ensure_maintained_when_due(target_relation, changelog, collection.options, tail) -%}
         {%- endif -%}
     {%- endif -%}
 

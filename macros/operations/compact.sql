@@ -15,7 +15,7 @@
     -#}
     {%- set row = run_query(trueup._readable_ticks_select(changelog)).rows[0].dict() -%}
     {%- do trueup._require_applied(
-        collection, row.last_seq, trueup._get_position(changelog, state).applied_seq
+        collection, row.last_seq, trueup._get_tail(changelog, state).applied_seq
     ) -%}
     {%- if since is not integer or row.upper is none or since > row.upper -%}
         {%- do trueup._raise_error(

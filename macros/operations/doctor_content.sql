@@ -28,8 +28,8 @@
     {%- if not tables.state -%}
         {{ return([trueup._check('the state is missing', rebuild)]) }}
     {%- endif -%}
-    {%- set position = trueup._get_position(tables.changelog, tables.state) -%}
-    {%- set applied, last = position.applied_seq, position.last_seq -%}
+    {%- set tail = trueup._get_tail(tables.changelog, tables.state) -%}
+    {%- set applied, last = tail.applied_seq, tail.last_seq -%}
     {%- if applied is none -%}
         {{ return([trueup._check('the state has no progress row', rebuild)]) }}
     {%- elif applied > last -%}
@@ -38,7 +38,7 @@
             ~ ': the changelog has lost batches',
             'restore ' ~ tables.changelog ~ ' from a snapshot or a backup. Or accept the loss: ' ~ rebuild
         )]) }}
-    {%- elif trueup._is_tail_compacted(position) -%}
+    {%- elif trueup._is_tail_compacted(tail) -%}
         {{ return([trueup._check(
             'somebody has rolled the state back to batch ' ~ applied ~ ', and the changelog was compacted since',
             rebuild
@@ -56,7 +56,7 @@
     ) -%}
     {%- set wrong = differences.buckets | length + differences.is_progress_wrong | int
         + differences.has_empty_row | int -%}
-    {%- if wrong and trueup._get_position(tables.changelog, tables.state).last_seq != last -%}
+    {%- if wrong and trueup._get_tail(tables.changelog, tables.state).last_seq != last -%}
         {{ return([trueup._check(
             'another run wrote a batch while the doctor read the state', 'call the doctor again.'
         )]) }}

@@ -81,8 +81,8 @@
 
 
 {#- Maintains the state and the changelog if the option `maintain` says that it is due. -#}
-{% macro _ensure_maintained_when_due(state, changelog, options, position) -%}
-    {%- if trueup._is_maintenance_due(options.maintain, position) -%}
+{% macro _ensure_maintained_when_due(state, changelog, options, tail) -%}
+    {%- if trueup._is_maintenance_due(options.maintain, tail) -%}
         {%- for relation in [changelog, state] -%}
             {%- do trueup._ensure_maintained(relation, trueup._maintenance_defaults()) -%}
         {%- endfor -%}
@@ -91,11 +91,11 @@
 
 
 {#- Whether one of the batches just applied has a number that is a multiple of the option `maintain`. -#}
-{% macro _is_maintenance_due(every, position) -%}
+{% macro _is_maintenance_due(every, tail) -%}
     {%- if every is string -%}
         {{ return(every == 'always') }}
     {%- endif -%}
-    {{ return(position.last_seq // every > position.applied_seq // every) }}
+    {{ return(tail.last_seq // every > tail.applied_seq // every) }}
 {%- endmacro %}
 
 

@@ -26,12 +26,12 @@
     no progress row, is more than one batch behind, is behind a compaction, or is behind with a progress row that the
     apply would not find.
 -#}
-{% macro _get_is_state_lost(collection, is_missing, position) -%}
+{% macro _get_is_state_lost(collection, is_missing, tail) -%}
     {{ return(
-        position.applied_seq is none
-        or position.applied_seq < position.last_seq - 1
-        or (position.last_seq > 0 and is_missing)
-        or trueup._is_tail_compacted(position)
-        or trueup._get_is_end_wrong(collection, position)
+        tail.applied_seq is none
+        or tail.applied_seq < tail.last_seq - 1
+        or (tail.last_seq > 0 and is_missing)
+        or trueup._is_tail_compacted(tail)
+        or trueup._get_is_end_wrong(collection, tail)
     ) }}
 {%- endmacro %}

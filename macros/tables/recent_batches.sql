@@ -18,6 +18,12 @@ where _kind = 'progress'
 {%- endmacro %}
 
 
+{#- The last batch that a state has applied; 0 if it has no progress row. -#}
+{% macro _get_applied_seq(state) -%}
+    {{ return(trueup._get_batch_count(state).last_seq or 0) }}
+{%- endmacro %}
+
+
 {#- The last batch of a changelog or a state, as a subquery; null without a progress row. -#}
 {% macro _last_seq_expr(table) -%}
 (select max(_seq) from {{ table }} where _kind = 'progress')

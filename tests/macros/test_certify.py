@@ -97,10 +97,10 @@ def test_a_state_is_untouched_if_it_has_one_commit_for_each_batch(
 def test_a_state_is_lost_if_missing_without_progress_or_two_batches_behind(
     found: str, applied_seq: int | None, last_seq: int, expected: str
 ) -> None:
-    position = {"applied_seq": applied_seq, "last_seq": last_seq}
+    tail = {"applied_seq": applied_seq, "last_seq": last_seq}
     answer = SimpleNamespace(rows=[["two" in found]])
     trueup = in_model("files_corrections", queries=lambda _: answer)
-    is_lost = trueup._get_is_state_lost(a_collection(trueup), found == "missing", position)
+    is_lost = trueup._get_is_state_lost(a_collection(trueup), found == "missing", tail)
 
     assert is_lost == (expected == "lost")
 
@@ -119,7 +119,7 @@ def test_a_state_is_lost_if_missing_without_progress_or_two_batches_behind(
 def test_a_state_is_lost_if_it_is_behind_a_compaction(
     applied_seq: int, applied_upper: int | None, since: int | None, expected: str
 ) -> None:
-    position = {
+    tail = {
         "applied_seq": applied_seq,
         "last_seq": 3 if applied_seq else 1,
         "applied_upper": applied_upper,
@@ -127,7 +127,7 @@ def test_a_state_is_lost_if_it_is_behind_a_compaction(
     }
     answer = SimpleNamespace(rows=[[False]])
     trueup = in_model("files_corrections", queries=lambda _: answer)
-    is_lost = trueup._get_is_state_lost(a_collection(trueup), is_missing=False, position=position)
+    is_lost = trueup._get_is_state_lost(a_collection(trueup), is_missing=False, tail=tail)
 
     assert is_lost == (expected == "lost")
 

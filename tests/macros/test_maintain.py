@@ -120,9 +120,9 @@ def test_the_maintenance_report_uses_the_same_words_for_both_formats() -> None:
 def test_maintenance_is_due_if_a_multiple_is_among_the_newly_applied_batches(
     every: object, applied_seq: int, last_seq: int, *, is_due: bool
 ) -> None:
-    position = {"applied_seq": applied_seq, "last_seq": last_seq}
+    tail = {"applied_seq": applied_seq, "last_seq": last_seq}
 
-    assert in_model("files_state")._is_maintenance_due(every, position) is is_due
+    assert in_model("files_state")._is_maintenance_due(every, tail) is is_due
 
 
 @pytest.mark.parametrize(

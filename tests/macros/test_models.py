@@ -56,7 +56,7 @@ def test_the_commands_query_nothing_while_dbt_compiles() -> None:
 def test_the_stand_ins_raise_an_error_for_a_query() -> None:
     trueup = in_model("files_state")
     with pytest.raises(QueriedError):
-        trueup._get_position("lake.files_changelog", "lake.files_state")
+        trueup._get_tail("lake.files_changelog", "lake.files_state")
     with pytest.raises(QueriedError):
         trueup._ensure_table("lake.files_state", "select 1")
 

@@ -11,10 +11,10 @@ import yaml
 from tests.macros.package import ROOT, in_model
 
 PAGE = (ROOT / "docs" / "objects.md").read_text()
-HOLDERS = "plan|progress(?!\\.enabled|\\._)|position"
-"""Names in macros of a plan, of a part of it, and of the result of `_get_position`."""
+HOLDERS = "plan|progress(?!\\.enabled|\\._)|tail"
+"""Names in macros of a plan, of a part of it, and of the result of `_get_tail`."""
 NOT_FIELDS = {"sql", "updates_ahead", "read"}
-"""Other words that follow these names: a file ending, and fields of the position."""
+"""Other words that follow these names: a file ending, and fields of the tail."""
 
 
 def fields(heading: str, until: str) -> list[str]:

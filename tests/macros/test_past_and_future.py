@@ -169,8 +169,8 @@ def test_a_tail_that_retracts_provisional_updates_is_applied_from_the_history(
     takes_back: bool,  # noqa: FBT001 - the answer of a query
 ) -> None:
     trueup = in_model("files_state", row={})
-    position = {"last_seq": 5, "applied_seq": 3, "takes_back": takes_back}
-    given = (a_collection(trueup), position)
+    tail = {"last_seq": 5, "applied_seq": 3, "takes_back": takes_back}
+    given = (a_collection(trueup), tail)
     sql = one_line(trueup._ensure_net_updates(*given, model_select="select 1"))
     caught_up = one_line(trueup._ensure_net_updates(*given))
 
@@ -179,7 +179,7 @@ def test_a_tail_that_retracts_provisional_updates_is_applied_from_the_history(
 
 
 def test_a_tail_may_retract_if_a_batch_before_its_last_was_provisional() -> None:
-    sql = one_line(in_model("files_state")._position_select(CHANGELOG, STATE))
+    sql = one_line(in_model("files_state")._tail_select(CHANGELOG, STATE))
 
     assert "_statistics.open_upper > _upper as _leaves_open" in sql
     assert "exists(_open_seqs, _seq -> _seq >= applied_seq and _seq < last_seq)" in sql

@@ -8,22 +8,22 @@
     - `takes_back`: whether the tail retracts provisional updates: a batch from `applied_seq` to before
       `last_seq` left ticks open, and the batch after it retracted what was written for them
 
-    `expected` is the position that the append of this run leaves, or none. It is returned if both tables still
+    `expected` is the tail that the append of this run leaves, or none. It is returned if both tables still
     stand there.
 -#}
-{% macro _get_position(changelog, state, expected=none) -%}
+{% macro _get_tail(changelog, state, expected=none) -%}
     {%- if expected -%}
-        {%- set ends = run_query(trueup._ends_select(changelog, state, expected.applied_seq)).rows[0].dict() -%}
+        {%- set ends = run_query(trueup._last_batches_select(changelog, state, expected.applied_seq)).rows[0].dict() -%}
         {%- if ends.applied_seq == expected.applied_seq and ends.last_seq == expected.last_seq -%}
             {{ return(expected) }}
         {%- endif -%}
     {%- endif -%}
     {%- set recent_seq = trueup._get_recent_seq(changelog) -%}
-    {%- set position = run_query(trueup._position_select(changelog, state, recent_seq)).rows[0].dict() -%}
-    {%- if trueup._must_read_all_batches(recent_seq, [position.applied_seq, position.last_seq]) -%}
-        {%- set position = run_query(trueup._position_select(changelog, state)).rows[0].dict() -%}
+    {%- set tail = run_query(trueup._tail_select(changelog, state, recent_seq)).rows[0].dict() -%}
+    {%- if trueup._must_read_all_batches(recent_seq, [tail.applied_seq, tail.last_seq]) -%}
+        {%- set tail = run_query(trueup._tail_select(changelog, state)).rows[0].dict() -%}
     {%- endif -%}
-    {{ return(position) }}
+    {{ return(tail) }}
 {%- endmacro %}
 
 
@@ -31,7 +31,7 @@
     The last batches of the state, from `applied_seq` on, and of the changelog, after `applied_seq`, as a select of one
     row. One aggregate for both tables takes half as many jobs as two.
 -#}
-{% macro _ends_select(changelog, state, applied_seq) -%}
+{% macro _last_batches_select(changelog, state, applied_seq) -%}
 select
     max(case when _is_applied then _seq end) as applied_seq,
     max(case when not _is_applied then _seq end) as last_seq
@@ -47,8 +47,8 @@ from (
 {%- endmacro %}
 
 
-{#- The select behind `_get_position`: one row. It reads the progress rows from the batch `recent_seq` on. -#}
-{% macro _position_select(changelog, state, recent_seq=1) -%}
+{#- The select behind `_get_tail`: one row. It reads the progress rows from the batch `recent_seq` on. -#}
+{% macro _tail_select(changelog, state, recent_seq=1) -%}
     {%- set is_recent = trueup._is_recent_expr(recent_seq) -%}
 with
 
@@ -107,10 +107,4 @@ select
     coalesce(records_indexed, 0) as records_indexed,
     exists(_open_seqs, _seq -> _seq >= applied_seq and _seq < last_seq) as takes_back
 from added_up
-{%- endmacro %}
-
-
-{#- The last batch that a state has applied; 0 if it has no progress row. -#}
-{% macro _get_applied_seq(state) -%}
-    {{ return(trueup._get_batch_count(state).last_seq or 0) }}
 {%- endmacro %}
