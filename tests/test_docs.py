@@ -123,7 +123,7 @@ def beginnings_of_messages() -> set[str]:
     macros = "".join(file.read_text() for file in (ROOT / "macros").rglob("*.sql"))
     written = re.findall(r"'((?:upper mismatch|\w+ moved|damaged \w+): [^'{]+)", macros)
     # A check without a next step is well.
-    checks = re.findall(r"_check\(\s*'([^'{]+)((?:[^()]|\([^()]*\))*)\)", macros)
+    checks = re.findall(r"_check_result\(\s*'([^'{]+)((?:[^()]|\([^()]*\))*)\)", macros)
     written += [text for text, rest in checks if re.search(r"',\s|\),\s|,\n", rest)]
     written += [text for message in _MESSAGES.values() for text in message.split("{}")[:1] if text]
     written += [fault.says.partition("{}")[0] for fault in FAULTS]

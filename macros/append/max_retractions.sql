@@ -18,7 +18,7 @@
         {%- do trueup._raise_error(
             'The rows that batch ' ~ staged.seq ~ ' of ' ~ collection.name ~ ' retracts',
             'at most ' ~ limit ~ (' of all rows' if limit is float else ' rows')
-            ~ ' ' ~ trueup._breaker_text(),
+            ~ ' ' ~ trueup._max_retractions_text(),
             taken.retractions ~ ' of ' ~ staged.records_indexed ~ ' rows, such as ' ~ taken.samples,
             'Nothing is appended; the staged batch is the table ' ~ batch ~ '. To approve it: dbt run -s '
             ~ collection.name ~ "_changelog+ --vars '{trueup_approve: "
@@ -29,7 +29,7 @@
 
 
 {#- The words by which `trueup_health` knows the error of the breaker. -#}
-{% macro _breaker_text() -%}
+{% macro _max_retractions_text() -%}
     {{ return('(option `max_retractions`)') }}
 {%- endmacro %}
 

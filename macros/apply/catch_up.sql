@@ -6,7 +6,7 @@
     {%- do trueup._require_changelog_ahead(collection.name, tail) -%}
     {%- if tail.applied_seq < tail.last_seq -%}
         {%- do trueup._require_same_key(collection, trueup._get_properties(collection.changelog)) -%}
-        {%- do trueup._require_one_end(collection, tail) -%}
+        {%- do trueup._require_one_progress_row(collection, tail) -%}
         {#- A killed run may have changed the columns of the changelog, but not yet those of the state. -#}
         {%- set columns = trueup._ensure_widened(collection.changelog) -%}
         {%- do trueup._ensure_state_columns(collection, columns) -%}
@@ -34,7 +34,7 @@
 {#- Raises if the changelog does not have what the state needs: batches it has applied, or retractions. -#}
 {% macro _require_changelog_ahead(collection, tail) -%}
     {%- if tail.applied_seq is none -%}
-        {%- do trueup._raise_ends_error(collection, 'none') -%}
+        {%- do trueup._raise_progress_row_error(collection, 'none') -%}
     {%- elif tail.applied_seq > tail.last_seq -%}
         {%- do trueup._raise_error(
             'The changelog of `' ~ collection ~ '`',
@@ -55,9 +55,9 @@
 
 
 {#- Raises unless a state that is behind has one progress row, and this row has no key. -#}
-{% macro _require_one_end(collection, tail) -%}
-    {%- if trueup._get_is_end_wrong(collection, tail) -%}
-        {%- do trueup._raise_ends_error(collection.name, 'more than one, or one with a key') -%}
+{% macro _require_one_progress_row(collection, tail) -%}
+    {%- if trueup._get_is_progress_row_wrong(collection, tail) -%}
+        {%- do trueup._raise_progress_row_error(collection.name, 'more than one, or one with a key') -%}
     {%- endif -%}
 {%- endmacro %}
 
@@ -76,7 +76,7 @@
 
 
 {#- Raises, because a state does not have one progress row. -#}
-{% macro _raise_ends_error(collection, found) -%}
+{% macro _raise_progress_row_error(collection, found) -%}
     {%- do trueup._raise_error(
         'The state of `' ~ collection ~ '`', 'a table with one progress row', found,
         'Rebuild it from the changelog: ' ~ trueup._rebuild_command(collection) ~ '.'
@@ -101,7 +101,7 @@
     or has edited the row. The apply moves one progress row, which it finds by its empty key. A state that is not
     behind is verified.
 -#}
-{% macro _get_is_end_wrong(collection, tail) -%}
+{% macro _get_is_progress_row_wrong(collection, tail) -%}
     {%- if tail.applied_seq >= tail.last_seq -%}
         {{ return(false) }}
     {%- endif -%}

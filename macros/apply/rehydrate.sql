@@ -26,7 +26,7 @@
     {%- endif -%}
     {{ return(trueup._rehydrated_state_select(
         changelog, unique_key, columns, consolidated,
-        takes_back=run_query(trueup._wrote_open_ticks_select(changelog)).rows[0][0]
+        takes_back=run_query(trueup._has_provisional_history_select(changelog)).rows[0][0]
     )) }}
 {%- endmacro %}
 
@@ -42,7 +42,7 @@ where {{ trueup._state_fits_expr(collection) }}
 
 
 {#- Whether any batch has written updates of open ticks, which later batches may have retracted. -#}
-{% macro _wrote_open_ticks_select(changelog) -%}
+{% macro _has_provisional_history_select(changelog) -%}
 select coalesce(max(_statistics.open_upper > _upper), false)
 from {{ changelog }}
 where _kind = 'progress'

@@ -80,7 +80,7 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
 {% macro _require_no_begun_adoption(collection) -%}
     {%- set node = graph.nodes.get(trueup._model_id(collection)) -%}
     {%- set view = trueup._relation_of_node(node) if node else none -%}
-    {%- set kept = load_relation(trueup._before_adoption(view)) if view else none -%}
+    {%- set kept = load_relation(trueup._renamed_table(view)) if view else none -%}
     {%- if kept is not none -%}
         {%- do trueup._raise_error(
             'The first batch of `' ~ collection ~ '`',
@@ -94,7 +94,7 @@ where _kind = 'progress' and _seq = 1 and _statistics.definition = '{{ trueup._a
 
 
 {#- The name that an adoption gives to a table whose name the view needs, as a relation. -#}
-{% macro _before_adoption(table) -%}
+{% macro _renamed_table(table) -%}
     {{ return(table.incorporate(path={'identifier': table.identifier ~ '_before_trueup'})) }}
 {%- endmacro %}
 

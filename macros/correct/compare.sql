@@ -28,7 +28,7 @@
     replace=true, own_properties=dict(trueup._comparison_properties(plan, scope.extent), **scope.noted)
 ) }}
     {%- endcall -%}
-    {%- do trueup._ensure_no_kept_steps(collection.extras) -%}
+    {%- do trueup._ensure_no_step_tables(collection.extras) -%}
     {{ return(mismatched.surplus) }}
 {%- endmacro %}
 

@@ -8,7 +8,7 @@
 {% macro _get_batch_range(collection, plan, columns, input, waiting) -%}
     {%- if not (
         trueup._are_keys_known(collection, plan)
-        and trueup._is_lookup_worthwhile(trueup._change_count(plan), plan.records_indexed)
+        and trueup._is_lookup_worthwhile(trueup._folded_count(plan), plan.records_indexed)
     ) -%}
         {{ return(none) }}
     {%- endif -%}

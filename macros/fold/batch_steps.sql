@@ -23,7 +23,7 @@
     {%- set waiting = trueup._pending_corrections_select(collection, columns)
         if takes_corrections and (input is none or plan.correction_count) else none -%}
     {%- set prior = {
-        'broadcasts': trueup._can_broadcast_keys(trueup._change_count(plan)),
+        'broadcasts': trueup._can_broadcast_keys(trueup._folded_count(plan)),
         'reads_once': input is not none and not plan.is_log_pinned,
         'key_range': trueup._get_batch_range(collection, plan, columns, input, waiting),
         'lower': planned ~ '.lower',

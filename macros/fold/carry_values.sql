@@ -3,7 +3,7 @@
 
     If steps may carry values, one statement reads them many times. So this macro writes them to a
     table. It also writes the changes of key to a table, because their chains are resolved in
-    rounds. `_ensure_no_kept_steps` drops both tables.
+    rounds. `_ensure_no_step_tables` drops both tables.
 
     If steps begin with the unknown, `persisted` has the persisted value of each key. Otherwise it
     is none.
@@ -12,8 +12,8 @@
     {%- if not trueup._has_carried_values(collection.extras) -%}
         {{ return(steps) }}
     {%- endif -%}
-    {%- do trueup._ensure_no_left_steps() -%}
-    {%- set kept, links = trueup._kept_steps(), trueup._kept_steps('_links') -%}
+    {%- do trueup._ensure_no_leftover_step_tables() -%}
+    {%- set kept, links = trueup._step_table(), trueup._step_table('_links') -%}
     {%- do run_query(trueup._create_table_sql(kept, steps, replace=true)) -%}
     {%- do run_query(trueup._create_table_sql(
         links,

@@ -39,7 +39,7 @@
     the run must read a snapshot of the log. A log without ticks has only one tick in a batch.
 -#}
 {% macro _get_has_few_keys(collection, input, plan) -%}
-    {%- set count = trueup._change_count(plan) -%}
+    {%- set count = trueup._folded_count(plan) -%}
     {%- if trueup._can_broadcast_keys(count // 10) or not plan.is_log_pinned
             or '_offset' in collection.extras -%}
         {{ return(false) }}

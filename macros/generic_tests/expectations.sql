@@ -65,7 +65,7 @@
 
 
 {#- The rows of a select that meet a condition. -#}
-{% macro _where(select, condition) -%}
+{% macro _rows_where_select(select, condition) -%}
 select *
 from (
     {{ select }}

@@ -8,7 +8,7 @@
             'name': 'key_is_not_null',
             'says': 'no key of ' ~ view.identifier ~ ' is null',
             'wrong': 'rows of ' ~ view.identifier ~ ' without a key',
-            'query': trueup._where('select * from ' ~ view, names ~ ' is null')
+            'query': trueup._rows_where_select('select * from ' ~ view, names ~ ' is null')
         }) -%}
     {%- endif -%}
     {%- do checks.append({
@@ -31,14 +31,14 @@
             'name': 'one_live_row_per_key',
             'says': 'at every tick a key of ' ~ changelog.identifier ~ ' has one live row or none',
             'wrong': 'keys and ticks with more than one live row, or with less than none',
-            'query': trueup._where(diffs, "_kind = 'key'")
+            'query': trueup._rows_where_select(diffs, "_kind = 'key'")
         },
         {
             'name': 'diffs_consolidate',
             'says': 'at every tick the diffs of a row of ' ~ changelog.identifier
                 ~ ' sum to 0 or 1',
             'wrong': 'rows and ticks at which the diffs sum to something else',
-            'query': trueup._where(diffs, "_kind = 'row'")
+            'query': trueup._rows_where_select(diffs, "_kind = 'row'")
         },
         {
             'name': 'frontier_is_monotone',
@@ -98,7 +98,7 @@
             'says': tables.errors.identifier ~ ' has '
                 ~ ('no open error' if max_errors == 0 else 'at most ' ~ max_errors ~ ' open errors'),
             'wrong': 'open errors, where at most ' ~ max_errors ~ ' may be',
-            'query': trueup._where(
+            'query': trueup._rows_where_select(
                 errors, '(select count(*) from (\n' ~ errors ~ '\n)) > ' ~ max_errors
             )
         }) -%}

@@ -109,9 +109,9 @@
     {%- do trueup._ensure_batch_views(collection, plan, takes_corrections) -%}
     {%- do run_query(trueup._create_table_sql(
         collection.batch, select, replace=true,
-        own_properties=trueup._batch_properties(trueup._change_count(plan))
+        own_properties=trueup._batch_properties(trueup._folded_count(plan))
     )) -%}
-    {%- do trueup._ensure_no_kept_steps(collection.extras) -%}
+    {%- do trueup._ensure_no_step_tables(collection.extras) -%}
     {{ return(cannot_fold) }}
 {%- endmacro %}
 

@@ -45,7 +45,7 @@
             {%- do trueup._report_idle('up to date at batch ' ~ tail.applied_seq) -%}
         {%- else -%}
             {%- if tail != trueup._finding(collection, 'tail') -%}
-                {%- do trueup._require_one_end(collection, tail) -%}
+                {%- do trueup._require_one_progress_row(collection, tail) -%}
                 {%- do trueup._require_sound_tail(
                     collection, tail, trueup._get_user_columns(changelog)
                 ) -%}

@@ -6,7 +6,7 @@
     An operation: `dbt run-operation trueup.adopt --args '{collection: orders, table: shop.orders}'`.
 -#}
 {% macro adopt(collection, table) -%}
-    {%- do trueup._require_may_adopt(trueup._options_of_collection(collection), is_by_select=false) -%}
+    {%- do trueup._require_may_adopt(trueup._options_to_adopt(collection), is_by_select=false) -%}
     {%- do trueup._require_unrun(collection) -%}
     {%- do trueup._require_written_adoption() -%}
     {%- set place = trueup._get_table_to_adopt(collection, table) -%}
@@ -42,7 +42,7 @@
     {%- set view = trueup._named_relation(collection, collection, 'adopt') -%}
     {%- set schema, _, name = table.rpartition('.') -%}
     {%- set given = api.Relation.create(schema=schema or view.schema, identifier=name) -%}
-    {%- set kept = trueup._before_adoption(given) -%}
+    {%- set kept = trueup._renamed_table(given) -%}
     {%- set found, found_before = load_relation(given), load_relation(kept) -%}
     {%- set is_free = found is none or found.type == 'view' -%}
     {%- if given | string != view | string and found is not none -%}
@@ -62,7 +62,7 @@
 
 
 {#- The options of a collection with commands. Its corrections model adopts a table. -#}
-{% macro _options_of_collection(collection) -%}
+{% macro _options_to_adopt(collection) -%}
     {%- do trueup._named_relation(collection, collection ~ '_commands', 'adopt') -%}
     {{ return(trueup._options_of(collection, 'corrections')) }}
 {%- endmacro %}

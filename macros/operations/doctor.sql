@@ -6,7 +6,7 @@
     before the error say what is sound. Returns the checks.
 -#}
 {% macro doctor(collection) -%}
-    {%- set checks = trueup._get_checks(trueup._get_examined_tables(collection)) -%}
+    {%- set checks = trueup._report_all_checks(trueup._get_examined_tables(collection)) -%}
     {%- set wrong_count = checks | selectattr('next_step') | list | length -%}
     {%- do log(
         collection ~ (' is well.' if not wrong_count else ' needs attention: ' ~ wrong_count
@@ -29,7 +29,7 @@
 
 
 {#- One check: what was found, and the next step if something is wrong. -#}
-{% macro _check(text, next_step=none) -%}
+{% macro _check_result(text, next_step=none) -%}
     {{ return({'text': text, 'next_step': next_step}) }}
 {%- endmacro %}
 
@@ -64,20 +64,20 @@
     Logs and returns all checks of a collection, in the order in which to repair. After a fault that makes the
     other tables unreadable there are no more checks. The log comes last: its view is code of the user.
 -#}
-{% macro _get_checks(tables) -%}
+{% macro _report_all_checks(tables) -%}
     {%- if not tables.changelog or not tables.batch -%}
         {%- set missing = [] -%}
         {%- for role in ['changelog', 'batch'] if not tables[role] -%}
             {%- do missing.append(tables.name ~ '_' ~ role) -%}
         {%- endfor -%}
         {%- if tables.state and not tables.changelog -%}
-            {{ return(trueup._report_checks([trueup._check(
+            {{ return(trueup._report_checks([trueup._check_result(
                 'the changelog is missing, and the state is there: somebody has dropped '
                 ~ tables.name ~ '_changelog',
                 trueup._lost_changelog_advice(tables.name, tables.source_role)
             )])) }}
         {%- endif -%}
-        {{ return(trueup._report_checks([trueup._check(
+        {{ return(trueup._report_checks([trueup._check_result(
             'it has not run yet, or somebody has dropped ' ~ (missing | join(' and ')),
             'dbt run -s ' ~ tables.name ~ '_' ~ tables.source_role
             ~ '+. If rows were there before, restore the tables from a backup first.'

@@ -20,18 +20,18 @@
     ).rows[0][0] -%}
     {%- if lost_tick is not none and last_tick is none -%}
         {#- A run goes on: a log may be empty after a retention. But nobody should say that it still has the ticks. -#}
-        {{ return([trueup._check(
+        {{ return([trueup._check_result(
             'the log is empty, but ticks up to ' ~ lost_tick ~ ' were settled',
             'if it should not be empty, restore it, or give its new commands ticks from ' ~ last.upper
             ~ ' on. If it loses old commands on purpose, set the option `log` to partial.'
         )]) }}
     {%- elif lost_tick is not none -%}
-        {{ return([trueup._check(
+        {{ return([trueup._check_result(
             'the log was recreated or has lost commands: it ends at tick ' ~ last_tick ~ ', but ticks up to '
             ~ lost_tick ~ ' were settled',
             'give its commands ticks from ' ~ last.upper ~ ' on, or start again from it: '
             ~ trueup._rebase_command(tables.name, tables.source_role)
         )]) }}
     {%- endif -%}
-    {{ return([trueup._check('the log still reaches the ticks that were settled')]) }}
+    {{ return([trueup._check_result('the log still reaches the ticks that were settled')]) }}
 {%- endmacro %}

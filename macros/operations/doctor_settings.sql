@@ -7,27 +7,27 @@
         {%- set properties = trueup._get_properties(tables[role]) -%}
         {%- do deltas.append(trueup._is_delta(properties)) -%}
         {%- for weak in trueup._weak_isolations(properties) -%}
-            {%- do checks.append(trueup._check(
+            {%- do checks.append(trueup._check_result(
                 'the property ' ~ weak ~ ' of ' ~ tables[role] ~ ' lets two runs write at once',
                 'alter table ' ~ tables[role] ~ " set tblproperties ('" ~ weak ~ "' = 'serializable')."
             )) -%}
         {%- endfor -%}
     {%- endfor -%}
     {%- if trueup._get_is_read_twice() -%}
-        {%- do checks.append(trueup._check(
+        {%- do checks.append(trueup._check_result(
             'the Spark setting spark.sql.legacy.inlineCTEInCommands is true, so a batch would be read twice',
             'leave the setting out of the profile, the hooks and the configuration of Spark.'
         )) -%}
     {%- endif -%}
     {%- if trueup._get_lacks_time_zones() -%}
-        {%- do checks.append(trueup._check(
+        {%- do checks.append(trueup._check_result(
             'the Spark setting spark.sql.timestampType is TIMESTAMP_NTZ, so no run writes',
             'leave the setting out of the profile, the hooks and the configuration of Spark.'
         )) -%}
     {%- endif -%}
     {%- set cached = none if true in deltas else trueup._get_cached_catalog() -%}
     {%- if cached -%}
-        {%- do checks.append(trueup._check(
+        {%- do checks.append(trueup._check_result(
             'the catalog ' ~ cached ~ ' caches its tables, so a run may read old versions of them: it then finds no'
             ~ ' new commands, or every append fails',
             'set spark.sql.catalog.' ~ cached ~ '.cache-enabled to false in the profile (`server_side_parameters`),'
@@ -35,13 +35,13 @@
         )) -%}
     {%- endif -%}
     {%- if true in deltas and trueup._get_adds_columns() -%}
-        {%- do checks.append(trueup._check(
+        {%- do checks.append(trueup._check_result(
             'the Spark setting spark.databricks.delta.schema.autoMerge.enabled is true, so an apply would add'
             ~ ' columns to the state',
             'set it to false in the profile (`server_side_parameters`), or leave it out.'
         )) -%}
     {%- endif -%}
-    {{ return(checks or [trueup._check('the tables and the session isolate two runs from each other')]) }}
+    {{ return(checks or [trueup._check_result('the tables and the session isolate two runs from each other')]) }}
 {%- endmacro %}
 
 

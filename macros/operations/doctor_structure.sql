@@ -9,12 +9,12 @@
     {%- set names = trueup._get_statistics_names(tables.changelog) -%}
     {%- if names | reject('in', known) | list
             or (trueup._get_format(tables.changelog, names) or 0) > trueup._format_number() -%}
-        {{ return([trueup._check(
+        {{ return([trueup._check_result(
             'a later version of trueup has written ' ~ tables.changelog,
             'install the version of trueup that has written the table.'
         )]) }}
     {%- elif known | reject('in', names) | list -%}
-        {{ return([trueup._check(
+        {{ return([trueup._check_result(
             'an earlier version of trueup has written ' ~ tables.changelog,
             trueup._run_command(tables) ~ ' upgrades the tables. Then call the doctor again.'
         )]) }}
@@ -28,7 +28,7 @@
     {%- set checks = [] -%}
     {%- for role in ['changelog', 'state'] if tables[role] -%}
         {%- for name in trueup._open_widenings(trueup._get_user_columns(tables[role])) -%}
-            {%- do checks.append(trueup._check(
+            {%- do checks.append(trueup._check_result(
                 'a run has begun to change the type of ' ~ name ~ ' in ' ~ tables[role]
                 ~ ', and has not finished',
                 'if no other run is active, ' ~ trueup._run_command(tables)
@@ -48,19 +48,19 @@
     {%- set properties, name = trueup._get_properties(tables.changelog), 'trueup.unique_key' -%}
     {%- set given = trueup._column_list(tables.unique_key) -%}
     {%- if name not in properties -%}
-        {{ return([trueup._check(
+        {{ return([trueup._check_result(
             'the table ' ~ tables.changelog ~ ' lacks the property `' ~ name ~ '`: somebody has replaced it',
             'if it is an exact copy of the changelog, and the config is as before, '
             ~ trueup._set_made_with_command(tables.changelog, name, given)
         )]) }}
     {%- elif 'trueup.order' not in properties -%}
-        {{ return([trueup._check(
+        {{ return([trueup._check_result(
             'the table ' ~ tables.changelog ~ ' lacks the property `trueup.order`: somebody has replaced it',
             'the next run that finds commands stops, and prints the statement that sets the property: '
             ~ trueup._run_command(tables)
         )]) }}
     {%- elif not trueup._is_made_with(properties, name, given) -%}
-        {{ return([trueup._check(
+        {{ return([trueup._check_result(
             'the config `unique_key` is ' ~ given ~ ', but ' ~ tables.changelog ~ ' was made with '
             ~ properties[name],
             'only upper and lower case differ: write the key as the changelog has it.'

@@ -40,7 +40,7 @@
     {%- set replaced = trueup._get_replaced_tables(collection) -%}
     {#- A run with `on_conflict: retry` may stage in the model of the changelog. -#}
     {%- for relation in [changelog] + replaced -%}
-        {%- do trueup._ensure_no_left_steps(relation, trueup._get_table_detail(relation).provider) -%}
+        {%- do trueup._ensure_no_leftover_step_tables(relation, trueup._get_table_detail(relation).provider) -%}
     {%- endfor -%}
     {%- for relation in [changelog, state] + (replaced if idle else []) -%}
         {%- do trueup._ensure_maintained(relation, keep) -%}

@@ -32,6 +32,6 @@
         or tail.applied_seq < tail.last_seq - 1
         or (tail.last_seq > 0 and is_missing)
         or trueup._is_tail_compacted(tail)
-        or trueup._get_is_end_wrong(collection, tail)
+        or trueup._get_is_progress_row_wrong(collection, tail)
     ) }}
 {%- endmacro %}

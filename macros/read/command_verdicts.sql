@@ -1,8 +1,8 @@
 {#-
-    Whether a command says the value `held`. A command that leaves columns unchanged says only its own columns;
+    Whether a command gives the value `held`. A command that leaves columns unchanged gives only its own columns;
     an error stays until a whole command comes.
 -#}
-{% macro _is_said_expr(values, command, held, has_unchanged) -%}
+{% macro _has_value_of_expr(values, command, held, has_unchanged) -%}
     {%- set is_equal = command ~ '._value <=> ' ~ held -%}
     {%- if not has_unchanged -%}
         {{ return(is_equal) }}

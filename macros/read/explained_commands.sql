@@ -84,7 +84,7 @@ placed as (
         coalesce(ranked._ts >= frontier._since, true)
         or coalesce(ranked._ts >= last_change._first_ts, false)
         or coalesce(ticks._next_ts >= frontier._since, true) as _is_known,
-        {{ trueup._is_said_expr(values, 'ranked', 'ticks._after', has_unchanged) }} as _is_said
+        {{ trueup._has_value_of_expr(values, 'ranked', 'ticks._after', has_unchanged) }} as _gives_value
     from ranked
     inner join ticks on ranked._ts = ticks._ts
     cross join frontier
@@ -102,7 +102,7 @@ timed as (
         select
             *,
             -- The command that won when the tick was settled.
-            if(_is_known, min(if(_is_said, _command_rank, null)) over (partition by _ts), 1)
+            if(_is_known, min(if(_gives_value, _command_rank, null)) over (partition by _ts), 1)
                 as _settled_rank
         from placed
     )
@@ -149,7 +149,7 @@ carried as (
             or corrections._cause = 'adopted' and settled_winners._ts = corrections._corrected_ts
         )
         and (settled_winners._is_late or corrections._cause <> 'late_command')
-        and {{ trueup._is_said_expr(values, 'settled_winners', 'corrections._corrected', has_unchanged) }}
+        and {{ trueup._has_value_of_expr(values, 'settled_winners', 'corrections._corrected', has_unchanged) }}
     group by corrections._corrected_seq, corrections._corrected_ts
 
 ),

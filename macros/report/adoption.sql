@@ -5,7 +5,7 @@
     be. `is_adopted` says whether the collection has adopted it already. Raises if it cannot be adopted.
 -#}
 {% macro _get_adoption_facts(collection, table) -%}
-    {%- do trueup._require_may_adopt(trueup._options_of_collection(collection), is_by_select=false) -%}
+    {%- do trueup._require_may_adopt(trueup._options_to_adopt(collection), is_by_select=false) -%}
     {%- do trueup._require_unrun(collection) -%}
     {%- set place = trueup._get_table_to_adopt(collection, table) -%}
     {%- set changelog = trueup._named_relation(collection, collection ~ '_changelog', 'adopt') -%}
@@ -29,7 +29,7 @@
         'name': collection,
         'unique_key': unique_key,
         'identity': unique_key + ['_error_key'],
-        'options': trueup._options_of_collection(collection),
+        'options': trueup._options_to_adopt(collection),
         'commands': commands,
         'command_columns': trueup._user_columns(described),
         'extras': trueup._extra_columns(described),

@@ -66,7 +66,7 @@ judged as (
     select
         *,
         case
-            when contains(error, {{ trueup._literal(trueup._breaker_text()) }}) then 'stalled'
+            when contains(error, {{ trueup._literal(trueup._max_retractions_text()) }}) then 'stalled'
             when error is not null then 'failed'
             when _is_dry_run then 'paused'
             when batch = 0 then 'created'
@@ -165,7 +165,7 @@ failures as (
         min(failed_since) as failed_since
     from (
         -- A batch that waits for an approval counts before an older failure, as among the statuses.
-        select *, not contains(error, {{ trueup._literal(trueup._breaker_text()) }}) as is_not_stalled
+        select *, not contains(error, {{ trueup._literal(trueup._max_retractions_text()) }}) as is_not_stalled
         from last_outcomes
     ) as outcomes
     where

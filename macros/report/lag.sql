@@ -92,7 +92,7 @@ from ends
     {%- for name in input.get('of') or [] if trueup._has_known_end(input) -%}
         {%- do states.append(trueup._state_of_input(name, changelogs, input.is_deferred)) -%}
     {%- endfor -%}
-    {{ return(trueup._nothing_ahead_select(
+    {{ return(trueup._unknown_lag_select(
         trueup._least_upper_expr(states) if states else 'cast(null as bigint)'
     )) }}
 {%- endmacro %}
@@ -113,7 +113,7 @@ from ends
 
 
 {#- The row of a collection whose commands are not known. -#}
-{% macro _nothing_ahead_select(upper) -%}
+{% macro _unknown_lag_select(upper) -%}
 select
     cast(null as bigint) as commands,
     {{ upper }} as upper,

@@ -180,7 +180,7 @@ from progress_and_updates
     A truncate touches all keys. Open ticks and order rows need joins that the small select does not have.
 -#}
 {% macro _is_small_batch(collection, plan) -%}
-    {%- set changes = trueup._change_count(plan) -%}
+    {%- set changes = trueup._folded_count(plan) -%}
     {{ return(
         changes <= 10000
         and plan.records_indexed > 0
