@@ -1,4 +1,16 @@
 {#-
+    The statement that applies the net updates of a `tail` to the state: it fills a state that has applied no batch, and
+    merges into any other. `key_range` and `key_filter` limit what the MERGE reads.
+-#}
+{% macro _apply_tail_sql(collection, tail, net_updates, key_range=none, key_filter=none) -%}
+    {{ return(
+        trueup._fill_state_sql(collection, net_updates) if tail.applied_seq == 0
+        else trueup._apply_updates_sql(collection, net_updates, key_range, key_filter)
+    ) }}
+{%- endmacro %}
+
+
+{#-
     Feedback: one MERGE of the net updates into the state. It moves the progress row from the batch that the
     tail was read after to the last batch of the tail. If the progress row has already moved, or is missing,
     nothing is applied.

@@ -15,10 +15,7 @@
         {%- do trueup._require_isolated(collection.state) -%}
         {%- do trueup._require_exact_merge() -%}
         {%- do trueup._ensure_scan_follows(collection.state, tail) -%}
-        {%- do run_query(
-            trueup._fill_state_sql(collection, net_updates) if tail.applied_seq == 0
-            else trueup._apply_updates_sql(collection, net_updates)
-        ) -%}
+        {%- do run_query(trueup._apply_tail_sql(collection, tail, net_updates)) -%}
     {%- endif -%}
 {%- endmacro %}
 

@@ -31,6 +31,23 @@
 {%- endmacro %}
 
 
+{#- Rebuilds the state in the place of the model's own statement. Raises unless the changelog is sound. -#}
+{% macro _ensure_rebuilt_state(collection) -%}
+    {%- set changelog, unique_key = collection.changelog, collection.unique_key -%}
+    {%- set columns = trueup._ensure_widened(changelog) -%}
+    {%- do trueup._require_sound_changelog(changelog, unique_key, columns) -%}
+    {%- set begun_at = modules.datetime.datetime.now() -%}
+    {%- set rehydrated = trueup._get_rehydrated_select(collection, columns) -%}
+    {%- call statement('main') -%}
+{{ trueup._create_table_sql(
+    collection.state, rehydrated, replace=true,
+    own_properties=dict(trueup._range_properties(unique_key, columns), **trueup._no_scan())
+) }}
+    {%- endcall -%}
+    {%- do trueup._keep_rehydration(collection, begun_at) -%}
+{%- endmacro %}
+
+
 {#- Replaces all rows of the state by those of `rehydrated`, the select of the rehydrated state. -#}
 {% macro _rebuild_state_sql(collection, rehydrated) -%}
 {{ trueup._step_marker('rebuild') }}

@@ -6,7 +6,7 @@
     {#- 1. Read the options, and refuse bad settings. -#}
     {%- set collection = trueup._collection('state') -%}
     {%- set target_relation = this.incorporate(type='table') -%}
-    {%- set changelog, unique_key = collection.changelog, collection.unique_key -%}
+    {%- set changelog = collection.changelog -%}
     {%- do trueup._require_not_deferred(collection.name, ['changelog']) -%}
 
     {{ run_hooks(pre_hooks) }}
@@ -20,19 +20,7 @@
     {%- endif -%}
     {%- if should_full_refresh() -%}
         {#- 3. With `--full-refresh`: rebuild the state from the whole changelog. Then go to step 6. -#}
-        {%- set columns = trueup._ensure_widened(changelog) -%}
-        {%- do trueup._require_sound_changelog(changelog, unique_key, columns) -%}
-        {%- set begun_at = modules.datetime.datetime.now() -%}
-        {%- set rehydrated = trueup._get_rehydrated_select(collection, columns) -%}
-        {%- call statement('main') -%}
-            {{ trueup._create_table_sql(
-                target_relation, rehydrated, replace=true,
-                own_properties=dict(
-                    trueup._range_properties(unique_key, columns), **trueup._no_scan()
-                )
-            ) }}
-        {%- endcall -%}
-        {%- do trueup._keep_rehydration(collection, begun_at) -%}
+        {%- do trueup._ensure_rebuilt_state(collection) -%}
         {%- do trueup._report_result('rebuilt from the changelog') -%}
     {%- else -%}
         {#- 4. Make the state if it is missing. If it has applied every batch, go to step 6. -#}
@@ -57,16 +45,11 @@
             {%- endif -%}
             {%- do trueup._require_exact_merge() -%}
             {%- do trueup._ensure_scan_follows(target_relation, tail) -%}
-            {%- if tail.applied_seq == 0 -%}
-                {%- set apply = trueup._fill_state_sql(collection, net_updates) -%}
-            {%- else -%}
-                {%- set touched = trueup._get_tail_keys(collection, tail) -%}
-                {%- set apply = trueup._apply_updates_sql(
-                    collection, net_updates, touched.key_range, touched.key_filter
-                ) -%}
-            {%- endif -%}
+            {%- set touched = trueup._get_tail_keys(collection, tail) if tail.applied_seq > 0 else {} -%}
             {%- call statement('main') -%}
-                {{ apply }}
+                {{ trueup._apply_tail_sql(
+                    collection, tail, net_updates, touched.get('key_range'), touched.get('key_filter')
+                ) }}
             {%- endcall -%}
             {%- do trueup._report_result('applied batch ' ~ tail.last_seq) -%}
             {%- do trueup._ensure_maintained_when_due(target_relation, changelog, collection.options, tail) -%}
