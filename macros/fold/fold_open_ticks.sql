@@ -13,6 +13,7 @@
     Reads: `folded`, `ranked`. Ends with: `open_sides`.
 -#}
 {% macro _folded_open_ticks_ctes(identity, upper) -%}
+    {%- set step = trueup._step_numbers() -%}
     {%- set columns = trueup._column_list(identity) -%}
 open_rows as (
 
@@ -34,7 +35,7 @@ open_rows as (
         cast(-_command_rank as bigint) as _command_place,
         false as _is_emitted
     from ranked
-    where _step = 2 and _ts >= {{ upper }}
+    where _step = {{ step.command }} and _ts >= {{ upper }}
 
 ),
 

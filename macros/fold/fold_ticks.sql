@@ -6,7 +6,7 @@
     The sequence is total. Its last term is the content, so only duplicates are equal in it. All
     windows partition by the key first and sort alike, so Spark shuffles once and sorts once.
 
-    With `keeps_orders` there are also steps below 0, which are no values: `_order_updates_select` reads them.
+    With `keeps_orders` there are also steps below `prior`, which are no values: `_order_updates_select` reads them.
 
     With `open_from`, `folded` leaves out the ticks from `open_from` on. `_folded_open_ticks_ctes`
     folds them.
@@ -14,6 +14,7 @@
     Reads: `steps`. Ends with: `folded`.
 -#}
 {% macro _folded_ticks_ctes(identity, sequence, open_from=none, keeps_orders=false) -%}
+    {%- set step = trueup._step_numbers() -%}
     {%- set columns = trueup._column_list(identity) -%}
 ranked as (
 
@@ -30,7 +31,7 @@ ranked as (
         {%- endif %}
     from steps
     {%- if keeps_orders %}
-    where _step >= 0
+    where _step >= {{ step.prior }}
     {%- endif %}
     window peers as (
         partition by {{ columns }}, _step, _ts
@@ -46,7 +47,7 @@ winners as (
     where
         _command_rank = 1
         {%- if open_from %}
-        and (_step < 2 or _ts < {{ open_from }})
+        and (_step < {{ step.command }} or _ts < {{ open_from }})
         {%- endif %}
 
 ),

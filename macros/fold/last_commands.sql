@@ -57,6 +57,7 @@
     `_get_has_few_keys` returns.
 -#}
 {% macro _last_commands_select(collection, input, has_few_keys=false) -%}
+    {%- set step = trueup._step_numbers() -%}
     {%- set identity = trueup._column_list(collection.identity) -%}
     {%- set sequence = trueup._sequence_terms(collection.options) -%}
     {%- set count = 'count(*)' -%}
@@ -66,7 +67,7 @@
     {%- endif -%}
 select
     {{ identity }},
-    2 as _step,
+    {{ step.command }} as _step,
     _last._ts,
     cast(null as string) as _cause,
     {% for name in sequence -%}
@@ -110,13 +111,14 @@ inner join (
     Reads: `steps`. Ends with: `folded`.
 -#}
 {% macro _folded_last_commands_ctes() -%}
+    {%- set step = trueup._step_numbers() -%}
 folded as (
 
     select
         *,
-        if(_step = 2, null, _value) as _prior,
-        if(_step = 2, null, _digest) as _prior_digest,
-        if(_step = 2, null, _order) as _previous_order,
+        if(_step = {{ step.command }}, null, _value) as _prior,
+        if(_step = {{ step.command }}, null, _digest) as _prior_digest,
+        if(_step = {{ step.command }}, null, _order) as _previous_order,
         false as _is_tie
     from steps
 

@@ -17,6 +17,7 @@
     `steps` are the steps that `_steps_select` makes, filled within each key.
 -#}
 {% macro _links_select(steps, identity, sequence) -%}
+    {%- set step = trueup._step_numbers() -%}
     {%- set columns = trueup._column_list(identity) -%}
     {%- set in_tick = (['_order', '_step_place'] + sequence[1:-1]) | join(', ') -%}
 with
@@ -29,7 +30,7 @@ asked as (
         {{ columns }},
         _step,
         _ts,
-        case when _step = 2 and _hash is null then 0 else 2 end as _step_place,
+        case when _step = {{ step.command }} and _hash is null then 0 else 2 end as _step_place,
         {{ sequence[:-1] | join(',\n        ') }},
         struct(_value, _missing, _carrier) as _value_held,
         _value is not null or _hash is null as _is_kept,
@@ -39,7 +40,7 @@ asked as (
     select distinct
         _old_key.*,
         null as _error_key,
-        2 as _step,
+        {{ step.command }} as _step,
         _ts,
         1 as _step_place,
         _order,
@@ -50,7 +51,7 @@ asked as (
         false as _is_kept,
         _carrier
     from {{ steps }}
-    where _step = 2 and _carrier = {{ trueup._step_id_expr(identity) }}
+    where _step = {{ step.command }} and _carrier = {{ trueup._step_id_expr(identity) }}
 
 ),
 

@@ -11,8 +11,8 @@
 
 {#-
     CTEs that take from `source` only the commands that are newer than the last command of their key. A late
-    command that is taken becomes step 1: it comes first in the batch, at its lower. `_steps_select` lists the other
-    steps.
+    command that is taken becomes a `correction`: it comes first in the batch, at its lower. `_step_numbers` lists
+    the steps.
 
     `prior` is that of `_steps_select`. With its `tombstones_end` the order rows of deleted keys that were
     written below this tick are retracted (option `tombstones`). With its `is_log_decisive` the newest command of
@@ -24,12 +24,13 @@
     Reads: `given`, the relations `source` and `persisted`. Ends with: `newest`.
 -#}
 {% macro _newest_ctes(collection, source, persisted, values, marks, prior) -%}
+    {%- set step = trueup._step_numbers() -%}
     {%- set lower = prior.get('lower', trueup._least_tick_expr()) -%}
     {%- set tombstones_end = prior.get('tombstones_end') -%}
     {%- set unique_key, sequence = collection.unique_key, trueup._sequence_terms(collection.options) -%}
     {%- set key, columns = trueup._column_list(unique_key), trueup._column_list(collection.identity) -%}
     {%- set has_ticks = '_offset' not in collection.extras -%}
-    {%- set is_late = '_step = 2 and _ts < ' ~ lower if has_ticks else 'false' -%}
+    {%- set is_late = '_step = ' ~ step.command ~ ' and _ts < ' ~ lower if has_ticks else 'false' -%}
     {%- set place = trueup._place_columns(collection.order_type) -%}
     {%- set mark = local_md5(collection.order_type)[:8] ~ ' ' -%}
 -- From here on an order row has the `_error_key` of its key.
@@ -51,12 +52,12 @@ owned as (
                 'tick', {{ '_ts' if has_ticks else 'cast(null as bigint)' }},
                 'order', cast(null as {{ trueup._sql_type(collection.order_type) }})
             )
-            when _step = 2 then named_struct(
+            when _step = {{ step.command }} then named_struct(
                 'tick', {{ '_ts' if has_ticks else 'cast(null as bigint)' }}, 'order', _order
             )
         end as _order_place
     from (
-        select *, _step = 0 and coalesce({{ trueup._is_order_key_expr() }}, false) as _is_order
+        select *, _step = {{ step.prior }} and coalesce({{ trueup._is_order_key_expr() }}, false) as _is_order
         from {{ source }}
     )
 
@@ -68,7 +69,7 @@ remembered as (
         *,
         max(case when _is_order then _order_place end) over (partition by {{ columns }}) as _known_place,
         max(case when _is_order then _ts end) over (partition by {{ columns }}) as _order_ts,
-        max(case when _step = 0 and not _is_order then _ts end) over (partition by {{ columns }})
+        max(case when _step = {{ step.prior }} and not _is_order then _ts end) over (partition by {{ columns }})
             as _last_ts,
         max(case when {{ is_late }} then _order_place end) over (partition by {{ columns }})
             as _last_late_place
@@ -90,7 +91,7 @@ bounded_places as (
             when _last_late_place is not null then null
             {% endif -%}
             when _last_ts > coalesce(_order_ts, _last_ts - 1)
-                then named_struct('tick', _last_ts, 'order', if(_step = 2, null, _order))
+                then named_struct('tick', _last_ts, 'order', if(_step = {{ step.command }}, null, _order))
             else _known_place
         end as _last_place
     from remembered
@@ -103,12 +104,12 @@ judged as (
     select
         *,
         {% if has_ticks -%}
-        _step = 2
+        _step = {{ step.command }}
         and coalesce(_order_place > _last_place, true)
         and (not ({{ is_late }}) or _order_place = _last_late_place) as _is_taken
         {%- else -%}
         -- An offset is read only once. So of two commands with an equal order the later one wins.
-        _step = 2 and coalesce(_order_place >= _known_place, true) as _is_taken
+        _step = {{ step.command }} and coalesce(_order_place >= _known_place, true) as _is_taken
         {%- endif %}
     from {{ 'bounded_places' if has_ticks else 'remembered' }}
 
@@ -145,19 +146,21 @@ newest as (
             else _error_key
         end as _error_key,
         case
-            when _is_new_order then if(_last_ts is not null and _order_ts is null, -4, -1)
-            when _is_order then -2
-            when _step = 2 and not _is_taken then -3
-            when {{ is_late }} then 1
+            when _is_new_order then if(_last_ts is not null and _order_ts is null, {{ step.order_of_key }}, {{
+                step.new_order
+            }})
+            when _is_order then {{ step.old_order }}
+            when _step = {{ step.command }} and not _is_taken then {{ step.superseded }}
+            when {{ is_late }} then {{ step.correction }}
             else _step
         end as _step,
         case
-            when _step = 2 then greatest(_ts, {{ lower }})
+            when _step = {{ step.command }} then greatest(_ts, {{ lower }})
             when _is_order then {{ lower }}
         end as _ts,
         case when {{ is_late }} and not _is_new_order then 'late_command' end as _cause,
         {% for name in sequence[:-1] + marks -%}
-        case when not _is_new_order and _step = 2 and _is_taken then {{ name }} end as {{ name }},
+        case when not _is_new_order and _step = {{ step.command }} and _is_taken then {{ name }} end as {{ name }},
         {% endfor -%}
         case
             when _is_new_order then named_struct(
@@ -169,13 +172,13 @@ newest as (
                     cast({{ trueup.row_bytes_expr(place, alias='_order_place') }} as string)
                 )
             )
-            when _step < 2 or _is_taken then _value
+            when _step < {{ step.command }} or _is_taken then _value
         end as _value
     from copied
     where
         case
             when _is_order then _is_key_taken
-            when _step = 2 then {{ '_is_taken' if has_ticks else 'true' }}
+            when _step = {{ step.command }} then {{ '_is_taken' if has_ticks else 'true' }}
             else true
         end
     {%- if tombstones_end %}

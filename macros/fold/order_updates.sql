@@ -1,13 +1,14 @@
 {#-
     The order rows of deleted keys that were written below `tombstones_end` and have no command in the batch, as a
-    select of steps -2.
+    select of the steps `old_order`.
 -#}
 {% macro _expired_tombstones_select(collection, persisted, marks, lower, tombstones_end) -%}
+    {%- set step = trueup._step_numbers() -%}
     {%- set key, sequence = collection.unique_key, trueup._sequence_terms(collection.options) -%}
 select
     {{ trueup._column_list(key, alias='tombstones') }},
     tombstones._error_key,
-    -2 as _step,
+    {{ step.old_order }} as _step,
     {{ lower }} as _ts,
     cast(null as string) as _cause,
     {% for name in sequence[:-1] + marks -%}
@@ -27,20 +28,22 @@ left anti join {{ others }} as others_{{ loop.index }}
 {%- endmacro %}
 
 
-{#- Whether a step changes an order row. `_steps_select` lists the steps. -#}
+{#- Whether a step changes an order row. `_step_numbers` lists the steps. -#}
 {% macro _is_order_step_expr() -%}
-_step in (-4, -2, -1)
+    {%- set step = trueup._step_numbers() -%}
+_step in ({{ step.order_of_key }}, {{ step.old_order }}, {{ step.new_order }})
 {%- endmacro %}
 
 
 {#- The updates of the order rows among the `steps`, as a select in the form of the CTE `updates`. -#}
 {% macro _order_updates_select(identity) -%}
+    {%- set step = trueup._step_numbers() -%}
 select
     {{ trueup._column_list(identity[:-1]) }},
     _value,
     _error_key,
     _ts,
-    if(_step = -2, -1, 1) as _diff,
+    if(_step = {{ step.old_order }}, -1, 1) as _diff,
     _cause,
     'order' as _kind,
     cast(null as {{ trueup._statistics_type() }}) as _statistics,

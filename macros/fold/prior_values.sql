@@ -4,6 +4,7 @@
     Reads: `given`, the relation `persisted`. Ends with: `prior_and_given`.
 -#}
 {% macro _prior_ctes(collection, persisted, marks, every_key, prior) -%}
+    {%- set step = trueup._step_numbers() -%}
     {%- set identity, sequence = collection.identity, trueup._sequence_terms(collection.options) -%}
     {%- set changes_keys = trueup._has_carried_values(collection.extras) -%}
     {%- set key_range = prior.get('key_range') -%}
@@ -34,7 +35,7 @@ prior as (
 
     select {%- if prior.get('broadcasts') and not every_key %} /*+ broadcast(touched) */{% endif %}
         {{ columns }},
-        0 as _step,
+        {{ step.prior }} as _step,
         {{ '_ts' if collection.options.late == 'newest' else 'cast(null as bigint) as _ts' }},
         cast(null as string) as _cause,
         {% for name in sequence[:-1] -%}

@@ -3,22 +3,11 @@
     `_ts`, the terms of the sequence, `_cause`, `_value`. `_value` is a struct of the value columns
     and `_error`, or null for no value.
 
-    Steps of a key, in sequence. Those below 0 only exist with `late: newest`, those from 3 on only in a small batch:
-
-    -4  the order row that a key gets if it has a row or an error, but had no order row
-    -3  a command of a log without ticks that is superseded, without a value
-    -2  the order row that the key had; it is retracted
-    -1  the order row that the key gets
-     0  the persisted value, without a `_ts`
-     1  a correction, or a late command that is taken; at the lower
-     2  a command
-     3  a note: a batch that the state has applied; `_ts` is its number
-     4  a note: an entry of the certificate of the batch before, `_certificate_entry`; `_ts` is its bucket
-     5  a note: the progress row that this batch gets; `_step_plan` is the plan
+    `_step_numbers` lists the steps of a key, in sequence.
 
     Relations are given by name, or as selects in parentheses. `input` has the commands in the form
     of `_input_select`, or is none. `persisted` has the values that the collection had before them;
-    with none, the fold starts from nothing. `corrections` has step 1, or is none. `values` are the
+    with none, the fold starts from nothing. `corrections` has the corrections, or is none. `values` are the
     names of the value columns. `has_truncates` means that every key is touched.
 
     `prior` says how the persisted values are read. With `broadcasts`, Spark broadcasts the keys of
@@ -103,6 +92,7 @@ from {{ source }}
     Reads: the relation `input`, the relation `corrections`. Ends with: `given`.
 -#}
 {% macro _given_ctes(input, corrections, identity, sequence, marks, reads_once) -%}
+    {%- set step = trueup._step_numbers() -%}
     {%- set columns = trueup._column_list(identity) -%}
 given as (
 
@@ -117,7 +107,7 @@ given as (
     {% if input -%}
     select
         {{ columns }},
-        2 as _step,
+        {{ step.command }} as _step,
         _ts,
         cast(null as string) as _cause,
         {{ (sequence + marks) | join(',\n        ') }}
@@ -131,7 +121,7 @@ given as (
     {%- if corrections -%}
     select
         {{ columns }},
-        1 as _step,
+        {{ step.correction }} as _step,
         _ts,
         _cause,
         {% for name in sequence[:-1] -%}

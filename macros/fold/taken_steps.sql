@@ -1,5 +1,5 @@
 {#-
-    The CTE `steps_taken`: the folded steps of a batch without its step 0, the persisted values.
+    The CTE `steps_taken`: the folded steps of a batch without the persisted values.
 
     The updates, the statistics and the certificate each read it. It folds once for all of them, and keeps the result
     in a shuffle by the columns of the hint (`_once_step_expr`).
@@ -10,6 +10,7 @@
     Reads: `folded`. Ends with: `steps_taken`.
 -#}
 {% macro _taken_steps_ctes(identity, is_snapshot) -%}
+    {%- set step = trueup._step_numbers() -%}
     {%- set columns = trueup._column_list(identity) -%}
 {% if is_snapshot -%}
 last_changes as (
@@ -19,7 +20,7 @@ last_changes as (
         _ts <=> max(case when not (_value <=> _prior) then _ts end) over (partition by {{ columns }})
             as _is_last_change
     from folded
-    where _step > 0
+    where _step > {{ step.prior }}
 
 ),
 
@@ -45,7 +46,7 @@ steps_taken as (
         _prior_digest
         {%- endif %}
     from {{ 'last_changes' if is_snapshot else 'folded' }}
-    where _step > 0
+    where _step > {{ step.prior }}
 
 )
 {%- endmacro %}

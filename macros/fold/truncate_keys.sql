@@ -10,6 +10,7 @@
     Reads: `given`, the relation `source`. Ends with: `steps_and_truncations`.
 -#}
 {% macro _truncations_ctes(source, identity, sequence, marks, is_remainder=false) -%}
+    {%- set step = trueup._step_numbers() -%}
     {%- set columns = trueup._column_list(identity) -%}
 last_truncates as (
 
@@ -41,7 +42,7 @@ truncations as (
         array_max(_positions) as _first
     from {{ source }}
     cross join truncates
-    where _step = 0
+    where _step = {{ step.prior }}
     {%- endif %}
 
 ),
@@ -52,7 +53,7 @@ steps_and_truncations as (
     union all
     select distinct
         {{ columns }},
-        2 as _step,
+        {{ step.command }} as _step,
         _first._ts,
         cast(null as string) as _cause,
         _first._order

@@ -14,6 +14,7 @@
     Reads: `given`, the relation `persisted`. Ends with: `prior_and_given`.
 -#}
 {% macro _unknown_ctes(collection, persisted, values, marks, every_key) -%}
+    {%- set step = trueup._step_numbers() -%}
     {%- set identity, sequence = collection.identity, trueup._sequence_terms(collection.options) -%}
     {%- set columns = trueup._column_list(identity) -%}
     {%- set names = [] -%}
@@ -38,7 +39,7 @@ prior_and_given as (
     union all
     select
         {{ columns }},
-        0 as _step,
+        {{ step.prior }} as _step,
         null as _ts,
         null as _cause,
         {% for name in sequence[:-1] -%}
@@ -63,13 +64,14 @@ prior_and_given as (
 
 {#- A select of the resolved links and the links of the unknown, completed with persisted values. -#}
 {% macro _known_links_select(links, steps, persisted, identity, values) -%}
+    {%- set step = trueup._step_numbers() -%}
 with
 
 all_links as (
 
     select _id, _value, _missing, _next_id from {{ links }}
     union all
-    select _carrier as _id, _value, _missing, _carrier as _next_id from {{ steps }} where _step = 0
+    select _carrier as _id, _value, _missing, _carrier as _next_id from {{ steps }} where _step = {{ step.prior }}
 
 )
 

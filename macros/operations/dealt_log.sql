@@ -65,6 +65,7 @@ sort by xxhash64({{ seed }}, _step_copy, _hash)
     fold makes of its commands and of what the batches before it left.
 -#}
 {% macro _dealt_updates_select(collection, number) -%}
+    {%- set step = trueup._step_numbers() -%}
     {%- set identity, columns = collection.identity, trueup._column_list(collection.identity) -%}
     {%- set updates = trueup._session_name(collection.name, 'dealt_updates') -%}
     {%- set persisted -%}
@@ -92,7 +93,7 @@ steps as (
 
 steps_taken as (
 
-    select * from folded where _step > 0
+    select * from folded where _step > {{ step.prior }}
 
 ),
 

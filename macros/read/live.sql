@@ -17,6 +17,7 @@
     row. Later commands become steps in the same way as in a batch.
 -#}
 {% macro _live_select(collection, columns) -%}
+    {%- set step = trueup._step_numbers() -%}
     {%- set unique_key, extras = collection.unique_key, collection.extras -%}
     {%- set options, state = collection.options, collection.state -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
@@ -74,7 +75,7 @@ looked_ahead as (
         {{ key }},
         _error_key,
         max_by(_value, struct({{ position | join(', ') }})) as _value,
-        count_if(_step <> 0) = 0 as _is_final
+        count_if(_step <> {{ step.prior }}) = 0 as _is_final
     from {{ 'steps' if trueup._has_carried_values(extras) else 'filled' }}
     group by {{ key }}, _error_key
 

@@ -21,11 +21,12 @@
     What is counted about the transitions of a batch, as a struct of aggregates. With `over` they are window functions.
 -#}
 {% macro _step_counts_expr(identity, options, over='') -%}
+    {%- set step = trueup._step_numbers() -%}
     {%- set is_newest = options.late == 'newest' -%}
-    {%- set commands = 'if(_step = 2, _command_count, 0)' if is_newest else '_command_count' -%}
+    {%- set commands = 'if(_step = ' ~ step.command ~ ', _command_count, 0)' if is_newest else '_command_count' -%}
     {%- set counts = {
         'messages_received': 'coalesce(sum(' ~ commands ~ ')' ~ over ~ ', 0)',
-        'corrections': 'count_if(_step = 1 and _is_change)' ~ over,
+        'corrections': 'count_if(_step = ' ~ step.correction ~ ' and _is_change)' ~ over,
         'ties': 'count_if(_is_tie)' ~ over,
         'first_tie': 'min(_tie)' ~ over,
         'last_tie': 'max(_tie)' ~ over,
@@ -39,7 +40,7 @@
         'error_retractions': 'count_if(_was_error and _is_change)' ~ over,
     } -%}
     {%- if is_newest -%}
-        {%- do counts.update({'late_taken': 'count_if(_step = 1)' ~ over}) -%}
+        {%- do counts.update({'late_taken': 'count_if(_step = ' ~ step.correction ~ ')' ~ over}) -%}
     {%- endif -%}
     {%- if options.errors == 'fail' -%}
         {%- set of_new_error = 'case when _is_error and _is_change then ' -%}

@@ -5,6 +5,7 @@
     Reads: `steps`, `steps_taken`, `updates`, the changelog, the state. Ends with: `progress`.
 -#}
 {% macro _progress_ctes(collection) -%}
+    {%- set step = trueup._step_numbers() -%}
     {%- set identity, options = collection.identity, collection.options -%}
     {%- set plan = trueup._session_name(collection.name, 'plan') -%}
     {%- set is_newest = options.late == 'newest' -%}
@@ -14,7 +15,7 @@ transitions as (
     from steps_taken
     {%- if options.eager %}
     -- Commands of open ticks are counted when they are settled.
-    where _step = 1 or _ts < {{ plan }}.upper
+    where _step = {{ step.correction }} or _ts < {{ plan }}.upper
     {%- endif %}
 
 ),
@@ -30,9 +31,9 @@ counts as (
 order_counts as (
 
     select
-        count_if(_step = -3) as superseded,
+        count_if(_step = {{ step.superseded }}) as superseded,
         count_if({{ trueup._is_order_step_expr() }}) as orders_staged,
-        count_if(_step = -1) - count_if(_step = -2) as orders_added
+        count_if(_step = {{ step.new_order }}) - count_if(_step = {{ step.old_order }}) as orders_added
     from steps
 
 ),

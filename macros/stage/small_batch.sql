@@ -2,11 +2,12 @@
     The staged batch of few commands, as a select with the rows of `_batch_select`. One task folds the whole batch,
     so Spark shuffles once, and reads each step once: three jobs instead of ten.
 
-    Beside the steps, the task gets notes, which `_batch_select` would join: steps 3 to 5, with an identity that no
+    Beside the steps, the task gets notes, which `_batch_select` would join: steps with an identity that no
     command has. So a batch without steps has its progress row, too. What `_batch_select` sums up with aggregates,
     this select sums up with windows over all rows.
 -#}
 {% macro _small_batch_select(collection) -%}
+    {%- set step = trueup._step_numbers() -%}
     {%- set identity, options = collection.identity, collection.options -%}
     {%- set columns = trueup._column_list(identity) -%}
     {%- set plan = '_step_plan' -%}
@@ -25,7 +26,7 @@ transitions as (
 
     select {{ trueup._transition_list(identity) }}
     from folded
-    where _step > 0
+    where _step > {{ step.prior }}
 
 ),
 
@@ -43,12 +44,12 @@ counted as (
         _digest as _next_digest,
         _certificate_entry,
         {{ trueup._step_counts_expr(identity, options, over=' over ()') }} as _step_counts,
-        max(case when _step = 3 then _ts end) over () as _applied_seq,
+        max(case when _step = {{ step.applied_note }} then _ts end) over () as _applied_seq,
         -- The row of the progress has the whole plan. Each row needs only its batch.
         _step_plan,
         first(
             case
-                when _step = 5
+                when _step = {{ step.progress_note }}
                     then struct(_step_plan.seq, _step_plan.lower, _step_plan.upper, _step_plan.batch_id)
             end,
             true
@@ -77,11 +78,11 @@ entries as (
                 named_struct('_kind', 'update', '_diff', -1, '_value', _prior, '_digest', _prior_digest),
                 named_struct('_kind', 'update', '_diff', 1, '_value', _next_value, '_digest', _next_digest),
                 named_struct(
-                    '_kind', if(_step = 5, 'progress', 'note'),
+                    '_kind', if(_step = {{ step.progress_note }}, 'progress', 'note'),
                     '_diff', null, '_value', null, '_digest', null
                 )
             ),
-            side -> if(_step > 2, side._kind <> 'update', _is_change and side._value is not null)
+            side -> if(_step > {{ step.command }}, side._kind <> 'update', _is_change and side._value is not null)
         )
     ) inlined as _kind, _diff, _value, _digest
 

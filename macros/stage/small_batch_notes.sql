@@ -1,9 +1,10 @@
 {#-
-    The steps of a batch, and the notes, as a select. `_steps_select` lists the notes: steps 3 to 5. In a note the
+    The steps of a batch, and the notes, as a select. `_step_numbers` lists the notes. In a note the
     numbers of the plan are data. In expressions they would become part of the code that Spark generates, and each
     batch would compile it again.
 -#}
 {% macro _steps_and_notes_select(collection) -%}
+    {%- set step = trueup._step_numbers() -%}
     {%- set plan = trueup._session_name(collection.name, 'plan') -%}
     {%- set fields = ['bucket'] + trueup._certificate_fields() -%}
     {%- set sequence = trueup._sequence_terms(collection.options) -%}
@@ -15,12 +16,12 @@ select
     null as _step_plan
 from {{ trueup._session_name(collection.name, 'steps') }}
     {%- for note in [
-        {'step': 3, 'ts': '_seq', 'source': trueup._applied_select(collection)},
+        {'step': step.applied_note, 'ts': '_seq', 'source': trueup._applied_select(collection)},
         {
-            'step': 4, 'ts': 'bucket', 'entry': 'struct(' ~ (fields | join(', ')) ~ ')',
+            'step': step.certificate_note, 'ts': 'bucket', 'entry': 'struct(' ~ (fields | join(', ')) ~ ')',
             'source': trueup._stored_certificate_select(collection.changelog, plan ~ '.seq - 1')
         },
-        {'step': 5, 'plan': plan, 'source': 'select 5 as step'},
+        {'step': step.progress_note, 'plan': plan, 'source': 'select ' ~ step.progress_note ~ ' as step'},
     ] %}
 union all
 select
