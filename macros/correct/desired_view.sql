@@ -34,7 +34,7 @@
         and (has_truncates or '_unchanged' in collection.extras) else none -%}
     {%- set steps = trueup._steps_select(
         collection, trueup._subquery(settled), persisted, values, has_truncates,
-        prior={'is_remainder': persisted is not none, 'reads_once': persisted is not none}
+        reading={'is_remainder': persisted is not none, 'reads_once': persisted is not none}
     ) -%}
     {{ return(trueup._last_values_select(
         collection, trueup._ensure_carried_values(collection, steps, values, persisted)

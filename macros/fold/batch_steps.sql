@@ -22,7 +22,7 @@
     {#- The table may be older than a rebase and have other columns. Then it has no corrections for this batch. -#}
     {%- set waiting = trueup._pending_corrections_select(collection, columns)
         if takes_corrections and (input is none or plan.correction_count) else none -%}
-    {%- set prior = {
+    {%- set reading = {
         'broadcasts': trueup._can_broadcast_keys(trueup._folded_count(plan)),
         'reads_once': input is not none and not plan.is_log_pinned,
         'key_range': trueup._get_batch_range(collection, plan, columns, input, waiting),
@@ -33,7 +33,7 @@
     } -%}
     {%- set steps = trueup._steps_select(
         collection, trueup._subquery(input) if input else none, trueup._subquery(persisted), values,
-        plan.has_truncates, trueup._subquery(waiting) if waiting else none, prior
+        plan.has_truncates, trueup._subquery(waiting) if waiting else none, reading
     ) -%}
     {{ return(trueup._ensure_carried_values(collection, steps, values)) }}
 {%- endmacro %}

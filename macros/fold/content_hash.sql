@@ -12,9 +12,9 @@
 
     Reads: `contents`.
 -#}
-{% macro _content_hash_expr(keys, values, marks, may_truncate) -%}
+{% macro _content_hash_expr(keys, values, step_extras, may_truncate) -%}
     {%- set terms = trueup._hash_terms(values + [{'name': '_error', 'type': 'string'}], 'contents.').hashed -%}
-    {%- if '_old_key' in marks -%}
+    {%- if '_old_key' in step_extras -%}
         {%- set terms = terms + trueup._hash_terms(keys, 'contents._old_key.').hashed -%}
     {%- endif -%}
     {%- set hash -%}
@@ -31,7 +31,7 @@ xxhash64(
         {{ terms | join(',\n        ') }}
     )
     {%- endset -%}
-    {%- if '_unchanged' not in marks -%}
+    {%- if '_unchanged' not in step_extras -%}
         {{ return(hash) }}
     {%- endif -%}
     {%- set digits = [] -%}

@@ -26,8 +26,7 @@
     {%- set keys = columns | selectattr('name', 'in', unique_key) | list -%}
     {%- set values = columns | rejectattr('name', 'in', unique_key) | list -%}
     {%- set is_partial = '_unchanged' in extras -%}
-    {%- set marks = ['_unchanged'] if is_partial else [] -%}
-    {%- set marks = marks + (['_old_key'] if trueup._has_carried_values(extras) else []) -%}
+    {%- set step_extras = trueup._step_extras(extras) -%}
 with
 
 bounded as (
@@ -64,7 +63,7 @@ marked as (
             {{ trueup._known_names_expr(values, unique_key + ignored | map(attribute='name') | list) }},
             {{ trueup._marked_names_expr(values, known) if '_unchanged_value' in extras else 'array()' }}
         ))) end as _unchanged
-        {%- if '_old_key' in marks %},
+        {%- if '_old_key' in step_extras %},
         cast(_old_key as struct<
             {%- for column in keys %}
             {{- trueup._quoted(column.name) }}: {{ trueup._sql_type(column.type) }}
@@ -98,7 +97,7 @@ contents as (
         {% if is_partial -%}
         _unchanged,
         {% endif -%}
-        {% if '_old_key' in marks -%}
+        {% if '_old_key' in step_extras -%}
         -- An old key that equals the new key is no change of key, and one of nulls alone is no key:
         -- `struct(old_id)` is never null.
         case
@@ -121,7 +120,7 @@ select
     _error_key,
     _ts,
     _order,
-    {% for name in marks -%}
+    {% for name in step_extras -%}
     {{ name }},
     {% endfor -%}
     {% if ties in ['prefer_delete', 'prefer_upsert'] -%}
@@ -134,7 +133,7 @@ select
         {%- endfor %}
         '_error', _error
     ) end as _value,
-    {{ trueup._content_hash_expr(keys, values, marks, may_truncate) }} as _hash
+    {{ trueup._content_hash_expr(keys, values, step_extras, may_truncate) }} as _hash
 from contents
 {%- endmacro %}
 

@@ -14,7 +14,7 @@
     command that is taken becomes a `correction`: it comes first in the batch, at its lower. `_step_numbers` lists
     the steps.
 
-    `prior` is that of `_steps_select`. With its `tombstones_end` the order rows of deleted keys that were
+    `reading` is that of `_steps_select`. With its `tombstones_end` the order rows of deleted keys that were
     written below this tick are retracted (option `tombstones`). With its `is_log_decisive` the newest command of
     a key in `source` is its last one, whatever is known of the key.
 
@@ -23,10 +23,10 @@
 
     Reads: `given`, the relations `source` and `persisted`. Ends with: `newest`.
 -#}
-{% macro _newest_ctes(collection, source, persisted, values, marks, prior) -%}
+{% macro _newest_ctes(collection, source, persisted, values, step_extras, reading) -%}
     {%- set step = trueup._step_numbers() -%}
-    {%- set lower = prior.get('lower', trueup._least_tick_expr()) -%}
-    {%- set tombstones_end = prior.get('tombstones_end') -%}
+    {%- set lower = reading.get('lower', trueup._least_tick_expr()) -%}
+    {%- set tombstones_end = reading.get('tombstones_end') -%}
     {%- set unique_key, sequence = collection.unique_key, trueup._sequence_terms(collection.options) -%}
     {%- set key, columns = trueup._column_list(unique_key), trueup._column_list(collection.identity) -%}
     {%- set has_ticks = '_offset' not in collection.extras -%}
@@ -39,7 +39,7 @@ owned as (
     select
         {{ key }},
         case when _is_order then {{ trueup._owner_error_key_expr() }} else _error_key end as _error_key,
-        {{ (trueup._step_columns(sequence) + marks) | join(',\n        ') }},
+        {{ (trueup._step_columns(sequence) + step_extras) | join(',\n        ') }},
         _is_order,
         case
             when _is_order and startswith(_value._error, {{ trueup._literal(mark) }})
@@ -85,7 +85,7 @@ bounded_places as (
     select
         *,
         case
-            {% if prior.get('is_log_decisive') -%}
+            {% if reading.get('is_log_decisive') -%}
             -- All commands of the key are here. The last change of its row may be a correction: then its tick
             -- says nothing about the command.
             when _last_late_place is not null then null
@@ -159,7 +159,7 @@ newest as (
             when _is_order then {{ lower }}
         end as _ts,
         case when {{ is_late }} and not _is_new_order then 'late_command' end as _cause,
-        {% for name in sequence[:-1] + marks -%}
+        {% for name in sequence[:-1] + step_extras -%}
         case when not _is_new_order and _step = {{ step.command }} and _is_taken then {{ name }} end as {{ name }},
         {% endfor -%}
         case
@@ -185,7 +185,7 @@ newest as (
 
     union all
 
-    {{ trueup._expired_tombstones_select(collection, persisted, marks, lower, tombstones_end) }}
+    {{ trueup._expired_tombstones_select(collection, persisted, step_extras, lower, tombstones_end) }}
     {%- endif %}
 
 )

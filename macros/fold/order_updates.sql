@@ -2,7 +2,7 @@
     The order rows of deleted keys that were written below `tombstones_end` and have no command in the batch, as a
     select of the steps `old_order`.
 -#}
-{% macro _expired_tombstones_select(collection, persisted, marks, lower, tombstones_end) -%}
+{% macro _expired_tombstones_select(collection, persisted, step_extras, lower, tombstones_end) -%}
     {%- set step = trueup._step_numbers() -%}
     {%- set key, sequence = collection.unique_key, trueup._sequence_terms(collection.options) -%}
 select
@@ -11,7 +11,7 @@ select
     {{ step.old_order }} as _step,
     {{ lower }} as _ts,
     cast(null as string) as _cause,
-    {% for name in sequence[:-1] + marks -%}
+    {% for name in sequence[:-1] + step_extras -%}
     null as {{ name }},
     {% endfor -%}
     tombstones._value

@@ -3,13 +3,13 @@
 
     Reads: `given`, the relation `persisted`. Ends with: `prior_and_given`.
 -#}
-{% macro _prior_ctes(collection, persisted, marks, every_key, prior) -%}
+{% macro _prior_ctes(collection, persisted, step_extras, has_truncates, reading) -%}
     {%- set step = trueup._step_numbers() -%}
     {%- set identity, sequence = collection.identity, trueup._sequence_terms(collection.options) -%}
     {%- set changes_keys = trueup._has_carried_values(collection.extras) -%}
-    {%- set key_range = prior.get('key_range') -%}
+    {%- set key_range = reading.get('key_range') -%}
     {%- set columns = trueup._column_list(identity) -%}
-{% if not every_key -%}
+{% if not has_truncates -%}
 -- The keys whose prior value is needed. A change of key needs the prior value of the old key.
 touched as (
 
@@ -27,13 +27,13 @@ touched as (
 
 {% endif -%}
 -- Rule: the prior value is read from the persisted rows, never from the memory of a run.
-{% if not every_key -%}
+{% if not has_truncates -%}
 -- Join on the hash: one number compares faster than a key. If another key has the same hash, it is
 -- read too, but it has no commands, so it emits no updates.
 {% endif -%}
 prior as (
 
-    select {%- if prior.get('broadcasts') and not every_key %} /*+ broadcast(touched) */{% endif %}
+    select {%- if reading.get('broadcasts') and not has_truncates %} /*+ broadcast(touched) */{% endif %}
         {{ columns }},
         {{ step.prior }} as _step,
         {{ '_ts' if collection.options.late == 'newest' else 'cast(null as bigint) as _ts' }},
@@ -42,11 +42,11 @@ prior as (
         null as {{ name }},
         {% endfor -%}
         _value
-        {%- for name in marks %},
+        {%- for name in step_extras %},
         null as {{ name }}
         {%- endfor %}
     from {{ persisted }} as persisted
-    {%- if not every_key %}
+    {%- if not has_truncates %}
     left semi join touched
         on {{ trueup._key_hash_expr(identity, 'persisted') }}
         = {{ trueup._key_hash_expr(identity, 'touched') }}
@@ -70,7 +70,7 @@ prior_and_given as (
             [trueup._in_key_range_expr(key_range, key)]
             + ([trueup._in_key_range_expr(key_range, '_old_key.' ~ key)] if changes_keys else [])
         ) }} as _step,
-        {{ (trueup._step_columns(sequence)[1:] + marks) | join(',\n        ') }}
+        {{ (trueup._step_columns(sequence)[1:] + step_extras) | join(',\n        ') }}
     from given
     {%- else -%}
     select * from given

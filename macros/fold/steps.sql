@@ -10,48 +10,50 @@
     with none, the fold starts from nothing. `corrections` has the corrections, or is none. `values` are the
     names of the value columns. `has_truncates` means that every key is touched.
 
-    `prior` says how the persisted values are read. With `broadcasts`, Spark broadcasts the keys of
-    the batch to the state. With `key_range`, only the keys in that range are read. `is_remainder`
-    means that the commands are the remainder of a log; then the persisted values are not older than
-    the commands. With `reads_once`, the statement must not read `input` twice: `is_log_pinned` of the plan
-    is false. With `late: newest`, `lower` is the lower of the batch, and `tombstones_end` the tick below which deleted keys are
-    forgotten. `is_log_decisive` means that the commands are all of the log, which has lost none.
+    `reading` says how the persisted values and the commands are read. All of its fields may be left out:
+
+    - `broadcasts`: Spark broadcasts the keys of the batch to the state
+    - `key_range`: only the keys in that range are read
+    - `is_remainder`: the commands are the remainder of a log; then the persisted values are not older than the
+      commands
+    - `reads_once`: the statement must not read `input` twice, because `is_log_pinned` of the plan is false
+    - `lower`: with `late: newest`, the lower of the batch
+    - `tombstones_end`: with `late: newest`, the tick below which deleted keys are forgotten
+    - `is_log_decisive`: with `late: newest`, the commands are all of the log, which has lost none
 -#}
 {% macro _steps_select(
-    collection, input, persisted, values, has_truncates, corrections=none, prior={}
+    collection, input, persisted, values, has_truncates, corrections=none, reading={}
 ) -%}
     {%- set identity, extras = collection.identity, collection.extras -%}
     {%- set sequence = trueup._sequence_terms(collection.options) -%}
     {%- set changes_keys = trueup._has_carried_values(extras) -%}
-    {%- set is_remainder = prior.get('is_remainder', false) -%}
-    {%- set marks = ['_unchanged'] if '_unchanged' in extras else [] -%}
-    {%- set marks = marks + (['_old_key'] if changes_keys else []) -%}
-    {%- set marks = marks + (['_is_truncate'] if has_truncates else []) -%}
+    {%- set is_remainder = reading.get('is_remainder', false) -%}
+    {%- set step_extras = trueup._step_extras(extras, has_truncates) -%}
     {%- set source = 'given' -%}
 with
 
-{{ trueup._given_ctes(input, corrections, identity, sequence, marks, prior.get('reads_once', false)) }}
+{{ trueup._given_ctes(input, corrections, identity, sequence, step_extras, reading.get('reads_once', false)) }}
 {%- if persisted -%}
     {%- set source = 'prior_and_given' -%}
 ,
     {%- if is_remainder and changes_keys %}
 
-{{ trueup._unknown_ctes(collection, persisted, values, marks, has_truncates) }}
+{{ trueup._unknown_ctes(collection, persisted, values, step_extras, has_truncates) }}
     {%- else %}
 
-{{ trueup._prior_ctes(collection, persisted, marks, every_key=has_truncates, prior=prior) }}
+{{ trueup._prior_ctes(collection, persisted, step_extras, has_truncates, reading) }}
     {%- endif %}
 {%- endif %}
 {%- if persisted and collection.options.late == 'newest' -%}
 ,
 
-{{ trueup._newest_ctes(collection, source, persisted, values, marks, prior) }}
+{{ trueup._newest_ctes(collection, source, persisted, values, step_extras, reading) }}
     {%- set source = 'newest' -%}
 {%- endif %}
 {%- if has_truncates -%}
 ,
 
-{{ trueup._truncations_ctes(source, identity, sequence, marks, is_remainder) }}
+{{ trueup._truncations_ctes(source, identity, sequence, step_extras, is_remainder) }}
     {%- set source = 'steps_and_truncations' -%}
 {%- endif %}
 {%- if '_unchanged' in extras -%}
@@ -80,6 +82,19 @@ from {{ source }}
 {%- endmacro %}
 
 
+{#-
+    The columns that only some steps have, as a list of names: the columns that a command leaves unchanged, its old
+    key, and whether it is a truncate.
+-#}
+{% macro _step_extras(extras, has_truncates=false) -%}
+    {{ return(
+        (['_unchanged'] if '_unchanged' in extras else [])
+        + (['_old_key'] if trueup._has_carried_values(extras) else [])
+        + (['_is_truncate'] if has_truncates else [])
+    ) }}
+{%- endmacro %}
+
+
 {#- The columns of a step without its identity. -#}
 {% macro _step_columns(sequence) -%}
     {{ return(['_step', '_ts', '_cause'] + sequence) }}
@@ -91,7 +106,7 @@ from {{ source }}
 
     Reads: the relation `input`, the relation `corrections`. Ends with: `given`.
 -#}
-{% macro _given_ctes(input, corrections, identity, sequence, marks, reads_once) -%}
+{% macro _given_ctes(input, corrections, identity, sequence, step_extras, reads_once) -%}
     {%- set step = trueup._step_numbers() -%}
     {%- set columns = trueup._column_list(identity) -%}
 given as (
@@ -100,7 +115,7 @@ given as (
     select /*+ repartition({{ columns }}) */
         {{ columns }},
         {{ trueup._once_step_expr() }} as _step,
-        {{ (trueup._step_columns(sequence)[1:] + marks) | join(',\n        ') }}
+        {{ (trueup._step_columns(sequence)[1:] + step_extras) | join(',\n        ') }}
     from (
 
     {% endif -%}
@@ -110,7 +125,7 @@ given as (
         {{ step.command }} as _step,
         _ts,
         cast(null as string) as _cause,
-        {{ (sequence + marks) | join(',\n        ') }}
+        {{ (sequence + step_extras) | join(',\n        ') }}
     from {{ input }}
     {%- endif %}
     {%- if input and corrections %}
@@ -128,7 +143,7 @@ given as (
         {{ 'null' if input else 'cast(null as bigint)' }} as {{ name }},
         {% endfor -%}
         _value
-        {%- for name in marks %},
+        {%- for name in step_extras %},
         null as {{ name }}
         {%- endfor %}
     from {{ corrections }}

@@ -9,7 +9,7 @@
 
     Reads: `given`, the relation `source`. Ends with: `steps_and_truncations`.
 -#}
-{% macro _truncations_ctes(source, identity, sequence, marks, is_remainder=false) -%}
+{% macro _truncations_ctes(source, identity, sequence, step_extras, is_remainder=false) -%}
     {%- set step = trueup._step_numbers() -%}
     {%- set columns = trueup._column_list(identity) -%}
 last_truncates as (
@@ -57,7 +57,7 @@ steps_and_truncations as (
         _first._ts,
         cast(null as string) as _cause,
         _first._order
-        {%- for name in sequence[1:] + marks %},
+        {%- for name in sequence[1:] + step_extras %},
         null as {{ name }}
         {%- endfor %}
     from truncations

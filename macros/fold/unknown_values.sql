@@ -13,7 +13,7 @@
 
     Reads: `given`, the relation `persisted`. Ends with: `prior_and_given`.
 -#}
-{% macro _unknown_ctes(collection, persisted, values, marks, every_key) -%}
+{% macro _unknown_ctes(collection, persisted, values, step_extras, has_truncates) -%}
     {%- set step = trueup._step_numbers() -%}
     {%- set identity, sequence = collection.identity, trueup._sequence_terms(collection.options) -%}
     {%- set columns = trueup._column_list(identity) -%}
@@ -26,7 +26,7 @@ touched as (
     select {{ columns }} from given
     union
     select _old_key.*, null as _error_key from given where _old_key is not null
-    {%- if every_key %}
+    {%- if has_truncates %}
     union
     select {{ columns }} from {{ persisted }}
     {%- endif %}
@@ -53,7 +53,7 @@ prior_and_given as (
         ) as _value,
         array({{ names | join(', ') }}) as _unchanged,
         struct({{ trueup._column_list(identity[:-1]) }}) as _old_key
-        {%- for name in marks[2:] %},
+        {%- for name in step_extras[2:] %},
         null as {{ name }}
         {%- endfor %}
     from touched

@@ -276,7 +276,9 @@ def test_every_name_that_begins_with_an_underscore_is_reserved_by_trueup() -> No
         select_input(extras=EXTRAS),
         select_steps(extras=EXTRAS, has_truncates=True, corrections="waiting"),
         batch._links_select("kept", KEY, ["_order", "_hash", "_value"]),
-        batch._unknown_ctes(collection, "persisted", ["size"], list(EXTRAS[:2]), every_key=True),
+        batch._unknown_ctes(
+            collection, "persisted", ["size"], list(EXTRAS[:2]), has_truncates=True
+        ),
         batch._known_links_select("links", "kept", "persisted", KEY, ["size"]),
         batch._doubled_links_select("links", ["size"]),
         in_model("files_corrections").corrections("files"),
