@@ -2,8 +2,9 @@
 
 {#-
     One row. `commands` is the number of commands that are not settled. `upper` is the end of their ticks;
-    null if there are none, or if the log has no ticks. `input_upper` may keep some of these ticks open, so `commands_to_settle` counts
-    only the commands that the next batch may settle. `frontier` is none if there is no batch.
+    null if there are none, or if the log has no ticks. `input_upper` may keep some of these ticks open, so
+    `commands_to_settle` counts only the commands that the next batch may settle. `frontier` is none if there is no
+    batch.
 -#}
 {% macro _commands_ahead_select(tables, frontier) -%}
 with

@@ -1,0 +1,40 @@
+{#-
+    The columns that a command leaves unchanged, in lower case. The names `left_out` have no effect. These are key
+    columns, which `parse_json` names in `absent` if a message lacks them, and columns that `on_schema_change: ignore`
+    keeps out of the tables. An unknown name raises.
+-#}
+{% macro _known_names_expr(values, left_out) -%}
+    {%- set names = [] -%}
+    {%- for column in values -%}
+        {%- do names.append(trueup._literal(column.name | lower)) -%}
+    {%- endfor -%}
+    {%- set other_names = [] -%}
+    {%- for name in left_out -%}
+        {%- do other_names.append(trueup._literal(name | lower)) -%}
+    {%- endfor -%}
+transform(filter(
+            coalesce(_unchanged, array()), name -> name is null or lower(name) not in ({{ other_names | join(', ') }})
+        ), name -> case
+            when lower(name) in ({{ names | join(', ') }}) then lower(name)
+            else raise_error(concat(
+                {{ trueup._literal(trueup._argument('commands', 'unchanged')) }},
+                ' must be names of value columns.\nGot: ', coalesce(name, 'null')
+            ))
+        end)
+{%- endmacro %}
+
+
+{#- The columns whose text or bytes equal the marker of the source, in lower case. -#}
+{% macro _marked_names_expr(values, known) -%}
+    {%- set markers = {
+        'string': '_unchanged_value', 'binary': 'cast(_unchanged_value as binary)'
+    } -%}
+    {%- set names = [] -%}
+    {%- for column in values if column.type in markers and column.name | lower in known -%}
+        {%- do names.append(
+            'case when ' ~ trueup._quoted(column.name) ~ ' = ' ~ markers[column.type] ~ ' then '
+            ~ trueup._literal(column.name | lower) ~ ' end'
+        ) -%}
+    {%- endfor -%}
+    {{ return('array_compact(array(' ~ (names | join(', ')) ~ '))') }}
+{%- endmacro %}
