@@ -298,12 +298,12 @@ def test_a_raised_as_of_does_not_lose_the_commands_of_open_ticks(project: Projec
 def test_a_command_that_is_read_again_is_not_superseded(project: Project) -> None:
     add_topic(project, "topic", "newest")
     superseded = []
-    for rows in (
+    for values in (
         "('a', 'new', 5, 0, 1)",
         "('a', 'new', 5, 0, 1), ('b', 'b', 1, 0, 2)",
         "('a', 'old', 4, 0, 3)",
     ):
-        project.sql(f"insert into {{}}.topic_log values {rows}")
+        project.sql(f"insert into {{}}.topic_log values {values}")
         project.run("models/topic")
         superseded.append(project.progress("topic")[-1]["_statistics"]["superseded"])
 
