@@ -265,6 +265,8 @@ def test_a_truncate_of_a_greater_order_removes_a_command_of_its_tick(asked: Docu
 def test_a_command_of_a_log_without_ticks_has_the_tick_of_its_batch(asked: Documents) -> None:
     found = [(one.get("_ts"), one["verdict"]) for one in asked["queue"]["commands"]]
     assert found == [(None, "not_settled"), (1, "older"), (0, "wins"), (0, "lower_order")]
+    # The newest command has the greatest order, not the latest batch.
+    assert rows(asked["queue"])["log"] == ("agree", '{"v":"p"}')
 
 
 def test_a_collection_by_a_select_is_compared_with_its_select(asked: Documents) -> None:
