@@ -77,8 +77,12 @@ def test_the_data_of_a_person_is_in_no_data_file_after_the_steps_of_the_page(
     for role in ("batch", "corrections"):
         project.sql(f"drop table if exists {{}}.c_{role}{'' if is_delta else ' purge'}")
     project.run("c_state", "--full-refresh")
-    if is_delta:
-        project.sql("reorg table {}.c_changelog apply (purge)")
+    project.sql(
+        "reorg table {}.c_changelog apply (purge)"
+        if is_delta
+        else "call lake.system.rewrite_data_files(table => '{}.c_changelog', options =>"
+        " map('rewrite-all', 'true'))"
+    )
     project.operate("maintain", collection="c", retain_hours=0, retain_last=1, idle=True)
 
     assert files_with(folder, NAME) == []
