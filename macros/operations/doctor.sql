@@ -35,16 +35,15 @@
 
 
 {#-
-    A dict: the tables of a collection by role, none for a table that does not exist; and the `name`, the
-    `unique_key`, the `identity` and the `options` of the collection, as they are given. `source` is the view of the commands,
-    none for a collection by a SELECT; `source_role` is the end of the name of the model that defines the rows.
+    What the doctor knows of a collection: the fields of `_keyed_collection`; its tables by role, none for a table that
+    does not exist; and its `options`, as they are given. `source` is the view of the commands, none for a collection by
+    a SELECT; `source_role` is the end of the name of the model that defines the rows.
 -#}
 {% macro _get_examined_tables(collection) -%}
-    {%- set unique_key = trueup._key_of_collection(collection) -%}
-    {%- set tables = {
-        'name': collection, 'unique_key': unique_key, 'identity': unique_key + ['_error_key'], 'source': none,
-        'source_role': trueup._source_role_of(collection), 'options': {}
-    } -%}
+    {%- set tables = dict(
+        trueup._keyed_collection(collection, trueup._key_of_collection(collection)),
+        source=none, source_role=trueup._source_role_of(collection), options={}
+    ) -%}
     {%- for role in ['changelog', 'state', 'batch'] -%}
         {%- do tables.update({role: load_relation(
             trueup._named_relation(collection, collection ~ '_' ~ role, 'doctor')

@@ -26,19 +26,17 @@
         {%- set source = trueup._named_relation(collection, collection ~ '_commands', macro) -%}
     {%- endif -%}
     {%- set described = trueup._get_columns('select * from ' ~ source) -%}
-    {{ return({
-        'name': collection,
-        'unique_key': unique_key,
-        'identity': unique_key + ['_error_key'],
-        'options': trueup._options_of(collection, 'batch', is_by_select=desired is defined),
-        'is_by_select': desired is defined,
-        'changelog': changelog,
-        'state': state,
-        'commands': source,
-        'command_columns': trueup._user_columns(described),
-        'extras': trueup._extra_columns(described),
-        'columns': trueup._get_user_columns(changelog),
-    }) }}
+    {{ return(dict(
+        trueup._keyed_collection(collection, unique_key),
+        options=trueup._options_of(collection, 'batch', is_by_select=desired is defined),
+        is_by_select=desired is defined,
+        changelog=changelog,
+        state=state,
+        commands=source,
+        command_columns=trueup._user_columns(described),
+        extras=trueup._extra_columns(described),
+        columns=trueup._get_user_columns(changelog),
+    )) }}
 {%- endmacro %}
 
 

@@ -25,13 +25,11 @@
     {%- set unique_key = trueup._key_of_collection(collection) -%}
     {%- set commands = trueup._named_relation(collection, collection ~ '_commands', 'adopt') -%}
     {%- set described = trueup._get_columns('select * from ' ~ commands) -%}
-    {{ return(trueup._adopting_collection({
-        'name': collection,
-        'unique_key': unique_key,
-        'identity': unique_key + ['_error_key'],
-        'options': trueup._options_to_adopt(collection),
-        'commands': commands,
-        'command_columns': trueup._user_columns(described),
-        'extras': trueup._extra_columns(described),
-    })) }}
+    {{ return(trueup._adopting_collection(dict(
+        trueup._keyed_collection(collection, unique_key),
+        options=trueup._options_to_adopt(collection),
+        commands=commands,
+        command_columns=trueup._user_columns(described),
+        extras=trueup._extra_columns(described),
+    ))) }}
 {%- endmacro %}
