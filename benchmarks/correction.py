@@ -119,7 +119,7 @@ def make(spark: SparkSession, size: int) -> list[dict[str, str]]:
     certificate = f"""
 with digested as (select 1 as _diff, {digest} as _digest from {TABLES["state"]}),
 entries as ({TRUEUP._certificate_entries_select("digested")}),
-certificate as ({TRUEUP._summed_certificate_select("entries")})
+certificate as ({TRUEUP._summed_certificate_select()})
 select
     *,
     named_struct('seal', named_struct('certificate', xxhash64(_certificate))) as _statistics

@@ -97,7 +97,7 @@ from added_up
     {%- set query -%}
 select
     _statistics.updates_staged,
-    _statistics.updates_staged + coalesce(_statistics.orders_staged, 0) as rows_written,
+    {{ trueup._written_count_expr() }} as rows_written,
     _statistics.records_indexed
 from {{ changelog }}
 where

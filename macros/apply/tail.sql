@@ -72,7 +72,7 @@ progress_rows as (
         _seq,
         _upper,
         _statistics.since as _since,
-        _statistics.updates_staged + coalesce(_statistics.orders_staged, 0) as _updates,
+        {{ trueup._written_count_expr() }} as _updates,
         _statistics.records_indexed as _rows,
         _statistics.open_upper > _upper as _leaves_open
     from {{ changelog }}

@@ -73,12 +73,12 @@ from {{ source }}
 {%- endmacro %}
 
 
-{#- A select of the certificate that the entries add up to, by bucket. An empty bucket has no row. -#}
-{% macro _summed_certificate_select(entries) -%}
+{#- A select of the certificate that the CTE `entries` adds up to, by bucket. An empty bucket has no row. -#}
+{% macro _summed_certificate_select() -%}
 select
     bucket,
     {{ trueup._certificate_aggregate_list() }}
-from {{ entries }}
+from entries
 group by bucket
 having {{ trueup._is_nonzero_expr(trueup._certificate_aggregates().values()) }}
 {%- endmacro %}
@@ -110,21 +110,24 @@ where _kind = 'progress' and _seq = {{ seq }}
 {%- endmacro %}
 
 
-{#- The same for each field, as select items. -#}
-{% macro _total_list(certificate) -%}
+{#- The same for each field of `_certificate`, as select items. -#}
+{% macro _total_list() -%}
     {%- set items = [] -%}
     {%- for name in trueup._certificate_fields() -%}
-        {%- do items.append(trueup._total_expr(certificate, name) ~ ' as ' ~ name) -%}
+        {%- do items.append(trueup._total_expr('_certificate', name) ~ ' as ' ~ name) -%}
     {%- endfor -%}
     {{ return(items | join(',\n        ')) }}
 {%- endmacro %}
 
 
-{#- Whether two aliases have the same certificate, as a condition. It is never null: a missing one has only nulls. -#}
-{% macro _same_certificate_expr(left, right) -%}
+{#-
+    Whether the aliases `certified` and `held` have the same certificate, as a condition. It is never null: a missing
+    one has only nulls.
+-#}
+{% macro _same_certificate_expr() -%}
     {%- set terms = [] -%}
     {%- for name in trueup._certificate_fields() -%}
-        {%- do terms.append(left ~ '.' ~ name ~ ' <=> ' ~ right ~ '.' ~ name) -%}
+        {%- do terms.append('certified.' ~ name ~ ' <=> held.' ~ name) -%}
     {%- endfor -%}
     {{ return(terms | join(' and ')) }}
 {%- endmacro %}

@@ -55,7 +55,7 @@ certified as (
 
     select
         *,
-        {{ trueup._total_list('_certificate') }}
+        {{ trueup._total_list() }}
     from progress
     where _seq >= (select _seq from first_whole)
 

@@ -31,7 +31,7 @@ entries as (
 
 wrong as (
 
-    {{ trueup._summed_certificate_select('entries') | indent }}
+    {{ trueup._summed_certificate_select() | indent }}
 
 ),
 

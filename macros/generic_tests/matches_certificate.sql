@@ -106,7 +106,7 @@ entries as (
 
 held as (
 
-    {{ trueup._summed_certificate_select('entries') | indent }}
+    {{ trueup._summed_certificate_select() | indent }}
 
 ),
 
@@ -124,5 +124,5 @@ select
     {% endfor %}
 from certified
 full outer join held on certified.bucket = held.bucket
-where not ({{ trueup._same_certificate_expr('certified', 'held') }})
+where not ({{ trueup._same_certificate_expr() }})
 {%- endmacro %}

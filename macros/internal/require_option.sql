@@ -53,9 +53,3 @@
         ) -%}
     {%- endif -%}
 {%- endmacro %}
-
-
-{#- Whether a value is an integer that fits into a bigint. All ticks must. -#}
-{% macro _is_bigint(value) -%}
-    {{ return(value is integer and trueup._least_bigint() <= value <= trueup._greatest_bigint()) }}
-{%- endmacro %}

@@ -48,3 +48,9 @@ case
 {% macro _first_tick_expr(options) -%}
     {{ return(trueup._least_tick_expr() if options.as_of is none else options.as_of) }}
 {%- endmacro %}
+
+
+{#- Whether a value is an integer that fits into a bigint. All ticks must. -#}
+{% macro _is_bigint(value) -%}
+    {{ return(value is integer and trueup._least_bigint() <= value <= trueup._greatest_bigint()) }}
+{%- endmacro %}

@@ -53,3 +53,9 @@ case
         else 'key'
     end
 {%- endmacro %}
+
+
+{#- How many updates and order rows a batch has written, from its progress row. -#}
+{% macro _written_count_expr() -%}
+    {{ return('_statistics.updates_staged + coalesce(_statistics.orders_staged, 0)') }}
+{%- endmacro %}

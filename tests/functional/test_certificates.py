@@ -220,7 +220,7 @@ def certificate(spark: SparkSession, rows: Sequence[tuple[Any, ...]], diffs: Seq
     frame = spark.createDataFrame(data, schema).selectExpr(f"{digest()} as _digest", "_diff")
     frame.createOrReplaceTempView("certified_rows")
     entries = TRUEUP._certificate_entries_select("certified_rows")
-    query = f"with entries as ({entries}) {TRUEUP._summed_certificate_select('entries')}"
+    query = f"with entries as ({entries}) {TRUEUP._summed_certificate_select()}"
     return sorted(tuple(one) for one in spark.sql(query).collect())
 
 
