@@ -92,6 +92,8 @@ def make(spark: SparkSession, select: str, folder: str) -> None:
     """Write a changelog, and make it the view `changelog`."""
     columns = "*, _ts as _seq, cast(null as bigint) as _upper, 'update' as _kind"
     columns += ", cast(null as string) as _error, cast(null as string) as _error_key"
+    columns += ", null as _cause, null as _lower, null as _batch_id"
+    columns += ", null as _statistics, null as _certificate"
     spark.sql(f"select {columns} from ({select})").write.parquet(folder)  # noqa: S608
     spark.read.parquet(folder).createOrReplaceTempView("changelog")
 
@@ -100,10 +102,9 @@ def by_udaf(spark: SparkSession) -> None:
     """Measure, consolidate by Python, and read every row that is left."""
     trueup = in_model("files_state")
     keys, values = identity()
-    encoded = trueup._encoded_updates_ctes(keys, values)
-    plan_sql = str(trueup._bucket_sizes_select("changelog", keys, values, MAX_GROUP_BYTES))
-    plan = spark.sql(plan_sql).collect()[0].asDict()
-    drain(spark, trueup._consolidated_by_udaf_ctes(encoded, keys, values, plan, MAX_GROUP_BYTES))
+    sizes_sql = str(trueup._bucket_sizes_select("changelog", keys, values, MAX_GROUP_BYTES))
+    sizes = spark.sql(sizes_sql).collect()[0].asDict()
+    drain(spark, trueup._consolidated_by_udaf_ctes(keys, values, sizes, MAX_GROUP_BYTES))
 
 
 def natively(spark: SparkSession) -> None:
@@ -136,9 +137,9 @@ def identity() -> tuple[list[dict[str, str]], list[dict[str, str]]]:
 
 def drain(spark: SparkSession, consolidated: object) -> None:
     """Run the select of a rehydrated state, and throw its rows away."""
-    names = [column["name"] for column in KEYS]
-    values = identity()[1]
-    sql = in_model("files_state")._rehydrated_state_select("changelog", names, values, consolidated)
+    names, columns = [column["name"] for column in KEYS], [*KEYS, *identity()[1]]
+    trueup = in_model("files_state")
+    sql = trueup._rehydrated_state_select("changelog", names, columns, consolidated)
     spark.sql(str(sql)).write.format("noop").mode("overwrite").save()
 
 

@@ -162,7 +162,7 @@ def ways(spark: SparkSession, columns: list[dict[str, str]]) -> dict[str, Callab
         "records_indexed": 0,
     }
     names = [column["name"] for column in columns[1:]]
-    TRUEUP._ensure_persisted_view(collection, columns)
+    TRUEUP._ensure_persisted_view(collection, plan, columns)
     values = ", ".join(names)
     join = f"""
 select *
@@ -180,11 +180,11 @@ where not (d.v <=> p.v)"""  # noqa: S608
     ) -> None:
         planned = {**plan, "definition": definition}
         TRUEUP._ensure_session_view(
-            named("desired_rows"), TRUEUP._desired_rows_select(table, ["k"])
+            named("desired_rows"), TRUEUP._desired_rows_select(table, ["k"], columns)
         )
-        TRUEUP._ensure_desired_view(collection, planned, columns)
-        doubts = TRUEUP._get_mismatched_buckets(collection, planned, columns, found_before)
-        TRUEUP._ensure_mismatched_views(collection, columns, doubts["buckets"])
+        TRUEUP._ensure_desired_view(collection, planned, columns, "all")
+        found = TRUEUP._get_mismatched_buckets(collection, planned, columns, "all", found_before)
+        TRUEUP._ensure_mismatched_views(collection, columns, "all", found["buckets"])
         run(str(TRUEUP.corrections(NAME)))
 
     def count(expected: int) -> Callable[[str], None]:
