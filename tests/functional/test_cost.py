@@ -192,7 +192,7 @@ def test_a_batch_reads_a_log_without_snapshots_once(project: Project) -> None:
         for name in ("arrivals", "outbox"):
             project.append(name, commands(ts))
             with counted(project.spark) as cost:
-                project.run(f"models/{name}")
+                project.run_collection(name)
             assert len(re.findall(rf"BatchScan \S+{name}_log\[", cost.plans["batch"])) == 1
             oracle = Collection()
             oracle.run(commands(ts))
@@ -241,7 +241,12 @@ def test_the_cost_of_a_run_does_not_grow_with_the_number_of_batches(project: Pro
                 project.run(*RUN)
         with counted(project.spark) as of_idle_run:
             project.run(*RUN)
-        costs += [[(each.statements, each.jobs, each.files) for each in (of_batch, of_idle_run)]]
+        costs.append((of_batch, of_idle_run))
 
-    few, many = costs
-    assert many == few
+    (few_of_batch, few), (many_of_batch, many) = costs
+    assert (many.statements, many.jobs, many.files) == (few.statements, few.jobs, few.files)
+    assert many_of_batch.statements == few_of_batch.statements
+    assert many_of_batch.jobs == few_of_batch.jobs or IS_ADAPTIVE
+    # Each batch adds a file of rows to the state. Until maintenance joins these files, each later
+    # run with a batch reads it twice: for the values before, and to apply.
+    assert many_of_batch.files == few_of_batch.files + 2 * 4
