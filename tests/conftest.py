@@ -208,6 +208,13 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def with_long(request: pytest.FixtureRequest) -> bool:
+    """Whether a test with the mark `long` runs in this file. Its fixtures make less without."""
+    items = [item for item in request.session.items if item.path == request.path]
+    return any(item.get_closest_marker("long") for item in items)
+
+
 @pytest.fixture(scope="session")
 def new_project(
     spark: SparkSession, package: Path, tmp_path_factory: pytest.TempPathFactory

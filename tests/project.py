@@ -290,6 +290,8 @@ class Project:
     def operate(self, operation: str, *, fails: bool = False, **arguments: object) -> list[str]:
         """Run an operation of trueup in this process. Return the lines that dbt prints.
 
+        It sees the project as the last run did, or as it is now after a change of the project.
+
         Args:
             operation: Its name without the package, such as `compact`.
             fails: Whether the operation must fail. After the other outcome this raises.
@@ -297,7 +299,8 @@ class Project:
         """
         printed: list[str] = []
         runner = dbtRunner(
-            callbacks=[lambda event: printed.append(str(event.info.msg))]  # type: ignore[attr-defined]
+            manifest=self._manifest,
+            callbacks=[lambda event: printed.append(str(event.info.msg))],  # type: ignore[attr-defined]
         )
         command = ["run-operation", f"trueup.{operation}", "--args", json.dumps(arguments)]
         result = runner.invoke([*command, "--project-dir", str(self.folder), *QUIET])

@@ -1,6 +1,7 @@
 """Bad input stops the run with a clear error, and the tables stay unchanged.
 
-Each kind of error is here once. tests/macros has the other bad values.
+Each kind of error is here once. tests/macros has the other bad values. A test here is long if
+tests/macros has the same message. A few of them are not, so that `make test` knows that dbt stops.
 """
 
 from __future__ import annotations
@@ -67,11 +68,13 @@ def commands(project: Project, relation: str, **arguments: str) -> None:
     project.write("models/c/c_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
 
 
+@pytest.mark.long
 def test_a_missing_unique_key_is_refused(project: Project) -> None:
     project.configure(c={})
     refused(project, "`unique_key` must be a non-empty list of key columns", "Got: nothing")
 
 
+@pytest.mark.long
 def test_each_key_column_must_be_a_column_of_the_log(project: Project) -> None:
     project.configure(c={"+unique_key": ["kk"]})
     refused(
@@ -168,11 +171,13 @@ def test_an_unknown_option_is_refused_with_the_list_of_options(project: Project)
     refused(project, "must be one of as_of, compare, eager,", "Got: lat")
 
 
+@pytest.mark.long
 def test_an_unknown_value_of_an_option_is_refused(project: Project) -> None:
     project.configure(c={"+unique_key": ["k"], "+meta": {"trueup": {"late": "never"}}})
     refused(project, "Option `late`", "must be one of drop", "Got: never")
 
 
+@pytest.mark.long
 def test_the_batch_size_must_be_a_positive_integer(project: Project) -> None:
     project.configure(
         c={"+unique_key": ["k"], "+meta": {"trueup": {"max_commands_per_batch": True}}}
@@ -206,10 +211,12 @@ def test_the_order_of_the_columns_may_change(new_project: Callable[[str], Projec
     assert multiset(project.rows("c")) == multiset([("a", "v1", "w1"), ("b", "v2", "w2")])
 
 
+@pytest.mark.long
 def test_the_var_trueup_until_must_be_an_integer(project: Project) -> None:
     refused(project, "Var `trueup_until` must be an integer", "Got: 1.5", until=1.5)
 
 
+@pytest.mark.long
 def test_the_var_trueup_read_only_must_be_true_or_false(project: Project) -> None:
     project.append("c", [Command(2, (1,), ("b",), ("second",))])
     refused(project, "Var `trueup_read_only` must be true or false", read_only="yes")
@@ -230,6 +237,7 @@ def test_a_tick_must_be_an_integer_or_a_timestamp(project: Project, kind: str) -
     refused(project, "argument `ts` must be an integer or a timestamp", "Got: ts of type")
 
 
+@pytest.mark.long
 def test_a_column_of_type_map_is_refused(project: Project) -> None:
     project.sql("create or replace table {}.maps as select 'a' k, 1 n, 2L ts, map('x', 1) m")
     commands(project, "bad_input.maps")
@@ -252,12 +260,14 @@ def test_a_collection_without_its_state_model_is_refused(project: Project) -> No
         path.write_text(content)
 
 
+@pytest.mark.long
 def test_a_macro_in_the_wrong_model_is_refused(project: Project) -> None:
     project.write("models/c/other.sql", "{{ trueup.batch('c') }}")
     refused(project, "`trueup.batch('c')` must be called from the model c_batch", "Got: other")
     (project.folder / "models/c/other.sql").unlink()
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_a_table_format_without_merge_is_refused(project: Project) -> None:
     settings = {"+meta": {"trueup": {"verify": "never"}}, "+file_format": "parquet"}
@@ -274,16 +284,19 @@ def test_a_full_refresh_of_the_changelog_is_refused(project: Project) -> None:
     assert "the only copy of its history" in said
 
 
+@pytest.mark.long
 def test_a_rebase_of_the_changelog_alone_is_refused(project: Project) -> None:
     project.run("c_changelog", "--full-refresh", fails=True, rebase=True)
     assert "a selection without c_commands" in "\n".join(project.messages)
 
 
+@pytest.mark.long
 def test_a_read_only_rebase_is_refused(project: Project) -> None:
     project.run("path:models/c", "--full-refresh", fails=True, rebase=True, read_only=True)
     assert "A rebase must be a run that writes" in "\n".join(project.messages)
 
 
+@pytest.mark.long
 def test_the_changelog_cannot_run_before_the_batch(new_project: Callable[[str], Project]) -> None:
     project = new_project("too_early")
     project.add_collection("c", KEY, VALUE)

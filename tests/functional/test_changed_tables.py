@@ -32,17 +32,21 @@ OPTIONS: dict[str, dict[str, object]] = {
 }
 
 
+OF_LONG_TESTS = ("rolled", "renewed", "widened", "restored", "turned_back")
+
+
 @pytest.fixture(scope="module")
-def project(new_project: Callable[[str], Project]) -> Project:
+def project(new_project: Callable[[str], Project], *, with_long: bool) -> Project:
     """Collections after two batches: `a` is there, `gone` was deleted."""
     project = new_project("changed_tables")
-    for name, options in OPTIONS.items():
-        project.add_collection(name, KEY, VALUE, options)
+    names = [name for name in OPTIONS if with_long or name not in OF_LONG_TESTS]
+    for name in names:
+        project.add_collection(name, KEY, VALUE, OPTIONS[name])
         project.append(name, DELETED[:2])
     project.run()
-    for name in OPTIONS:
+    for name in names:
         project.append(name, DELETED[2:])
-    project.run()
+    project.run(*(f"{name}_{role}" for name in names for role in TABLES))
     return project
 
 

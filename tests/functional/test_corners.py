@@ -131,10 +131,15 @@ LOGS = {
 }
 
 
+OF_LONG_TESTS = ("truncated", "renamed_daily")
+
+
 @pytest.fixture(scope="module")
-def project(new_project: Callable[[str], Project]) -> Project:
+def project(new_project: Callable[[str], Project], *, with_long: bool) -> Project:
     project = new_project("corners")
     for name, log in LOGS.items():
+        if name in OF_LONG_TESTS and not with_long:
+            continue
         arguments: dict[str, Any] = {"unchanged_value": MARKER} if name == "marked" else {}
         options = OPTIONS.get(name, {})
         project.add_collection(name, KEY, VALUE, options, extra=EXTRA, **arguments)

@@ -59,15 +59,20 @@ BEFORE: dict[str, dict[str, str]] = {name: {} for name in COLLECTIONS}
 
 
 @pytest.fixture(scope="module")
-def project(new_project: Callable[[str], Project]) -> Project:
-    """Three collections after three batches. `grown` got a new column and was compacted."""
+def project(new_project: Callable[[str], Project], *, with_long: bool) -> Project:
+    """Three collections after three batches. `grown` got a new column and was compacted.
+
+    Without long tests there is only `plain`.
+    """
     project = new_project("damage")
-    project.add_collection("plain", KEY, VALUE, {"verify": "always"})
-    project.add_collection(
-        "eager", KEY, VALUE, {"verify": "always", "eager": True, "input_upper": "log_upper - 1"}
-    )
-    project.add_collection("grown", KEY, VALUE, {"verify": "always", "late": "correct"})
-    for name in COLLECTIONS:
+    options: dict[str, dict[str, Any]] = {
+        "plain": {},
+        "eager": {"eager": True, "input_upper": "log_upper - 1"},
+        "grown": {"late": "correct"},
+    }
+    names = COLLECTIONS if with_long else COLLECTIONS[:1]
+    for name in names:
+        project.add_collection(name, KEY, VALUE, {"verify": "always", **options[name]})
         tests = {"arguments": {"unique_key": ["k", "d"], "changelog": f"ref('{name}_changelog')"}}
         models = [
             {"name": model, "data_tests": [{"trueup.matches_certificate": tests}]}
@@ -75,17 +80,19 @@ def project(new_project: Callable[[str], Project]) -> Project:
         ]
         project.write(f"models/{name}/{name}.yml", json.dumps({"version": 2, "models": models}))
     for commands, back in zip(TICKS[:2], ("two_back", "one_back"), strict=True):
-        for name in COLLECTIONS:
+        for name in names:
             project.append(name, commands)
         project.run()
-        for name in COLLECTIONS:
+        for name in names:
             version = project.versions(f"{name}_state")[0]
             BEFORE[name][back] = project.restore_sql(f"{name}_state", version)
-    for name in COLLECTIONS[:2]:
+    for name in names[:2]:
         project.append(name, TICKS[2])
-    grow(project)
+    if "grown" in names:
+        grow(project)
     project.run()
-    project.operate("compact", collection="grown", since=2)
+    if "grown" in names:
+        project.operate("compact", collection="grown", since=2)
     return project
 
 

@@ -39,9 +39,13 @@ class Schemas:
 
     def run(self, schema: str, *select: str, fails: bool = False) -> str:
         """Run models in a schema, and give the messages of dbt."""
-        self.project.write("macros/generate_schema_name.sql", SCHEMA.replace("NAME", schema))
-        defers = (f"--state={self.project.folder / 'state'}", "--defer") if schema != "prod" else ()
-        self.project.run("--write-json", *defers, *select, fails=fails)
+        path, text = "macros/generate_schema_name.sql", SCHEMA.replace("NAME", schema)
+        if (self.project.folder / path).read_text() != text:
+            self.project.write(path, text)
+        # The manifest of production becomes the state to which the others defer.
+        state = f"--state={self.project.folder / 'state'}"
+        flags = ("--write-json",) if schema == "prod" else (state, "--defer")
+        self.project.run(*flags, *select, fails=fails)
         return "\n".join(self.project.messages)
 
     def append(self, ts: int, value: str) -> None:

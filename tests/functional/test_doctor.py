@@ -58,7 +58,10 @@ def sound(lines: list[str]) -> list[str]:
 
 
 def wrong(project: Project) -> list[tuple[str, str]]:
-    """Give what is wrong, and the next step for it."""
+    """Give what is wrong, and the next step for it.
+
+    Each test expects all that is wrong. So it also shows that the test before it left nothing.
+    """
     lines = examine(project)
     return [
         (line.removeprefix("  WRONG  "), after.removeprefix("         Next: "))
@@ -118,7 +121,6 @@ def test_an_edited_state_is_found_and_the_rebuild_repairs_it(project: Project, e
     )
     project.run("orders_state", "--full-refresh")
     assert multiset(project.rows("orders")) == rows
-    assert examine(project) == WELL
 
 
 def test_a_state_that_is_behind_is_found_and_applied(project: Project) -> None:
@@ -133,7 +135,6 @@ def test_a_state_that_is_behind_is_found_and_applied(project: Project) -> None:
     # A state that was rolled back further has lost what it cannot get back by one batch.
     project.restore({"orders_state": snapshot})
     project.run("orders_state")
-    assert examine(project)[-1] == "orders is well."
 
 
 def test_a_staged_batch_that_was_not_appended_is_found(project: Project) -> None:
@@ -168,7 +169,6 @@ def test_a_damaged_changelog_is_found_with_its_first_damaged_batch(project: Proj
     )
     assert next_step.endswith(REBASE)
     project.restore({"orders_changelog": snapshot})
-    assert examine(project)[-1] == "orders is well."
 
 
 def test_a_state_that_is_missing_or_has_no_progress_row_is_found_and_rebuilt(
@@ -178,11 +178,9 @@ def test_a_state_that_is_missing_or_has_no_progress_row_is_found_and_rebuilt(
     project.sql("delete from {}.orders_state where _kind = 'progress'")
     assert wrong(project) == [("the state has no progress row", rebuilt)]
     project.run("orders_state", "--full-refresh")
-    assert examine(project)[-1] == "orders is well."
     project.sql("drop table {}.orders_state")
     assert wrong(project) == [("the state is missing", rebuilt)]
     project.run("orders_state", "--full-refresh")
-    assert examine(project)[-1] == "orders is well."
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_every_tree_of_a_history_with_all_kinds_of_changes_is_exact(
 @pytest.mark.parametrize("history", ["dbt-utils"], indirect=True)
 def test_every_tree_of_dbt_utils_is_exact_at_its_commit(history: Project) -> None:
     for commit_no, tree in git_history.load("dbt-utils").trees.items():
-        history.run(until=commit_no + 1)
+        history.run_collection("files", until=commit_no + 1)
         assert multiset(history.rows("files")) == multiset(tree)
 
 

@@ -58,22 +58,28 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 EXTRA = {"moved": ["unchanged", "old_key", "truncate_when"], "capped": ["truncate_when"]}
 ALL_KEYS = f"range({ROWS}) as given (a)"
+OF_LONG_TESTS = ("eager", "capped")
 STEPS = ("batch", "changelog", "state")
 """The roles of a run. These collections are not verified, so no run needs corrections."""
 
 
 @pytest.fixture(scope="module")
 def project(
-    spark: SparkSession, package: Path, tmp_path_factory: pytest.TempPathFactory
+    spark: SparkSession,
+    package: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    *,
+    with_long: bool,
 ) -> Project:
     """The collections. Each has many rows and an error."""
+    names = [name for name in KEYS if with_long or name not in OF_LONG_TESTS]
     copied = tmp_path_factory.mktemp("copied") / "package"
     shutil.copytree(package, copied)
     for limit, lower in LIMITS.items():
         replace(copied / "macros" / "tables" / "key_limits.sql", limit, lower)
     project = Project(tmp_path_factory.mktemp("large"), "large", spark, copied)
-    for collection, key in KEYS.items():
-        extra = EXTRA.get(collection, [])
+    for collection in names:
+        extra, key = EXTRA.get(collection, []), KEYS[collection]
         project.add_collection(
             collection, key, [Column("v", "bigint")], OPTIONS.get(collection), extra
         )
@@ -84,7 +90,7 @@ def project(
         "insert into large.named_log (log_ts, log_delete, name) values (1, false, 'broken')"
     )
     project.run()
-    for collection in KEYS:
+    for collection in names:
         assert_right(project, collection)
     return project
 
@@ -319,6 +325,7 @@ def test_a_changed_key_takes_the_value_of_a_distant_old_key(project: Project) ->
     assert rows == [(tick - 1,)]
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("collection", EXTRA)
 def test_a_truncate_that_arrives_after_planning_stops_the_run(
     project: Project, collection: str

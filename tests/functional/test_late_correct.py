@@ -57,21 +57,28 @@ LATE: dict[str, list[Command]] = {
 }
 
 
+OF_SHORT_TESTS = ("alone", "unmade")
+
+
 @pytest.fixture(scope="module")
-def late(new_project: Callable[[str], Project]) -> Project:
+def late(new_project: Callable[[str], Project], *, with_long: bool) -> Project:
     """The collections of LATE. They have settled FIRST, and their logs have the late commands."""
     project = new_project("late_correct")
-    for name in LATE:
+    names = LATE if with_long else OF_SHORT_TESTS
+    for name in names:
         options = {"late": "correct"} | ({"log": "partial"} if name == "lossy" else {})
         project.add_collection(name, KEY, VALUE, options)
         project.append(name, FIRST)
-    project.append("mended", [put(5, 1, "e", "bad"), put(5, 1, "f", "bad"), put(5, 2, "f", "f5")])
-    edit(project, "mended", '"log_error"', "\"case when v = 'bad' then v end\"")
-    project.run(*(f"models/{name}" for name in LATE))
-    # The log loses all commands of b and c.
-    project.sql("delete from {}.lossy_log where k in ('b', 'c')")
-    for name, commands in LATE.items():
-        project.append(name, commands)
+    if "mended" in names:
+        bad = [put(5, 1, "e", "bad"), put(5, 1, "f", "bad"), put(5, 2, "f", "f5")]
+        project.append("mended", bad)
+        edit(project, "mended", '"log_error"', "\"case when v = 'bad' then v end\"")
+    project.run(*(f"models/{name}" for name in names))
+    if "lossy" in names:
+        # The log loses all commands of b and c.
+        project.sql("delete from {}.lossy_log where k in ('b', 'c')")
+    for name in names:
+        project.append(name, LATE[name])
     return project
 
 

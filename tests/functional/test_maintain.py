@@ -38,14 +38,11 @@ def commands(ts: int) -> list[Command]:
 
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[str], Project]) -> Project:
-    """A collection with five batches. It maintains itself after every sixth batch."""
+    """A collection with two batches. It maintains itself after every third batch."""
     project = new_project("maintain")
-    project.add_collection("m", KEY, VALUE, {"maintain": 6})
-    for ts in (1, 4):
-        project.write(f"models/m/m_at_{ts}.sql", f"{{{{ trueup.as_of('m', {ts}) }}}}")
-    project.write("models/m/m_from_1_to_4.sql", "{{ trueup.changes_between('m', 1, 4) }}")
+    project.add_collection("m", KEY, VALUE, {"maintain": 3})
     project.run("m_commands")
-    batches(project, 0, 5)
+    batches(project, 0, 2)
     return project
 
 
@@ -88,8 +85,15 @@ def plant(folder: Path) -> Path:
 
 @pytest.mark.long
 def test_maintenance_keeps_the_content_of_every_table_and_view(
-    project: Project, home: Path
+    own_project: Callable[[str], Project], home: Path
 ) -> None:
+    project = own_project("maintain")
+    project.add_collection("m", KEY, VALUE)
+    for ts in (1, 4):
+        project.write(f"models/m/m_at_{ts}.sql", f"{{{{ trueup.as_of('m', {ts}) }}}}")
+    project.write("models/m/m_from_1_to_4.sql", "{{ trueup.changes_between('m', 1, 4) }}")
+    project.run("m_commands")
+    batches(project, 0, 5)
     project.run("m", "m_errors", "m_at_1", "m_at_4", "m_from_1_to_4")
     before = content(project)
     assert len(before) == len(TABLES) + 6
@@ -120,11 +124,11 @@ def test_maintenance_keeps_the_content_of_every_table_and_view(
     assert re.fullmatch(form, said[1].removeprefix(tables[1]))
 
 
-def test_a_run_maintains_the_tables_after_every_sixth_batch(project: Project, home: Path) -> None:
+def test_a_run_maintains_the_tables_after_every_third_batch(project: Project, home: Path) -> None:
     orphan = plant(home / "warehouse" / project.name)
     project.run(*MODELS)
     assert orphan.exists()
-    batches(project, 5, 6)
+    batches(project, 2, 3)
     assert not orphan.exists()
     # By default, maintenance keeps the last 24 hours.
     assert figures(project, "m_state")[2] > 2
@@ -134,7 +138,7 @@ def test_a_run_maintains_the_tables_after_every_sixth_batch(project: Project, ho
     assert figures(project, "m_batch")[2] == snapshots
     orphan = plant(home / "warehouse" / project.name)
     project.run(*MODELS)
-    batches(project, 6, 7)
+    batches(project, 3, 4)
     assert orphan.exists()
 
 

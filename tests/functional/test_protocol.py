@@ -127,6 +127,7 @@ def test_a_full_refresh_of_the_state_rebuilds_it_from_the_changelog(made: Projec
     assert contents(made, "made") == before
 
 
+@pytest.mark.long
 def test_the_next_run_rebuilds_a_missing_state(made: Project) -> None:
     before = contents(made, "made")
     made.sql("drop table {}.made_state")

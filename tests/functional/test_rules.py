@@ -12,6 +12,7 @@ import pytest
 from tests.acceptance import Column, multiset
 from tests.functional.test_configurations import configured
 from tests.oracle import Collection, Command, check_laws
+from tests.project import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,9 +88,10 @@ RUNS = [
 def rules(new_project: Callable[[str], Project]) -> Project:
     project = new_project("rules")
     project.add_collection("rules", KEY, VALUE)
-    for commands in RUNS:
+    for number, commands in enumerate(RUNS):
         project.append("rules", commands)
-        project.run()
+        # The views need not be made again.
+        project.run(*(f"rules_{role}" for role in TABLES if number))
     return project
 
 
@@ -261,10 +263,10 @@ def test_the_retracted_value_is_the_persisted_one_not_a_staged_one(
     project.append("c", [put(1, 1, "k", "persisted")])
     project.run()
     project.append("c", [put(2, 1, "k", "staged only")])
-    project.run(read_only=True)
+    project.run_collection("c", read_only=True)
     assert "c_changelog: read only: batch 2 is staged, not appended" in project.messages
     project.append("c", [put(2, 2, "k", "winner")])
-    project.run()
+    project.run_collection("c")
     assert [(one.ts, one.diff, one.value[0]) for one in project.updates("c") if one.value] == [
         (1, 1, "persisted"),
         (2, -1, "persisted"),
@@ -294,7 +296,7 @@ def test_a_partial_command_keeps_what_it_does_not_know(
         log += commands
         oracle.run(log)
         project.append("c", commands)
-        project.run()
+        project.run_collection("c")
 
     assert multiset(project.updates("c")) == multiset(oracle.changelog)
     assert multiset(project.rows("c")) == multiset(

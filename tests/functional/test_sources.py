@@ -11,6 +11,7 @@ import pytest
 from tests.acceptance import Column, multiset
 from tests.conftest import ROOT
 from tests.oracle import Collection, Command, check_laws, consolidate
+from tests.project import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,13 +81,14 @@ def project(new_project: Callable[[str], Project]) -> Project:
         project.write(f"models/{name}/{name}_commands.sql", call)
     for source in SOURCES:
         project.sql(f"create table {{}}.{source} (lsn bigint, k string, v string) using {{format}}")
-    for arrived in changes():
+    tables = [f"{name}_{role}" for name in COMMANDS for role in TABLES]
+    for number, arrived in enumerate(changes()):
         for source, rows in groupby(arrived, key=lambda change: change.source):
             frame = project.spark.createDataFrame(
                 [row[1:] for row in rows], "lsn bigint, k string, v string"
             )
             frame.writeTo(f"sources.{source}").append()
-        project.run("both+")
+        project.run(*(tables if number else ["both+"]))
     return project
 
 

@@ -29,9 +29,11 @@ NESTED = {
 
 
 @pytest.fixture(scope="module")
-def project(new_project: Callable[[str], Project]) -> Project:
+def project(new_project: Callable[[str], Project], *, with_long: bool) -> Project:
+    """The collections of long tests have run once, the others not yet."""
     project = new_project("ties")
-    for name, arguments in GROWING.items():
+    growing = GROWING if with_long else {}
+    for name, arguments in growing.items():
         value = [Column("n", "int"), Column("f", "float"), Column("m", "string")]
         project.add_collection(name, KEY, value, {"late": "correct"}, **arguments)
         project.append(
@@ -45,7 +47,8 @@ def project(new_project: Callable[[str], Project]) -> Project:
     for name, (kind, *tied) in NESTED.items():
         project.add_collection(f"in_{name}", KEY, [Column("v", kind)], {"ties": "fail"})
         project.append(f"in_{name}", [Command(1, (1,), ("a",), (each,)) for each in tied])
-    project.run(*(f"models/{name}" for name in GROWING))
+    if growing:
+        project.run(*(f"models/{name}" for name in growing))
     return project
 
 

@@ -83,9 +83,9 @@ def test_tables_of_an_earlier_version_are_continued(project: Project) -> None:
 
     # From now on a run reads only what is new.
     project.append("orders", [Command(7, (1,), ("f",), (7, DAY))])
-    project.run("models/orders")
+    project.run_collection("orders")
     assert project.progress("orders")[-1]["_statistics"]["commands_read"] == 1
-    project.run("models/orders")
+    project.run_collection("orders")
     assert "orders_batch: up to date at 8" in project.messages
     project.run("orders_state", "--full-refresh")
     assert len(project.rows("orders")) == 4
