@@ -10,41 +10,32 @@
 -#}
 
 {#-
-    CTEs that take from `source` only the commands that are newer than the last command of their key. A late
-    command that is taken becomes a `correction`: it comes first in the batch, at its lower. `_step_numbers` lists
-    the steps.
-
-    `reading` is that of `_steps_select`. With its `tombstones_end` the order rows of deleted keys that were
-    written below this tick are retracted (option `tombstones`). With its `is_log_decisive` the newest command of
+    CTEs that find the place of the last command of each key, `_last_place`. It is known from the order row, or from
+    the last change of the row. `reading` is that of `_steps_select`. With its `is_log_decisive` the newest command of
     a key in `source` is its last one, whatever is known of the key.
 
-    A late command that is not taken has no step. The run may also read commands again that were settled in
-    time, and nothing tells these from late commands.
-
-    Reads: `given`, the relations `source` and `persisted`. Ends with: `newest`.
+    Reads: the relation `source`. Ends with: `bounded_places`; in a log without ticks `remembered`, which has the place
+    as `_known_place`.
 -#}
-{% macro _newest_ctes(collection, source, persisted, values, step_extras, reading) -%}
+{% macro _last_places_ctes(collection, source, step_extras, reading) -%}
     {%- set step = trueup._step_numbers() -%}
-    {%- set lower = reading.get('lower', trueup._least_tick_expr()) -%}
-    {%- set tombstones_end = reading.get('tombstones_end') -%}
-    {%- set unique_key, sequence = collection.unique_key, trueup._sequence_terms(collection.options) -%}
-    {%- set key, columns = trueup._column_list(unique_key), trueup._column_list(collection.identity) -%}
+    {%- set columns, sequence = trueup._column_list(collection.identity), trueup._sequence_terms(collection.options) -%}
     {%- set has_ticks = '_offset' not in collection.extras -%}
-    {%- set is_late = '_step = ' ~ step.command ~ ' and _ts < ' ~ lower if has_ticks else 'false' -%}
-    {%- set place = trueup._place_columns(collection.order_type) -%}
-    {%- set mark = local_md5(collection.order_type)[:8] ~ ' ' -%}
+    {%- set is_late = trueup._is_late_step_expr(collection, reading) -%}
+    {%- set mark = trueup._place_mark(collection.order_type) -%}
 -- From here on an order row has the `_error_key` of its key.
 owned as (
 
     select
-        {{ key }},
+        {{ trueup._column_list(collection.unique_key) }},
         case when _is_order then {{ trueup._owner_error_key_expr() }} else _error_key end as _error_key,
         {{ (trueup._step_columns(sequence) + step_extras) | join(',\n        ') }},
         _is_order,
         case
             when _is_order and startswith(_value._error, {{ trueup._literal(mark) }})
                 then {{ trueup.row_from_bytes_expr(
-                    'substr(_value._error, ' ~ (mark | length + 1) ~ ')', place
+                    'substr(_value._error, ' ~ (mark | length + 1) ~ ')',
+                    trueup._place_columns(collection.order_type)
                 ) }}
             -- An order of another type cannot be compared. Then a command must have at least the tick at which the
             -- order row was written.
@@ -75,9 +66,10 @@ remembered as (
             as _last_late_place
     from owned
 
-),
+)
+{%- if has_ticks -%}
+,
 
-{% if has_ticks -%}
 -- Some batches have not kept the last command of a key: those with another option. They have changed its row
 -- since, or it has no order row. Then its last command has at least the tick of the last change.
 bounded_places as (
@@ -96,9 +88,33 @@ bounded_places as (
         end as _last_place
     from remembered
 
-),
+)
+{%- endif %}
+{%- endmacro %}
 
-{% endif -%}
+
+{#-
+    CTEs that take only the commands that are newer than the last command of their key. A late command that is taken
+    becomes a `correction`: it comes first in the batch, at its lower. `_step_numbers` lists the steps.
+
+    `reading` is that of `_steps_select`. With its `tombstones_end` the order rows of deleted keys that were
+    written below this tick are retracted (option `tombstones`).
+
+    A late command that is not taken has no step. The run may also read commands again that were settled in
+    time, and nothing tells these from late commands.
+
+    Reads: `given`, the last CTE of `_last_places_ctes`, the relation `persisted`. Ends with: `newest`.
+-#}
+{% macro _newest_ctes(collection, persisted, values, step_extras, reading) -%}
+    {%- set step = trueup._step_numbers() -%}
+    {%- set lower = reading.get('lower', trueup._least_tick_expr()) -%}
+    {%- set tombstones_end = reading.get('tombstones_end') -%}
+    {%- set sequence = trueup._sequence_terms(collection.options) -%}
+    {%- set key, columns = trueup._column_list(collection.unique_key), trueup._column_list(collection.identity) -%}
+    {%- set has_ticks = '_offset' not in collection.extras -%}
+    {%- set is_late = trueup._is_late_step_expr(collection, reading) -%}
+    {%- set place = trueup._place_columns(collection.order_type) -%}
+    {%- set mark = trueup._place_mark(collection.order_type) -%}
 judged as (
 
     select
@@ -195,4 +211,19 @@ newest as (
 {#- The fields of the place of a command. -#}
 {% macro _place_columns(order_type) -%}
     {{ return([{'name': 'tick', 'type': 'bigint'}, {'name': 'order', 'type': order_type}]) }}
+{%- endmacro %}
+
+
+{#- The mark of the type of an order. It begins the text of a place. -#}
+{% macro _place_mark(order_type) -%}
+    {{ return(local_md5(order_type)[:8] ~ ' ') }}
+{%- endmacro %}
+
+
+{#- Whether a step is a late command: one below the lower of the batch. In a log without ticks none is late. -#}
+{% macro _is_late_step_expr(collection, reading) -%}
+    {{ return(
+        '_step = ' ~ trueup._step_numbers().command ~ ' and _ts < ' ~ reading.get('lower', trueup._least_tick_expr())
+        if '_offset' not in collection.extras else 'false'
+    ) }}
 {%- endmacro %}

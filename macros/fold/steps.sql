@@ -47,7 +47,9 @@ with
 {%- if persisted and collection.options.late == 'newest' -%}
 ,
 
-{{ trueup._newest_ctes(collection, source, persisted, values, step_extras, reading) }}
+{{ trueup._last_places_ctes(collection, source, step_extras, reading) }},
+
+{{ trueup._newest_ctes(collection, persisted, values, step_extras, reading) }}
     {%- set source = 'newest' -%}
 {%- endif %}
 {%- if has_truncates -%}

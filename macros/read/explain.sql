@@ -42,6 +42,8 @@ explained as (
 {{ trueup._explained_updates_ctes(collection, values, is_identity) }},
 
 {% if not collection.is_by_select -%}
+{{ trueup._settled_winners_ctes(collection, values) }},
+
 {{ trueup._judged_commands_ctes(collection, values) }},
 
 {% endif -%}

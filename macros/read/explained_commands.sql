@@ -5,11 +5,11 @@
 -#}
 
 {#-
-    CTEs that give each command its verdict. `_command_verdicts` has all of them, each with its rule.
+    CTEs that say of each command whether it was late, and which command won when its tick was settled.
 
-    Reads: `explained`, `settled_updates`, `changes`, `last_change`, `frontier`. Ends with: `judged`.
+    Reads: `explained`, `changes`, `last_change`, `frontier`. Ends with: `settled_winners`.
 -#}
-{% macro _judged_commands_ctes(collection, values) -%}
+{% macro _settled_winners_ctes(collection, values) -%}
     {%- set sequence = trueup._sequence_terms(collection.options) -%}
     {%- set has_unchanged = '_unchanged' in collection.extras -%}
 -- A truncate comes before the other commands of its order. It has no content.
@@ -119,8 +119,17 @@ settled_winners as (
             as _first_whole_rank
     from timed
 
-),
+)
+{%- endmacro %}
 
+
+{#-
+    CTEs that give each command its verdict. `_command_verdicts` has all of them, each with its rule.
+
+    Reads: `settled_winners`, `settled_updates`, `last_change`. Ends with: `judged`.
+-#}
+{% macro _judged_commands_ctes(collection, values) -%}
+    {%- set has_unchanged = '_unchanged' in collection.extras -%}
 -- The command that a correction brought: of those with its value, the one with the greatest place below it.
 corrections as (
 

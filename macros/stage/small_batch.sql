@@ -88,6 +88,53 @@ entries as (
 
 ),
 
+{{ trueup._certified_entries_ctes() }},
+
+progress_and_updates as (
+
+    select
+        * except (_certificate, _kind),
+        if(
+            _kind = 'update',
+            _kind,
+            {{ trueup._progress_kind_expr(options, plan) | indent(12) }}
+        ) as _kind,
+        case when _kind = 'progress' then _certificate end as _certificate,
+        case
+            when _kind = 'progress'
+                then {{ trueup._staged_statistics_expr(options, plan) | indent(16) }}
+        end as _statistics
+    from certified
+    where _kind in ('update', 'progress')
+
+)
+
+select
+    {{ trueup._column_list(identity[:-1]) }},
+    _value.*,
+    case when _kind = 'update' then _error_key end as _error_key,
+    _ts,
+    _diff,
+    _cause,
+    _kind,
+    _step_batch.seq as _seq,
+    _step_batch.lower as _lower,
+    _step_batch.upper as _upper,
+    _step_batch.batch_id as _batch_id,
+    case
+        when _kind = 'progress' then struct(_statistics.*, {{ trueup._staged_seal_expr(plan) }} as seal)
+    end as _statistics,
+    _certificate
+from progress_and_updates
+{%- endmacro %}
+
+
+{#-
+    CTEs that add up the certificate of a small batch: each row gets all of it, and the marks of all updates.
+
+    Reads: `entries`. Ends with: `certified`.
+-#}
+{% macro _certified_entries_ctes() -%}
 certified_entries as (
 
     select
@@ -132,44 +179,7 @@ certified as (
         coalesce(bit_xor(_digest_mark) over (), 0) as _digest_marks
     from certified_buckets
 
-),
-
-progress_and_updates as (
-
-    select
-        * except (_certificate, _kind),
-        if(
-            _kind = 'update',
-            _kind,
-            {{ trueup._progress_kind_expr(options, plan) | indent(12) }}
-        ) as _kind,
-        case when _kind = 'progress' then _certificate end as _certificate,
-        case
-            when _kind = 'progress'
-                then {{ trueup._staged_statistics_expr(options, plan) | indent(16) }}
-        end as _statistics
-    from certified
-    where _kind in ('update', 'progress')
-
 )
-
-select
-    {{ trueup._column_list(identity[:-1]) }},
-    _value.*,
-    case when _kind = 'update' then _error_key end as _error_key,
-    _ts,
-    _diff,
-    _cause,
-    _kind,
-    _step_batch.seq as _seq,
-    _step_batch.lower as _lower,
-    _step_batch.upper as _upper,
-    _step_batch.batch_id as _batch_id,
-    case
-        when _kind = 'progress' then struct(_statistics.*, {{ trueup._staged_seal_expr(plan) }} as seal)
-    end as _statistics,
-    _certificate
-from progress_and_updates
 {%- endmacro %}
 
 
