@@ -9,16 +9,21 @@
 
     If a run reads only what is new in the log, only late commands can make a desired row differ from the
     persisted row: the code is the same, and no settled command was changed. So it compares the keys of the
-    late commands. It compares all keys if it reads the whole log, if the code changed, if the option `compare`
-    or the var `trueup_compare` asks for it, and in five more cases:
+    late commands. It also compares all keys in these cases:
 
-    - A late command touches keys that it does not name: a truncate, or unchanged values from another key.
-    - A comparison of all keys has found corrections, and no batch has written them yet.
-    - Corrections for the next batch were made by other code than that of this run.
-    - The columns of the log changed since its last commit.
+    - The collection is by a SELECT: it has no log that says what is new.
+    - This run has healed the state.
+    - The run reads the whole log.
+    - Nobody knows how many commands came late, because the log has lost commands.
+    - The code changed since the last batch, or other code than that of this run made the corrections for the next one.
+    - The option `compare` or the var `trueup_compare` asks for it. After a comparison that `compare` asked for and that
+      found differences, the next run compares all keys once more.
     - The table of corrections is missing. The comparison makes it again, for the batch to read.
-
-    A collection by a SELECT always compares all keys: it has no log that says what is new.
+    - Commands came late, and a comparison of all keys was made after the last batch: no batch has written its
+      corrections yet.
+    - Commands came late, and commands may touch keys that they do not name: by a truncate, or by unchanged values
+      from another key.
+    - Commands came late, and the columns of the log changed since its last commit.
 -#}
 {% macro _ensure_comparison_scope(collection, plan, healed) -%}
     {%- set no_keys = {'extent': none, 'commands': none, 'is_second': false, 'noted': {}} -%}

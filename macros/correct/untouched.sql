@@ -16,14 +16,17 @@
 
 
 {#-
-    Why the batch that is staged now must not be appended, as far as the state is concerned; none if it may. The batch
-    is a model of its own, perhaps of another run of dbt, so somebody may have changed the state since the corrections
-    verified it. Then a wrong row may be the prior value of a command.
+    Why this run must not stage the batch: somebody else may have written to the state since it was verified. None if
+    there is no such doubt. The batch is a model of its own, perhaps of another run of dbt. A wrong row of the state may
+    be the prior value of a command. There is no doubt in these cases:
 
-    It may be appended if another run has applied a batch: the append finds that out, and follows the option
-    `on_conflict`. It also may if no scan is noted and this run has not verified the state, as after a heal or a
-    rebuild. If it has, a missing note is no excuse: whoever edits the state may also lose the note. `verify` is an
-    option of the corrections.
+    - The option `verify` of the corrections is `never` or `content`, or there is no batch yet.
+    - No scan is noted, and this run has not verified the state by its snapshots or by a scan, as after a heal or a
+      rebuild. If it has, a missing note is no excuse: whoever edits the state may also lose the note.
+    - Nobody has written to the state since this run verified it.
+    - The state has as many commits since the noted scan as batches, so each commit applied a batch. Without a noted
+      scan both are counted from the verification of this run.
+    - Another run has applied a batch. The append finds that out, and follows the option `on_conflict`.
 -#}
 {% macro _get_state_doubt(collection, plan) -%}
     {%- set verify = trueup._sibling_options(collection, 'corrections').verify -%}
