@@ -3,9 +3,10 @@
     the changelog up to that tick, consolidated. `ts` is an integer or an SQL expression.
 -#}
 {% macro as_of(collection, ts) -%}
+    {%- set last = trueup._known_tick_expr(collection, ts) -%}
 with
 
-{{ trueup._consolidated_ticks_ctes(collection, '_ts <= ' ~ trueup._known_tick_expr(collection, ts), ts, ts) }}
+{{ trueup._consolidated_ticks_ctes(collection, '_ts <= ' ~ last, last, last) }}
 
 select * except (_diff)
 from consolidated
@@ -18,13 +19,12 @@ where _diff > 0
     value columns and `_diff`. `as_of(from_ts)` plus these changes is `as_of(to_ts)`.
 -#}
 {% macro changes_between(collection, from_ts, to_ts) -%}
+    {%- set first = trueup._known_tick_expr(collection, from_ts) -%}
+    {%- set last = trueup._known_tick_expr(collection, to_ts) -%}
 with
 
 {{ trueup._consolidated_ticks_ctes(
-    collection,
-    '_ts > ' ~ trueup._known_tick_expr(collection, from_ts)
-    ~ ' and _ts <= ' ~ trueup._known_tick_expr(collection, to_ts),
-    from_ts, to_ts
+    collection, '_ts > ' ~ first ~ ' and _ts <= ' ~ last, first, last
 ) }}
 
 select *
@@ -58,34 +58,28 @@ consolidated as (
 
 
 {#-
-    A tick that is not null, or raises when the query runs. Spark takes a comparison with a constant null for false, and
-    leaves out the check of `_is_readable_expr` with it.
+    A given tick as a bigint, as an SQL expression. It raises when the query runs if the tick is null, or neither an
+    integer nor a timestamp. Spark takes a comparison with a constant null, or with a text that is no number, for false.
+    Then it would leave out the check of `_is_readable_expr`, too.
 -#}
 {% macro _known_tick_expr(collection, ts) -%}
-    {{ return('coalesce((' ~ ts ~ '), ' ~ trueup._raise_null_tick_expr(collection) ~ ')') }}
-{%- endmacro %}
-
-
-{#- Raises because a tick is null, as an SQL expression. -#}
-{% macro _raise_null_tick_expr(collection) -%}
-    {{ return(
-        'raise_error(' ~ trueup._literal(
+case
+        when ({{ ts }}) is null then raise_error({{ trueup._literal(
             'a tick of ' ~ collection ~ ' must not be null: give an integer below its upper'
-        ) ~ ')'
-    ) }}
+        ) }})
+        else {{ trueup._tick_expr('(' ~ ts ~ ')', 'A tick of ' ~ collection) }}
+    end
 {%- endmacro %}
 
 
 {#-
-    True, or raises when the query runs: if a tick is null, if the first tick is after the last one, if a
+    True, or raises when the query runs: if the first tick is after the last one, if a
     compaction has moved `since` above the first tick, or if the last tick is at or above the changelog's upper.
     It is a scalar subquery, so no filter around the select can remove the check.
 -#}
 {% macro _is_readable_expr(collection, first_ts, last_ts) -%}
 (
         select case
-            when ({{ first_ts }}) is null or ({{ last_ts }}) is null
-                then {{ trueup._raise_null_tick_expr(collection) }}
             when ({{ first_ts }}) > ({{ last_ts }}) then raise_error(concat(
                 'the first tick, ', {{ first_ts }}, ', must not be after the second, ', {{ last_ts }}, ': swap them'
             ))

@@ -92,7 +92,7 @@ def test_as_of_gives_every_tree_of_dbt_core_after_one_run(history: Project) -> N
     )
 
 
-def test_a_null_is_no_tick(new_project: Callable[[str], Project]) -> None:
+def test_a_null_or_a_text_is_no_tick(new_project: Callable[[str], Project]) -> None:
     """Spark leaves out a condition that is never true, and a check with it."""
     project = new_project("null_ticks")
     project.add_collection("files", KEY, VALUE)
@@ -102,6 +102,8 @@ def test_a_null_is_no_tick(new_project: Callable[[str], Project]) -> None:
         "from_nothing": "changes_between('files', '(select max(_ts) from null_ticks.empty)', 5)",
         "to_nothing": "changes_between('files', 1, 'null')",
     }
+    text = "as_of('files', \"'2026-01-01'\")"
+    project.write("models/at_a_text.sql", f"{{{{ trueup.{text} }}}}")
     project.sql("create table {}.empty (_ts bigint) using {format}")
     for name, call in calls.items():
         project.write(f"models/{name}.sql", f"{{{{ trueup.{call} }}}}")
@@ -111,6 +113,8 @@ def test_a_null_is_no_tick(new_project: Callable[[str], Project]) -> None:
             Py4JJavaError, match="a tick of files must not be null: give an integer"
         ):
             project.rows(name)
+    with pytest.raises(Py4JJavaError, match="A tick of files must be an integer or a timestamp"):
+        project.rows("at_a_text")
 
 
 @pytest.mark.long
