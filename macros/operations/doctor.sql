@@ -83,7 +83,7 @@
         )])) }}
     {%- endif -%}
     {%- set unreadable = trueup._get_format_checks(tables) or trueup._get_widening_checks(tables)
-        or trueup._get_key_checks(tables) -%}
+        or trueup._get_column_checks(tables) or trueup._get_key_checks(tables) -%}
     {%- if unreadable -%}
         {{ return(trueup._report_checks(unreadable)) }}
     {%- endif -%}

@@ -50,6 +50,12 @@
             'if no other run is active, dbt run -s ' ~ tables.name ~ '_state applies the rest.'
         )]) }}
     {%- endif -%}
+    {%- set is_moved = trueup._check_result(
+        'another run wrote a batch while the doctor read the state', 'call the doctor again.'
+    ) -%}
+    {%- if last != tables.last.seq -%}
+        {{ return([is_moved]) }}
+    {%- endif -%}
     {%- set differences = trueup._get_differences(
         tables, {'last_seq': last, 'lower': tables.last.upper},
         trueup._get_user_columns(tables.changelog)
@@ -57,9 +63,7 @@
     {%- set wrong = differences.buckets | length + differences.is_progress_wrong | int
         + differences.has_empty_row | int -%}
     {%- if wrong and trueup._get_tail(tables.changelog, tables.state).last_seq != last -%}
-        {{ return([trueup._check_result(
-            'another run wrote a batch while the doctor read the state', 'call the doctor again.'
-        )]) }}
+        {{ return([is_moved]) }}
     {%- endif -%}
     {%- if wrong -%}
         {{ return([trueup._check_result(

@@ -41,6 +41,42 @@
 
 
 {#-
+    Columns that the changelog and the state do not share; no check if they have the same ones. Certificates depend on
+    the names of the columns: with another name, all of them would look damaged.
+-#}
+{% macro _get_column_checks(tables) -%}
+    {%- if not tables.state -%}
+        {{ return([]) }}
+    {%- endif -%}
+    {%- set changes = trueup._schema_changes(
+        trueup._get_user_columns(tables.changelog), trueup._get_user_columns(tables.state)
+    ) -%}
+    {%- set lacking = changes.added | map(attribute='name') | join(', ') -%}
+    {%- set foreign = (changes.dropped + changes.changed) | map(attribute='name') | join(', ') -%}
+    {%- if lacking and foreign -%}
+        {{ return([trueup._check_result(
+            tables.changelog ~ ' has ' ~ lacking ~ ', and the state has ' ~ foreign
+            ~ ': somebody has renamed a column of one of them',
+            'rename it back by alter table. Then call the doctor again.'
+        )]) }}
+    {%- elif foreign -%}
+        {{ return([trueup._check_result(
+            'somebody has added or changed a column of ' ~ tables.state ~ ': ' ~ foreign,
+            trueup._rebuild_command(tables.name) ~ ' rebuilds it from the changelog.'
+        )]) }}
+    {%- elif lacking or changes.widened -%}
+        {{ return([trueup._check_result(
+            tables.state ~ ' does not have the columns of its changelog: '
+            ~ (lacking or changes.widened | map(attribute='name') | join(', ')),
+            'if no other run is active, ' ~ trueup._run_command(tables)
+            ~ ' repairs it. Then call the doctor again.'
+        )]) }}
+    {%- endif -%}
+    {{ return([]) }}
+{%- endmacro %}
+
+
+{#-
     A key that is not the one the changelog was made with; no check if it is. Certificates depend on the key: with
     another one, all of them would look damaged.
 -#}

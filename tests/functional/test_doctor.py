@@ -222,6 +222,38 @@ def test_a_table_that_isolates_too_little_is_found(project: Project, role: str) 
     assert examine(project)[-1] == "orders is well."
 
 
+@pytest.mark.long_cases
+@pytest.mark.iceberg_only
+@pytest.mark.parametrize(
+    ("table", "change", "back", "text"),
+    [
+        ("state", "rename column v to w", "rename column w to v", "somebody has renamed a column"),
+        ("changelog", "rename column v to w", "rename column w to v", "somebody has renamed"),
+        ("state", "add column x int", "drop column x", "has added or changed a column of"),
+    ],
+    ids=["renamed in the state", "renamed in the changelog", "added to the state"],
+)
+def test_columns_that_changelog_and_state_do_not_share_are_found(
+    project: Project, table: str, change: str, back: str, text: str
+) -> None:
+    project.sql(f"alter table {{}}.orders_{table} {change}")
+    ((found, _),) = wrong(project)
+    assert text in found
+    project.sql(f"alter table {{}}.orders_{table} {back}")
+    assert examine(project) == WELL
+
+
+@pytest.mark.long
+def test_a_column_that_the_state_has_lost_is_found_and_comes_back(project: Project) -> None:
+    rows = multiset(project.rows("orders"))
+    project.sql("alter table {}.orders_state drop column v")
+    ((found, _),) = wrong(project)
+    assert "does not have the columns of its changelog: v" in found
+    project.run("orders_state", "--full-refresh")
+    assert examine(project) == WELL
+    assert multiset(project.rows("orders")) == rows
+
+
 def test_a_change_of_type_that_was_not_finished_is_found(project: Project) -> None:
     project.sql("alter table {}.orders_state add column `_widening_to_12345678_v` string")
     ((text, next_step),) = wrong(project)
@@ -280,35 +312,40 @@ def test_a_log_that_cannot_be_read_hides_no_other_check(project: Project) -> Non
     assert len(sound(project.operate("doctor", collection="lost"))) == 5
 
 
+@pytest.mark.long_cases
+@pytest.mark.parametrize("reads_state", [True, False], ids=["the state", "the changelog"])
 def test_a_batch_that_another_run_wrote_meanwhile_is_not_called_an_edit(
-    project: Project, monkeypatch: pytest.MonkeyPatch
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    reads_state: bool,  # noqa: FBT001 - a parameter of a test
 ) -> None:
-    project.add_collection("busy", KEY, VALUE)
-    project.append("busy", [put(1, "a")])
-    project.run("models/busy")
-    project.append("busy", [put(2, "b")])
-    tables = ("busy_changelog", "busy_state")
+    name = f"busy_{reads_state}".lower()
+    project.add_collection(name, KEY, VALUE)
+    project.append(name, [put(1, "a")])
+    project.run(f"models/{name}")
+    project.append(name, [put(2, "b")])
+    tables = (f"{name}_changelog", f"{name}_state")
     before = {table: project.versions(table)[0] for table in tables}
-    project.run("busy_batch", "busy_changelog", "busy_state")
+    project.run(f"{name}_batch", f"{name}_changelog", f"{name}_state")
     after = {table: project.versions(table)[0] for table in tables}
     project.restore(before)
     execute = Cursor.execute
     written: list[str] = []
 
     def execute_after_another_run(cursor: Cursor, sql: str, *parameters: object) -> None:
-        """Let both tables have the next batch when the doctor compares the state."""
-        if not written and "busy_state" in sql and "bucket" in sql:
+        """Let both tables have the next batch when the doctor compares one of them."""
+        if not written and (f"{name}_state" in sql) == reads_state and "bucket" in sql:
             written.append(sql)
             project.restore(after)
         execute(cursor, sql, *parameters)
 
     monkeypatch.setattr(Cursor, "execute", execute_after_another_run)
-    printed = project.operate("doctor", collection="busy")
+    printed = project.operate("doctor", collection=name)
     assert written
     assert "  WRONG  another run wrote a batch while the doctor read the state" in printed
     assert "         Next: call the doctor again." in printed
     assert not [line for line in printed if "somebody has edited" in line]
-    assert "busy is well." in project.operate("doctor", collection="busy")
+    assert f"{name} is well." in project.operate("doctor", collection=name)
 
 
 def test_a_changelog_that_has_lost_batches_is_found(project: Project) -> None:
