@@ -13,6 +13,7 @@
     the option `rehydrate: udaf`, for the sizes of the buckets.
 -#}
 {% macro _get_rehydrated_select(collection, columns) -%}
+    {%- do trueup._require_zoned_timestamps() -%}
     {%- set changelog, unique_key = collection.changelog, collection.unique_key -%}
     {%- set options = collection.options -%}
     {%- set keys = trueup._identity_columns(unique_key, columns) -%}

@@ -12,7 +12,9 @@
     {{ run_hooks(pre_hooks) }}
 
     {#- 2. Make the view. -#}
-    {%- set select = trueup._live_select(collection, trueup._get_user_columns(collection.changelog)) -%}
+    {%- set columns = trueup._get_user_columns(collection.changelog) -%}
+    {%- do trueup._require_types_of_changelog(collection, columns) -%}
+    {%- set select = trueup._live_select(collection, columns) -%}
     {%- call statement('main') -%}
         {{ trueup._step_marker('create') }}
         {{ get_create_view_as_sql(target_relation, select) }}

@@ -130,3 +130,19 @@ where
     _partition is not null
     and _offset >= coalesce(try_element_at(_next_offsets, _partition), _offset)
 {%- endmacro %}
+
+
+{#- Raises if a column of the commands has another type than in the changelog: the view would cast its values. -#}
+{% macro _require_types_of_changelog(collection, columns) -%}
+    {%- set changes, found = trueup._schema_changes(collection.command_columns, columns), [] -%}
+    {%- for column in changes.widened + changes.changed -%}
+        {%- do found.append(column.name ~ ', which was ' ~ column.old_type ~ ' and is ' ~ column.type) -%}
+    {%- endfor -%}
+    {%- if found -%}
+        {%- do trueup._raise_error(
+            'Each column of ' ~ collection.name ~ '_commands', 'of the type that it has in ' ~ collection.changelog,
+            found | join('; '),
+            'The view is not made. Run the whole collection first: dbt run -s ' ~ collection.name ~ '_commands+.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}

@@ -99,7 +99,9 @@ case
         when status = 'stalled' and error is not null
             then 'Look at the staged batch. The last line of the error shows how to approve it.'
         when status = 'failed' then concat(
-            'Repair the cause of the error, then run the model again: dbt run -s ', model, '+'
+            'Repair the cause of the error, then run the model again: dbt run -s ',
+            -- A batch may ask for the corrections before it.
+            regexp_replace(model, '_batch$', '_corrections'), '+'
         )
         when status = 'paused'
             then 'The last run was a dry run. A run without the var trueup_read_only appends the batch.'

@@ -329,6 +329,16 @@ def widened(old: str, new: str) -> dict[str, str]:
     return {"name": "d", "old_type": old, "type": new}
 
 
+def test_a_live_view_casts_no_value_to_the_type_of_the_changelog() -> None:
+    trueup = in_model("files_batch")
+    came = a_collection(trueup, command_columns=typed(count="bigint"))
+    must, got, next_step = refused(trueup._require_types_of_changelog, came, TABLE)
+    assert must.startswith("Each column of files_commands must be of the type that it has in")
+    assert got == "Got: count, which was int and is bigint"
+    assert "dbt run -s files_commands+" in next_step
+    trueup._require_types_of_changelog(a_collection(trueup, command_columns=TABLE), TABLE)
+
+
 def test_a_field_with_the_name_of_a_type_keeps_its_name() -> None:
     stored = in_model("files_batch")._stored_type
     assert stored("struct<a:int,smallint:smallint>") == "struct<a:int,smallint:int>"
