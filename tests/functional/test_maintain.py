@@ -146,6 +146,7 @@ def test_a_run_maintains_the_tables_after_every_third_batch(project: Project, ho
 def test_runs_after_a_maintenance_agree_with_the_oracle(project: Project) -> None:
     # The test above, too, makes batches.
     batches(project, len(project.progress("m")), 7)
+    project.run("m")
     oracle = Collection()
     log: list[Command] = []
     for ts in range(7):
