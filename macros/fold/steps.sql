@@ -16,7 +16,8 @@
     - `key_range`: only the keys in that range are read
     - `is_remainder`: the commands are the remainder of a log; then the persisted values are not older than the
       commands
-    - `reads_once`: the statement must not read `input` twice, because `is_log_pinned` of the plan is false
+    - `reads_once`: the statement must not read `input` twice, because it may be a log that is not pinned
+      (`is_log_pinned` of the plan)
     - `lower`: with `late: newest`, the lower of the batch
     - `tombstones_end`: with `late: newest`, the tick below which deleted keys are forgotten
     - `is_log_decisive`: with `late: newest`, the commands are all of the log, which has lost none

@@ -15,7 +15,7 @@
 transform(filter(
             coalesce(_unchanged, array()), name -> name is null or lower(name) not in ({{ other_names | join(', ') }})
         ), name -> case
-            when lower(name) in ({{ names | join(', ') }}) then lower(name)
+            when lower(name) in ({{ names | join(', ') or 'null' }}) then lower(name)
             else raise_error(concat(
                 {{ trueup._literal(trueup._argument('commands', 'unchanged')) }},
                 ' must be names of value columns.\nGot: ', coalesce(name, 'null')

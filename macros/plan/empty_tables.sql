@@ -50,7 +50,7 @@ left join {{ changelog }} on false
         {%- set quoted = trueup._quoted(name) -%}
         {%- set type = types.get(name, '') -%}
         {%- do terms.append(
-            'cast(' ~ quoted ~ ' as ' ~ trueup._sql_type(type) ~ ') as ' ~ quoted 
+            'cast(' ~ quoted ~ ' as ' ~ trueup._sql_type(type) ~ ') as ' ~ quoted
             if 'string' in type and 'collate' not in type else quoted
         ) -%}
     {%- endfor -%}

@@ -79,7 +79,8 @@
 {#-
     Changes the state to the key and value columns of its changelog. `new_names` are the columns that the changelog
     has got just now. The state may lack another one. If that column has values, somebody has dropped it from the state.
-    No snapshot shows that, so the state must then be scanned. If not, a run was killed before it added the column.
+    On Iceberg no snapshot shows that, so the state must be scanned. If it has none, a run was killed before it added
+    the column.
 -#}
 {% macro _ensure_state_columns(collection, stored_columns, new_names=[]) -%}
     {%- set state = collection.state -%}

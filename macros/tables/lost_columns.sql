@@ -1,5 +1,5 @@
 {#-
-    Columns that somebody has dropped from a state. No snapshot of the table shows that. A run adds such a column again,
+    Columns that somebody has dropped from a state. On Iceberg no snapshot of the table shows that. A run adds such a column again,
     but the values are gone until the state is healed.
 -#}
 
@@ -31,8 +31,8 @@
             and trueup._sibling_options(collection, 'corrections').verify != 'never' -%}
         {%- do trueup._raise_error(
             'The columns of ' ~ collection.state, 'those of its changelog', 'a table without ' ~ (lost | join(', ')),
-            'Nothing is staged. Somebody has dropped the column. The model of the corrections adds it, and gives it its'
-            ~ ' values back: dbt run -s ' ~ corrections ~ '+.'
+            'Nothing is staged. Another run may be adding a column: run again. If the error stays, somebody has dropped'
+            ~ ' it from the state. The corrections add it again, with its values: dbt run -s ' ~ corrections ~ '+.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}

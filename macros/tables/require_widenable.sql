@@ -1,5 +1,5 @@
 {#-
-    Raises if a Delta table has not the property that these widenings need. Otherwise one table of the collection would
+    Raises if a Delta table lacks the property that these widenings need. Otherwise one table of the collection would
     be widened and the other one not, and no later run could succeed. Delta renames a column only with column mapping:
     a date must be renamed to become a timestamp.
 -#}
@@ -19,7 +19,7 @@
                 'a table without it',
                 'Nothing is changed. Set the property of the changelog and the state, as the documentation of Delta'
                 ~ ' says, and in `+tblproperties`, because a rebuilt state has only those. Or cast the column back to '
-                ~ column.old_type ~ ' in the relation that `trueup.commands` reads.'
+                ~ column.old_type ~ ' in the log, or in the SELECT of the collection.'
             ) -%}
         {%- endif -%}
     {%- endfor -%}

@@ -14,7 +14,8 @@
 
 {#-
     Forgets the last scan of the state. It runs before a commit that the count of commits cannot follow: a
-    heal, several batches at once, or a change of columns, which makes no snapshot. The next run scans.
+    heal, several batches at once, a column that somebody has dropped, or dates that become timestamps. The next run
+    scans.
 -#}
 {% macro _ensure_scan_forgotten(state) -%}
     {%- do run_query(trueup._set_properties_sql(state, trueup._no_scan())) -%}

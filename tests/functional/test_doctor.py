@@ -240,7 +240,7 @@ def test_columns_that_changelog_and_state_do_not_share_are_found(
     ((found, _),) = wrong(project)
     assert text in found
     project.sql(f"alter table {{}}.orders_{table} {back}")
-    assert examine(project) == WELL
+    assert "orders is well." in examine(project)
 
 
 @pytest.mark.long
@@ -250,7 +250,7 @@ def test_a_column_that_the_state_has_lost_is_found_and_comes_back(project: Proje
     ((found, _),) = wrong(project)
     assert "does not have the columns of its changelog: v" in found
     project.run("orders_state", "--full-refresh")
-    assert examine(project) == WELL
+    assert "orders is well." in examine(project)
     assert multiset(project.rows("orders")) == rows
 
 
