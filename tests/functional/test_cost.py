@@ -192,7 +192,7 @@ def test_a_batch_reads_a_log_without_snapshots_once(project: Project) -> None:
         for name in ("arrivals", "outbox"):
             project.append(name, commands(ts))
             with counted(project.spark) as cost:
-                project.run_collection(name)
+                project.run(f"models/{name}")
             assert len(re.findall(rf"BatchScan \S+{name}_log\[", cost.plans["batch"])) == 1
             oracle = Collection()
             oracle.run(commands(ts))
