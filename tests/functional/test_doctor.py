@@ -46,6 +46,20 @@ def project(new_project: Callable[[str], Project]) -> Project:
     return project
 
 
+@pytest.fixture
+def begun(project: Project) -> Project:
+    """The project after two batches, also if no test before has run them."""
+    if not project.spark.catalog.tableExists("doctor.orders_changelog"):
+        settle_two_batches(project)
+    return project
+
+
+def settle_two_batches(project: Project) -> None:
+    for ts in (1, 2):
+        project.append("orders", [put(ts, "a"), put(ts, f"b{ts}")])
+        project.run()
+
+
 def examine(project: Project) -> list[str]:
     """Give the lines of the doctor, without those of dbt itself."""
     lines = project.operate("doctor", collection="orders")
@@ -74,9 +88,7 @@ def test_a_collection_that_has_not_run_is_told_to_run(project: Project) -> None:
     ((text, next_step),) = wrong(project)
     assert text == ("it has not run yet, or somebody has dropped orders_changelog and orders_batch")
     assert next_step.startswith("dbt run -s orders_commands+.")
-    for ts in (1, 2):
-        project.append("orders", [put(ts, "a"), put(ts, f"b{ts}")])
-        project.run()
+    settle_two_batches(project)
 
 
 def test_a_dropped_changelog_is_found_and_a_rebase_begins_again(project: Project) -> None:
@@ -109,18 +121,18 @@ def test_a_sound_collection_is_well_and_the_doctor_changes_nothing(project: Proj
         pytest.param("set v = 'edited' where k = 'a'", id="a row"),
     ],
 )
-def test_an_edited_state_is_found_and_the_rebuild_repairs_it(project: Project, edit: str) -> None:
-    rows = multiset(project.rows("orders"))
-    project.sql(f"update {{}}.orders_state {edit}")
-    ((text, next_step),) = wrong(project)
+def test_an_edited_state_is_found_and_the_rebuild_repairs_it(begun: Project, edit: str) -> None:
+    rows = multiset(begun.rows("orders"))
+    begun.sql(f"update {{}}.orders_state {edit}")
+    ((text, next_step),) = wrong(begun)
     assert text == (
         "somebody has edited the state: it differs from its certificate in 1 bucket of keys"
     )
     assert next_step.endswith(
         "dbt run --full-refresh -s orders_state rebuilds it from the changelog."
     )
-    project.run("orders_state", "--full-refresh")
-    assert multiset(project.rows("orders")) == rows
+    begun.run("orders_state", "--full-refresh")
+    assert multiset(begun.rows("orders")) == rows
 
 
 def test_a_state_that_is_behind_is_found_and_applied(project: Project) -> None:
@@ -234,24 +246,24 @@ def test_a_table_that_isolates_too_little_is_found(project: Project, role: str) 
     ids=["renamed in the state", "renamed in the changelog", "added to the state"],
 )
 def test_columns_that_changelog_and_state_do_not_share_are_found(
-    project: Project, table: str, change: str, back: str, text: str
+    begun: Project, table: str, change: str, back: str, text: str
 ) -> None:
-    project.sql(f"alter table {{}}.orders_{table} {change}")
-    ((found, _),) = wrong(project)
+    begun.sql(f"alter table {{}}.orders_{table} {change}")
+    ((found, _),) = wrong(begun)
     assert text in found
-    project.sql(f"alter table {{}}.orders_{table} {back}")
-    assert "orders is well." in examine(project)
+    begun.sql(f"alter table {{}}.orders_{table} {back}")
+    assert "orders is well." in examine(begun)
 
 
 @pytest.mark.long
-def test_a_column_that_the_state_has_lost_is_found_and_comes_back(project: Project) -> None:
-    rows = multiset(project.rows("orders"))
-    project.sql("alter table {}.orders_state drop column v")
-    ((found, _),) = wrong(project)
+def test_a_column_that_the_state_has_lost_is_found_and_comes_back(begun: Project) -> None:
+    rows = multiset(begun.rows("orders"))
+    begun.sql("alter table {}.orders_state drop column v")
+    ((found, _),) = wrong(begun)
     assert "does not have the columns of its changelog: v" in found
-    project.run("orders_state", "--full-refresh")
-    assert "orders is well." in examine(project)
-    assert multiset(project.rows("orders")) == rows
+    begun.run("orders_state", "--full-refresh")
+    assert "orders is well." in examine(begun)
+    assert multiset(begun.rows("orders")) == rows
 
 
 def test_a_change_of_type_that_was_not_finished_is_found(project: Project) -> None:

@@ -201,4 +201,4 @@ def test_provisional_rows_of_a_log_without_ticks_are_not_final_in_live(
         # The collection holds the provisional rows, too.
         expected = [row[:-1] for row in offsets.rows("held_live")]
         assert multiset(offsets.rows("held")) == multiset(expected)
-    topic.check()
+    topic.check(is_eager=True)
