@@ -136,7 +136,7 @@ where
 {% macro _require_types_of_changelog(collection, columns) -%}
     {%- set changes, found = trueup._schema_changes(collection.command_columns, columns), [] -%}
     {%- for column in changes.widened + changes.changed -%}
-        {%- do found.append(column.name ~ ', which was ' ~ column.old_type ~ ' and is ' ~ column.type) -%}
+        {%- do found.append(trueup._type_change(column)) -%}
     {%- endfor -%}
     {%- if found -%}
         {%- do trueup._raise_error(

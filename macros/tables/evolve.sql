@@ -86,7 +86,7 @@
     {%- set state = collection.state -%}
     {%- set state_columns = trueup._ensure_widened(state) -%}
     {%- set changes = trueup._schema_changes(stored_columns, state_columns) -%}
-    {%- do trueup._require_columns_of_state(collection, stored_columns, state_columns) -%}
+    {%- do trueup._require_columns_of_state(collection, stored_columns, state_columns, changes) -%}
     {%- set lost = trueup._get_columns_with_values(
         collection.changelog, changes.added | map(attribute='name') | reject('in', new_names) | list
     ) -%}

@@ -1,6 +1,6 @@
 {#-
-    Columns that somebody has dropped from a state. On Iceberg no snapshot of the table shows that. A run adds such a column again,
-    but the values are gone until the state is healed.
+    Columns that somebody has dropped from a state. On Iceberg no snapshot of the table shows that. A run adds such a
+    column again, but the values are gone until the state is healed.
 -#}
 
 {#- Those of some columns that have a value in any update of a changelog, as a list of names. -#}

@@ -22,10 +22,9 @@
 
 {#-
     Raises if the state has a column that its changelog lacks, or a column of another type that is no narrower one: no
-    run makes them.
+    run makes them. `changes` are those from the state to its changelog.
 -#}
-{% macro _require_columns_of_state(collection, stored_columns, state_columns) -%}
-    {%- set changes = trueup._schema_changes(stored_columns, state_columns) -%}
+{% macro _require_columns_of_state(collection, stored_columns, state_columns, changes) -%}
     {%- set found = [] -%}
     {%- for column in changes.dropped -%}
         {%- do found.append('also ' ~ column.name) -%}
@@ -69,9 +68,7 @@
     {%- set refused = [] -%}
     {%- for column in changes.changed + changes.widened
         if column in changes.changed or column.name | lower in key or not may_widen -%}
-        {%- do refused.append(
-            column.name ~ ', which was ' ~ column.old_type ~ ' and is ' ~ column.type
-        ) -%}
+        {%- do refused.append(trueup._type_change(column)) -%}
     {%- endfor -%}
     {%- if refused -%}
         {%- do trueup._raise_error(

@@ -34,6 +34,12 @@
 {%- endmacro %}
 
 
+{#- A changed type in the words of a message. -#}
+{% macro _type_change(column) -%}
+    {{ return(column.name ~ ', which was ' ~ column.old_type ~ ' and is ' ~ column.type) }}
+{%- endmacro %}
+
+
 {#- Whether there is no difference. -#}
 {% macro _is_unchanged(changes) -%}
     {{ return(not (changes.added or changes.dropped or changes.widened or changes.changed)) }}
