@@ -2,7 +2,9 @@
     Verification by snapshots. A state is right if each commit since the last scan was one of trueup's own.
     This needs no scan, and it finds edits that go through the table format. Damage below the table format
     is found only by the next scan. Three properties of the state describe the last scan:
-    `trueup.scanned_snapshot`, `trueup.scanned_seq` (the batch) and `trueup.scanned_at` (seconds since 1970).
+    `trueup.scanned_snapshot`, `trueup.scanned_seq` (the batch) and `trueup.scanned_at` (seconds since 1970). Instead of
+    a snapshot there may be one of two words: `none`, a heal or a rebuild has made the state right; `unverified`, the
+    last scan was forgotten, and the state may have wrong rows.
 -#}
 
 {#- Whether this run scans the state, whatever its snapshots say. `always` scans after every 100 batches. -#}
@@ -16,13 +18,13 @@
 
 
 {#-
-    Why this run must not stage the batch: somebody else may have written to the state since it was verified. None if
-    there is no such doubt. The batch is a model of its own, perhaps of another run of dbt. A wrong row of the state may
-    be the prior value of a command. There is no doubt in these cases:
+    Why this run must not stage the batch: somebody else may have written to the state since it was verified, or nobody
+    has verified it. None if there is no such doubt. The batch is a model of its own, perhaps of another run of dbt. A
+    wrong row of the state may be the prior value of a command. There is no doubt in these cases:
 
     - The option `verify` of the corrections is `never` or `content`, or there is no batch yet.
-    - No scan is noted, and this run has not verified the state by its snapshots or by a scan, as after a heal or a
-      rebuild. If it has, a missing note is no excuse: whoever edits the state may also lose the note.
+    - A heal or a rebuild has made the state right, so no scan is noted; and this run has not verified the state by its
+      snapshots or by a scan. If it has, a missing note is no excuse: whoever edits the state may also lose the note.
     - Nobody has written to the state since this run verified it.
     - The state has as many commits since the noted scan as batches, so each commit applied a batch. Without a noted
       scan both are counted from the verification of this run.
@@ -36,23 +38,28 @@
     {%- set state = collection.state -%}
     {%- set properties = trueup._get_properties(state) -%}
     {%- set snapshot = trueup._get_snapshot(state, properties) -%}
-    {%- set is_noted = properties.get('trueup.scanned_snapshot') not in [none, 'none'] -%}
+    {%- set scanned = trueup._scanned_snapshot(properties) -%}
+    {%- set verified_by = trueup._finding(collection, 'state_verified_by') -%}
+    {%- if trueup._is_unverified(properties) and verified_by is none -%}
+        {{ return('nobody has verified ' ~ state ~ ' since trueup forgot its last scan') }}
+    {%- endif -%}
     {%- set verified = trueup._finding(collection, 'verified_snapshot')
-        if trueup._finding(collection, 'state_verified_by') in ['snapshots', 'scan'] else none -%}
-    {%- if not is_noted and verified is none
+        if verified_by in ['snapshots', 'scan'] else none -%}
+    {%- if scanned is none and verified is none
             or trueup._get_commits_since(verified, state, properties, snapshot) == 0 -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set commits = trueup._get_commits_since(
-        properties['trueup.scanned_snapshot'] if is_noted else verified, state, properties, snapshot
+        verified if scanned is none else scanned, state, properties, snapshot
     ) -%}
-    {%- set batches = trueup._batches_since_scan(properties, plan.last_seq) if is_noted
+    {%- set batches = trueup._batches_since_scan(properties, plan.last_seq) if scanned is not none
         else plan.last_seq - trueup._finding(collection, 'verified_seq') -%}
     {%- if commits == batches or trueup._get_applied_seq(state) > plan.last_seq -%}
         {{ return(none) }}
     {%- endif -%}
     {{ return(
-        'the snapshots do not tell who wrote to ' ~ state if commits is none else 'somebody wrote to ' ~ state
+        ('the snapshots do not tell who wrote to ' if commits is none else 'somebody wrote to ')
+        ~ state ~ ' after it was verified'
     ) }}
 {%- endmacro %}
 
@@ -73,7 +80,7 @@
 
 {#- How many commits have changed rows of the state since the last scan; none if its snapshots do not tell. -#}
 {% macro _get_commits_since_scan(state, properties, snapshot) -%}
-    {{ return(trueup._get_commits_since(properties.get('trueup.scanned_snapshot'), state, properties, snapshot)) }}
+    {{ return(trueup._get_commits_since(trueup._scanned_snapshot(properties), state, properties, snapshot)) }}
 {%- endmacro %}
 
 
@@ -82,7 +89,7 @@
     none if its snapshots do not tell.
 -#}
 {% macro _get_commits_since(first, state, properties, snapshot) -%}
-    {%- if first in [none, 'none'] or snapshot is none -%}
+    {%- if first is none or snapshot is none -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set operations = trueup._get_operations(

@@ -57,6 +57,7 @@
         {%- do run_query(trueup._rebuild_state_sql(
             collection, trueup._get_rehydrated_select(collection, columns)
         )) -%}
+        {%- do trueup._ensure_heal_noted(collection.state) -%}
         {%- do trueup._keep_rehydration(collection, begun_at) -%}
         {{ return(
             'the state was rebuilt, because '
@@ -66,5 +67,6 @@
         ) }}
     {%- endif -%}
     {%- do run_query(trueup._heal_sql(collection, columns, plan.last_seq, found.buckets)) -%}
+    {%- do trueup._ensure_heal_noted(collection.state) -%}
     {{ return((found.buckets | length) ~ ' buckets of the state were healed') }}
 {%- endmacro %}

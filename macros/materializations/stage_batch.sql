@@ -66,7 +66,7 @@
     {%- if doubt -%}
         {%- do run_query(trueup._unstage_sql(collection.batch, invocation_id)) -%}
         {%- do exceptions.raise_compiler_error(
-            'state moved: ' ~ doubt ~ ' after it was verified; nothing is staged, run again from '
+            'state moved: ' ~ doubt ~ '; nothing is staged, run again from '
             ~ collection.name ~ '_corrections on'
         ) -%}
     {%- elif takes_corrections and trueup._get_comparison(corrections) != comparison -%}
