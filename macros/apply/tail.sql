@@ -7,23 +7,37 @@
     - `records_indexed`: the number of rows and errors after the last batch
     - `takes_back`: whether the tail retracts provisional updates: a batch from `applied_seq` to before
       `last_seq` left ticks open, and the batch after it retracted what was written for them
-
-    `expected` is the tail that the append of this run leaves, or none. It is returned if both tables still
-    stand there.
 -#}
-{% macro _get_tail(changelog, state, expected=none) -%}
-    {%- if expected -%}
-        {%- set ends = run_query(trueup._last_batches_select(changelog, state, expected.applied_seq)).rows[0].dict() -%}
-        {%- if ends.applied_seq == expected.applied_seq and ends.last_seq == expected.last_seq -%}
-            {{ return(expected) }}
-        {%- endif -%}
-    {%- endif -%}
+{% macro _get_tail(changelog, state) -%}
     {%- set recent_seq = trueup._get_recent_seq(changelog) -%}
     {%- set tail = run_query(trueup._tail_select(changelog, state, recent_seq)).rows[0].dict() -%}
     {%- if trueup._must_read_all_batches(recent_seq, [tail.applied_seq, tail.last_seq]) -%}
         {%- set tail = run_query(trueup._tail_select(changelog, state)).rows[0].dict() -%}
     {%- endif -%}
     {{ return(tail) }}
+{%- endmacro %}
+
+
+{#-
+    The tail that the append of this run has left; none if this run has appended nothing, or if another run came in
+    between. `properties` are those of the state.
+
+    Another run stages its batch only on a state that has applied this one. So if the state has the same snapshot as
+    when this run staged, the changelog ends with the batch of this run. Only if the snapshot does not tell are the
+    tables asked.
+-#}
+{% macro _get_tail_of_this_run(collection, properties) -%}
+    {%- set expected = trueup._finding(collection, 'tail') -%}
+    {%- set snapshot = trueup._iceberg_snapshot(properties) -%}
+    {%- if expected is none
+            or snapshot is not none and snapshot == trueup._finding(collection, 'staged_on_snapshot') -%}
+        {{ return(expected) }}
+    {%- endif -%}
+    {%- set ends = run_query(
+        trueup._last_batches_select(collection.changelog, collection.state, expected.applied_seq)
+    ).rows[0].dict() -%}
+    {%- set is_same = ends.applied_seq == expected.applied_seq and ends.last_seq == expected.last_seq -%}
+    {{ return(expected if is_same else none) }}
 {%- endmacro %}
 
 

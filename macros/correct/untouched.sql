@@ -32,11 +32,12 @@
 -#}
 {% macro _get_state_doubt(collection, plan) -%}
     {%- set verify = trueup._sibling_options(collection, 'corrections').verify -%}
+    {%- set state = collection.state -%}
+    {%- set properties = trueup._get_properties(state) -%}
+    {%- do trueup._keep_finding(collection, 'staged_on_snapshot', trueup._iceberg_snapshot(properties)) -%}
     {%- if verify in ['never', 'content'] or plan.last_seq == 0 -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set state = collection.state -%}
-    {%- set properties = trueup._get_properties(state) -%}
     {%- set snapshot = trueup._get_snapshot(state, properties) -%}
     {%- set scanned = trueup._scanned_snapshot(properties) -%}
     {%- set verified_by = trueup._finding(collection, 'state_verified_by') -%}

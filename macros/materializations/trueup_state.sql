@@ -25,14 +25,14 @@
     {%- else -%}
         {#- 4. Make the state if it is missing. If it has applied every batch, go to step 6. -#}
         {%- do trueup._ensure_state(collection) -%}
-        {%- set tail = trueup._get_tail(
-            changelog, target_relation, expected=trueup._finding(collection, 'tail')
-        ) if idle_at is none else {'last_seq': idle_at, 'applied_seq': idle_at} -%}
+        {%- set known_tail = {'last_seq': idle_at, 'applied_seq': idle_at} if idle_at is not none
+            else trueup._get_tail_of_this_run(collection, trueup._get_isolated_properties(target_relation)) -%}
+        {%- set tail = known_tail or trueup._get_tail(changelog, target_relation) -%}
         {%- do trueup._require_changelog_ahead(collection.name, tail) -%}
         {%- if tail.applied_seq == tail.last_seq -%}
             {%- do trueup._report_idle('up to date at batch ' ~ tail.applied_seq) -%}
         {%- else -%}
-            {%- if tail != trueup._finding(collection, 'tail') -%}
+            {%- if not known_tail -%}
                 {%- do trueup._require_one_progress_row(collection, tail) -%}
                 {%- do trueup._require_sound_tail(
                     collection, tail, trueup._get_user_columns(changelog)
@@ -40,9 +40,6 @@
             {%- endif -%}
             {#- 5. Apply the tail of the changelog. Then maintain the tables if that is due. -#}
             {%- set net_updates = trueup._ensure_net_updates(collection, tail, compiled_code) -%}
-            {%- if not trueup._finding(collection, 'state_verified_by') -%}
-                {%- do trueup._require_isolated(target_relation) -%}
-            {%- endif -%}
             {%- do trueup._require_exact_merge() -%}
             {%- do trueup._ensure_scan_follows(target_relation, tail) -%}
             {%- set touched = trueup._get_tail_keys(collection, tail) if tail.applied_seq > 0 else {} -%}

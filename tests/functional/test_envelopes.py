@@ -775,10 +775,8 @@ def shop(new_project: Callable[[str], Project]) -> Project:
 
 
 def append(project: Project, *messages: tuple[Any, ...]) -> None:
-    log = f"{project.name}.orders_log"
     texts = [(n, *map(as_text, parts)) for n, *parts in messages]
-    frame = project.spark.createDataFrame(texts, project.spark.table(log).schema)
-    frame.coalesce(1).writeTo(log).append()
+    project.insert("orders_log", texts)
 
 
 @pytest.mark.long

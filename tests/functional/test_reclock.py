@@ -72,9 +72,7 @@ class Topic:
 
     def land(self, *messages: Message) -> None:
         """Append messages to the table."""
-        table = f"{self.project.name}.{self.name}_topic"
-        schema = self.project.spark.table(table).schema
-        self.project.spark.createDataFrame(messages, schema).writeTo(table).append()
+        self.project.insert(f"{self.name}_topic", messages)
         self.waiting += messages
 
     def settle(self) -> None:

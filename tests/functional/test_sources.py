@@ -84,10 +84,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
     tables = [f"{name}_{role}" for name in COMMANDS for role in TABLES]
     for number, arrived in enumerate(changes()):
         for source, rows in groupby(arrived, key=lambda change: change.source):
-            frame = project.spark.createDataFrame(
-                [row[1:] for row in rows], "lsn bigint, k string, v string"
-            )
-            frame.writeTo(f"sources.{source}").append()
+            project.insert(source, [row[1:] for row in rows])
         project.run(*(tables if number else ["both+"]))
     return project
 

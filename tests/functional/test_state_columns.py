@@ -71,7 +71,7 @@ def test_a_run_that_was_killed_while_it_added_a_column_is_continued(project: Pro
 
 @pytest.mark.long
 def test_a_dropped_column_does_not_come_back_empty_if_the_heal_is_killed(project: Project) -> None:
-    """The killed corrections have added the column, so a later batch sees nothing that is missing."""
+    """The killed corrections have added the column, so a later batch sees none missing."""
     project.sql("alter table {}.orders_state drop column v")
     project.append("orders", [Command(3, (1,), (1,), ("new",))])
     with between.sent_through(killed_at("/* trueup: heal */")):
