@@ -106,6 +106,7 @@ def test_two_runs_at_once_write_each_batch_once_and_lose_nothing(project: Projec
     assert losers, "nobody lost: the processes did not race"
 
 
+@pytest.mark.long
 def test_two_runs_of_a_select_at_once_write_each_difference_once(project: Project) -> None:
     project.sql(f"create table {TABLE} using {{format}} as select 0 as n")
     project.add_select("counted", COUNTED, ["k"])
