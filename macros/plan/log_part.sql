@@ -80,7 +80,7 @@ _arrived >= {{ trueup._arrived_value_expr(arrived, arrived_type) }} or _arrived 
 {% macro _ensure_part_by_snapshots(collection, part, query) -%}
     {%- set log = trueup._log_of_view(query) -%}
     {%- set properties = trueup._get_properties(log) if log else {} -%}
-    {%- set obstacle = trueup._appends_obstacle(properties) -%}
+    {%- set obstacle = trueup._appended_rows_obstacle(properties) -%}
     {%- set snapshot = trueup._get_snapshot(log, properties) if not obstacle else none -%}
     {%- if snapshot is none -%}
         {{ return(trueup._whole_log(

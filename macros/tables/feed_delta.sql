@@ -10,7 +10,7 @@
 {%- endmacro %}
 
 
-{#- The answer of `_appends_obstacle` for a Delta table. -#}
+{#- The answer of `_appended_rows_obstacle` for a Delta table. -#}
 {% macro _feed_obstacle(properties) -%}
     {{ return(
         none if properties.get('delta.enableChangeDataFeed', 'false') | lower == 'true'

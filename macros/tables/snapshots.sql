@@ -64,7 +64,7 @@
 
 
 {#- Why the rows that a commit appends cannot be read alone, whichever commit it is; none if they can. -#}
-{% macro _appends_obstacle(properties) -%}
+{% macro _appended_rows_obstacle(properties) -%}
     {{ return(trueup._feed_obstacle(properties) if trueup._is_delta(properties) else none) }}
 {%- endmacro %}
 

@@ -81,7 +81,7 @@
     {%- if not (trueup._has_commit(commits, first) and trueup._has_commit(commits, through)) -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set is_expired = trueup._get_is_expired(commits[begin]['timestamp'], properties) -%}
+    {%- set is_expired = trueup._get_is_delta_version_expired(commits[begin]['timestamp'], properties) -%}
     {%- set operations = ['expired'] if is_expired else [] -%}
     {%- for version in range(end, begin, -1) if version in commits -%}
         {%- do operations.append(trueup._delta_operation(commits[version])) -%}
@@ -96,9 +96,9 @@
     version 4.1 it refuses this also if no vacuum has removed a file. `committed_at` is the time of the commit. It has
     no time zone, so it is compared with the time that the same connection gives for now.
 -#}
-{% macro _get_is_expired(committed_at, properties) -%}
+{% macro _get_is_delta_version_expired(committed_at, properties) -%}
     {%- set given = properties.get('delta.deletedFileRetentionDuration') -%}
-    {%- set kept = trueup._default_retention_seconds() if given is none else trueup._retention_seconds(given) -%}
+    {%- set kept = trueup._default_retention_seconds() if given is none else trueup._delta_interval_seconds(given) -%}
     {%- set now = trueup._parsed_time(run_query('select current_timestamp()').rows[0][0]) -%}
     {%- set age = (now - trueup._parsed_time(committed_at)).total_seconds() -%}
     {{ return(kept > 0 and age > kept - [3600, kept / 10] | min) }}
@@ -112,7 +112,7 @@
 
 
 {#- The seconds of an interval with several units, such as `interval 1 week 12 hours`: Delta writes them so. -#}
-{% macro _retention_seconds(interval) -%}
+{% macro _delta_interval_seconds(interval) -%}
     {%- set units = trueup._interval_units() -%}
     {%- set milliseconds = [] -%}
     {%- for count, unit in modules.re.findall('(-?\\d+)\\s*(' ~ (units | join('|')) ~ ')', interval | lower) -%}

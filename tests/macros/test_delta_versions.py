@@ -244,12 +244,12 @@ def test_the_change_feed_is_read_only_if_it_has_all_rows(
 def test_a_delta_log_without_its_change_feed_is_read_as_a_whole() -> None:
     trueup = in_model("files_batch")
 
-    assert trueup._appends_obstacle(FEED) is None
-    assert "change feed is off" in trueup._appends_obstacle({"delta.minReaderVersion": "1"})
-    assert "change feed is off" in trueup._appends_obstacle(
+    assert trueup._appended_rows_obstacle(FEED) is None
+    assert "change feed is off" in trueup._appended_rows_obstacle({"delta.minReaderVersion": "1"})
+    assert "change feed is off" in trueup._appended_rows_obstacle(
         FEED | {"delta.enableChangeDataFeed": "false"}
     )
-    assert trueup._appends_obstacle({"format": "iceberg/parquet"}) is None
+    assert trueup._appended_rows_obstacle({"format": "iceberg/parquet"}) is None
 
 
 def test_the_id_of_a_delta_table_is_read_before_its_version() -> None:
