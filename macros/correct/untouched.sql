@@ -93,7 +93,7 @@
     {%- if first is none or snapshot is none -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set operations = trueup._get_operations(
+    {%- set operations = trueup._get_commit_operations(
         state, properties, first, snapshot, properties.get('trueup.scanned_at', 0) | int
     ) -%}
     {{ return(none if operations is none else trueup._row_changes(operations) | length) }}

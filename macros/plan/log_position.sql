@@ -49,7 +49,7 @@
     {%- elif not first.get('snapshot') or not part.read.get('snapshot') -%}
         {{ return('argument `arrived` is gone') }}
     {%- endif -%}
-    {%- set operations = trueup._get_operations(
+    {%- set operations = trueup._get_commit_operations(
         log, properties, first.snapshot, snapshot, first.at, through=part.read.snapshot
     ) -%}
     {%- if operations is none -%}

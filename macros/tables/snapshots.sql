@@ -46,14 +46,14 @@
     `other`              Delta only: properties, constraints, comments, new columns
     `expired`            Delta only, and no commit: `first` is so old that Delta refuses to read it
 -#}
-{% macro _get_operations(relation, properties, first, last, since, through=none) -%}
+{% macro _get_commit_operations(relation, properties, first, last, since, through=none) -%}
     {%- set through = through or first -%}
     {%- if first == last -%}
         {{ return([] if through == first else none) }}
     {%- elif trueup._is_delta(properties) -%}
-        {{ return(trueup._get_delta_operations(relation, properties, first, last, through)) }}
+        {{ return(trueup._get_delta_commit_operations(relation, properties, first, last, through)) }}
     {%- endif -%}
-    {{ return(trueup._get_iceberg_operations(relation, first, last, since, through)) }}
+    {{ return(trueup._get_iceberg_commit_operations(relation, first, last, since, through)) }}
 {%- endmacro %}
 
 

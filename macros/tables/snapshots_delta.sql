@@ -63,10 +63,10 @@
 
 
 {#-
-    The answer of `_get_operations` for a Delta table. The history begins with the newest commit. Up to ten
+    The answer of `_get_commit_operations` for a Delta table. The history begins with the newest commit. Up to ten
     commits may come between the statement that found `last` and this one.
 -#}
-{% macro _get_delta_operations(relation, properties, first, last, through) -%}
+{% macro _get_delta_commit_operations(relation, properties, first, last, through) -%}
     {%- set begin, end = trueup._version_number(first), trueup._version_number(last) -%}
     {%- set id = last.split('@')[1:2] -%}
     {%- if first.split('@')[1:2] != id or through.split('@')[1:2] != id
@@ -84,7 +84,7 @@
     {%- set is_expired = trueup._get_is_delta_version_expired(commits[begin]['timestamp'], properties) -%}
     {%- set operations = ['expired'] if is_expired else [] -%}
     {%- for version in range(end, begin, -1) if version in commits -%}
-        {%- do operations.append(trueup._delta_operation(commits[version])) -%}
+        {%- do operations.append(trueup._delta_commit_operation(commits[version])) -%}
     {%- endfor -%}
     {%- set is_whole = operations | reject('eq', 'expired') | list | length == end - begin -%}
     {{ return(operations if is_whole else none) }}
@@ -123,11 +123,11 @@
 
 
 {#-
-    What a commit of a Delta table did, in the words of `_get_operations`. A commit is an append only if that
+    What a commit of a Delta table did, in the words of `_get_commit_operations`. A commit is an append only if that
     is sure: an operation that is not known here is an `overwrite`. If a MERGE wrote files of changes, the feed
     reads them instead of the data, and a vacuum may remove them.
 -#}
-{% macro _delta_operation(commit) -%}
+{% macro _delta_commit_operation(commit) -%}
     {%- set name = commit['operation'] -%}
     {%- set parameters = trueup._dict_of(commit['operationParameters']) -%}
     {%- set counts = trueup._dict_of(commit['operationMetrics']) -%}

@@ -9,8 +9,8 @@
 {%- endmacro %}
 
 
-{#- The answer of `_get_operations` for an Iceberg table. -#}
-{% macro _get_iceberg_operations(relation, first, last, since, through) -%}
+{#- The answer of `_get_commit_operations` for an Iceberg table. -#}
+{% macro _get_iceberg_commit_operations(relation, first, last, since, through) -%}
     {%- set commits = {} -%}
     {%- for row in run_query(trueup._commits_select(relation, since)).rows -%}
         {%- do commits.update({row[0]: {'parent': row[1], 'operation': row[2]}}) -%}
@@ -26,7 +26,7 @@
 
 
 {#-
-    The select behind `_get_iceberg_operations`: the commits after a time. The writers of a table may have
+    The select behind `_get_iceberg_commit_operations`: the commits after a time. The writers of a table may have
     different clocks, so it goes back ten minutes more.
 -#}
 {% macro _commits_select(relation, since) -%}

@@ -94,10 +94,10 @@ def test_a_commit_of_a_delta_table_is_an_append_only_if_that_is_sure(
     row: dict[str, Any], expected: str
 ) -> None:
     trueup = in_model("files_batch")
-    assert trueup._delta_operation(row) == expected
+    assert trueup._delta_commit_operation(row) == expected
     for name in ("operationParameters", "operationMetrics"):
         row[name] = json.loads(row[name])
-    assert trueup._delta_operation(row) == expected
+    assert trueup._delta_commit_operation(row) == expected
 
 
 THRIFT = '{{"mode":"{}","partitionBy":"["day"]"{}}}'
@@ -118,7 +118,7 @@ def test_a_map_that_is_no_json_is_an_append_only_if_that_is_sure(
     parameters: str, expected: str
 ) -> None:
     row = commit(1, "WRITE") | {"operationParameters": parameters}
-    assert in_model("files_batch")._delta_operation(row) == expected
+    assert in_model("files_batch")._delta_commit_operation(row) == expected
 
 
 def history(*rows: dict[str, Any]) -> Any:
@@ -158,7 +158,7 @@ def test_the_operations_between_two_versions_of_one_table(
     names = {7: "WRITE", 6: "DELETE", 5: "WRITE", 4: "CREATE TABLE"}
     trueup = history(*(commit(version, name, mode="Append") for version, name in names.items()))
 
-    found = trueup._get_operations("lake.log", FEED, first, last, 0)
+    found = trueup._get_commit_operations("lake.log", FEED, first, last, 0)
     assert found == expected
 
 
@@ -176,10 +176,10 @@ def test_the_operations_may_have_to_come_through_a_version(through: str, *, is_k
     trueup = history(*(commit(version, "WRITE", mode="Append") for version in (7, 6, 5, 4)))
     first, last = snapshot(4), snapshot(6)
 
-    found = trueup._get_operations("lake.log", FEED, first, last, 0, through)
+    found = trueup._get_commit_operations("lake.log", FEED, first, last, 0, through)
     assert (found == ["append", "append"]) is is_known
     assert (found is None) is not is_known
-    assert trueup._get_operations("lake.log", FEED, first, first, 0, last) is None
+    assert trueup._get_commit_operations("lake.log", FEED, first, first, 0, last) is None
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,9 @@ def test_a_version_that_delta_refuses_to_read_is_recognised(
     rows[2]["timestamp"] = f"{time}.12" if is_text else time
     first = snapshot(4, time=time)
 
-    found = history(*rows)._get_operations("lake.log", FEED | properties, first, snapshot(6), 0)
+    found = history(*rows)._get_commit_operations(
+        "lake.log", FEED | properties, first, snapshot(6), 0
+    )
     assert found == [*(["expired"] if is_expired else []), "append", "append"]
     assert in_model("files_batch")._row_changes(found) == ["append", "append"]
 
