@@ -4,7 +4,7 @@
     read the log, perhaps at different moments.
 -#}
 {% macro _require_single_read() -%}
-    {%- if trueup._get_is_read_twice() -%}
+    {%- if trueup._get_are_ctes_inlined() -%}
         {%- do trueup._raise_error(
             'The Spark setting `spark.sql.legacy.inlineCTEInCommands`',
             'false, because the steps of a batch are read once',
@@ -14,7 +14,10 @@
 {%- endmacro %}
 
 
-{#- Whether the session is set so that Spark would read the steps of a batch more than once. -#}
-{% macro _get_is_read_twice() -%}
+{#-
+    Whether the session is set so that Spark copies CTEs in statements that write. Then it would read the steps of a
+    batch more than once.
+-#}
+{% macro _get_are_ctes_inlined() -%}
     {{ return(trueup._get_setting('spark.sql.legacy.inlineCTEInCommands') | lower == 'true') }}
 {%- endmacro %}

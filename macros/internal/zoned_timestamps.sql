@@ -3,12 +3,15 @@
     through such a type may come back an hour later, when clocks are turned back. So no run writes there.
 -#}
 
-{#- Raises if `timestamp` has no time zone in this session. It asks Spark, so it is called only before a table is made or changed. -#}
+{#-
+    Raises if `timestamp` has no time zone in this session. It asks Spark, so it is called only before a table is made
+    or changed.
+-#}
 {% macro _require_zoned_timestamps() -%}
     {%- if trueup._get_lacks_time_zones() -%}
         {%- do trueup._raise_error(
             'The Spark setting `spark.sql.timestampType`', 'TIMESTAMP_LTZ', 'TIMESTAMP_NTZ',
-            trueup._zoned_next_step()
+            trueup._timestamp_setting_advice()
         ) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -27,13 +30,13 @@ if(
         current_timestamp(),
         raise_error({{ trueup._literal(
             'The Spark setting `spark.sql.timestampType` must be TIMESTAMP_LTZ.\nGot: TIMESTAMP_NTZ\n'
-            ~ trueup._zoned_next_step()
+            ~ trueup._timestamp_setting_advice()
         ) }})
     )
 {%- endmacro %}
 
 
-{#- What to do about the setting. -#}
-{% macro _zoned_next_step() -%}
+{#- What to do about the setting `spark.sql.timestampType`. -#}
+{% macro _timestamp_setting_advice() -%}
     {{ return('Leave it out of the profile, the hooks and the configuration of Spark.') }}
 {%- endmacro %}

@@ -13,7 +13,7 @@
             )) -%}
         {%- endfor -%}
     {%- endfor -%}
-    {%- if trueup._get_is_read_twice() -%}
+    {%- if trueup._get_are_ctes_inlined() -%}
         {%- do checks.append(trueup._check_result(
             'the Spark setting spark.sql.legacy.inlineCTEInCommands is true, so a batch would be read twice',
             'leave the setting out of the profile, the hooks and the configuration of Spark.'
