@@ -139,7 +139,7 @@ checked as (
                 )
             when
                 _progress_count = 1
-                and _update_count = {{ trueup._written_count_expr() }}
+                and _update_count = {{ trueup._rows_of_batch_count_expr() }}
                 and _row_count = _update_count + 1
                 and _updates_mark = _statistics.seal.updates
                 and {{ trueup._certificate_hash_expr() }} = _statistics.seal.certificate

@@ -97,7 +97,7 @@ from added_up
     {%- set query -%}
 select
     _statistics.updates_staged,
-    {{ trueup._written_count_expr() }} as rows_written,
+    {{ trueup._rows_of_batch_count_expr() }} as rows_written,
     _statistics.records_indexed
 from {{ changelog }}
 where

@@ -86,7 +86,7 @@ progress_rows as (
         _seq,
         _upper,
         _statistics.since as _since,
-        {{ trueup._written_count_expr() }} as _updates,
+        {{ trueup._rows_of_batch_count_expr() }} as _updates,
         _statistics.records_indexed as _rows,
         _statistics.open_upper > _upper as _leaves_open
     from {{ changelog }}

@@ -19,6 +19,6 @@ where {{ trueup._is_content_expr() }} and _seq > {{ trueup._session_name(collect
         ),
         'key_filter': trueup._get_key_filter(
             collection.name, changelog, collection.identity, updates
-        ) if trueup._can_filter_keys(updates) else none,
+        ) if trueup._is_key_filter_worthwhile(updates) else none,
     }) }}
 {%- endmacro %}

@@ -23,7 +23,7 @@ batches as (
         coalesce(
             bit_xor(case when {{ trueup._is_update_of_its_kind_expr() }} then {{ trueup._update_mark_expr() }} end), 0
         ) as _mark,
-        max({{ trueup._written_count_expr() }}) as _sealed_count,
+        max({{ trueup._rows_of_batch_count_expr() }}) as _sealed_count,
         max(_statistics.seal.updates) as _sealed_mark
     from digested
     group by _seq

@@ -28,7 +28,7 @@ case
     The verdict on a command, as an SQL expression over `winners`, `carriers` and `last_change`. With `late:
     newest` the next run takes a late command that is newer than all commands that had an effect.
 -#}
-{% macro _verdict_expr(collection) -%}
+{% macro _explained_verdict_expr(collection) -%}
     {%- set options = collection.options -%}
     {%- set has_ticks = '_offset' not in collection.extras -%}
 case

@@ -179,7 +179,7 @@ judged as (
         winners.*,
         carriers._correction,
         rand() as _step_token,
-        {{ trueup._verdict_expr(collection) | indent }} as verdict
+        {{ trueup._explained_verdict_expr(collection) | indent }} as verdict
     from settled_winners as winners
     cross join last_change
     left join carriers

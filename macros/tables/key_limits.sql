@@ -23,6 +23,6 @@
     full, for the largest filter of 655,360 bits. A Delta table keeps the condition of a MERGE with each
     commit.
 -#}
-{% macro _can_filter_keys(updates) -%}
+{% macro _is_key_filter_worthwhile(updates) -%}
     {{ return(updates <= 200000 and trueup._file_format() == 'iceberg') }}
 {%- endmacro %}

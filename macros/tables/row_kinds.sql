@@ -56,6 +56,6 @@ case
 
 
 {#- How many updates and order rows a batch has written, from its progress row. -#}
-{% macro _written_count_expr() -%}
+{% macro _rows_of_batch_count_expr() -%}
     {{ return('_statistics.updates_staged + coalesce(_statistics.orders_staged, 0)') }}
 {%- endmacro %}

@@ -55,7 +55,7 @@ def test_every_verdict_is_on_the_page_and_every_verdict_of_the_page_exists(trueu
 def test_every_verdict_that_the_select_gives_has_a_rule(late: str) -> None:
     trueup = in_model("files_batch", options={"late": late, "as_of": 3})
     given = collection(trueup)
-    sql = str(trueup._verdict_expr(given))
+    sql = str(trueup._explained_verdict_expr(given))
     found = set(re.findall(r"(?:then|else) '(\w+)'", sql))
     assert {"wins", "before_as_of", "not_settled"} < found
     assert found <= set(trueup._command_verdicts(given["options"]))
