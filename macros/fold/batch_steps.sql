@@ -18,6 +18,9 @@
             collection, input, trueup._get_has_few_keys(collection, input, plan)
         )) }}
     {%- endif -%}
+    {%- if takes_corrections and plan.correction_count -%}
+        {%- do trueup._require_columns_of_corrections(collection, columns) -%}
+    {%- endif -%}
     {%- set persisted = trueup._planned_persisted_select(collection, columns, plan) -%}
     {#- The table may be older than a rebase and have other columns. Then it has no corrections for this batch. -#}
     {%- set waiting = trueup._pending_corrections_select(collection, columns)

@@ -24,3 +24,25 @@ select
 from {{ collection.corrections }}
 where _after_batch_id <=> {{ plan }}.last_batch_id and {{ trueup._is_for_batch_expr() }}
 {%- endmacro %}
+
+
+{#-
+    Raises if the waiting corrections lack a value column: the log has got it since they were found. Nobody knows its
+    value for their keys.
+-#}
+{% macro _require_columns_of_corrections(collection, columns) -%}
+    {%- set corrections = collection.corrections -%}
+    {%- set there = trueup._get_columns('select _desired.* from ' ~ corrections)
+        | map(attribute='name') | map('lower') | list -%}
+    {%- set missing = [] -%}
+    {%- for name in trueup._value_names(columns, collection.unique_key) if name | lower not in there -%}
+        {%- do missing.append(name) -%}
+    {%- endfor -%}
+    {%- if missing -%}
+        {%- do trueup._raise_error(
+            'The corrections in ' ~ corrections, 'rows with the columns of the changelog',
+            'rows without ' ~ (missing | join(', ')) ~ ', which the log has got since they were found',
+            'Nothing is staged. Find them again: dbt run -s ' ~ collection.name ~ '_corrections+.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}

@@ -623,6 +623,28 @@ def test_corrections_of_code_that_was_changed_back_reach_no_batch(
 
 
 @pytest.mark.long
+def test_corrections_without_a_new_column_of_the_log_reach_no_batch(project: Project) -> None:
+    name = "older_corrections"
+    project.add_collection(name, KEY, VALUE, {"late": "correct"})
+    project.append(name, FIRST)
+    project.run(f"models/{name}")
+    project.append(name, [put(2, 2, "a", "late")])
+    project.run(f"{name}_corrections")
+    assert f"{name}_corrections: corrections: 1 late_command" in project.messages
+    project.set_column(name, Column("note", "string"))
+
+    project.run(f"{name}_commands", f"{name}_batch", fails=True)
+    said = "\n".join(project.messages)
+    assert "rows without note, which the log has got since they were found" in said
+    assert f"dbt run -s {name}_corrections+." in said
+
+    project.run(f"models/{name}")
+    oracle = Collection("correct")
+    oracle.run([*FIRST, put(2, 2, "a", "late")])
+    assert multiset(project.rows(name)) == multiset([(*row, None) for row in oracle.rows])
+
+
+@pytest.mark.long
 def test_a_batch_that_takes_corrections_of_other_code_is_compared_again(project: Project) -> None:
     name, models = "left_out", [f"left_out_{role}" for role in TABLES]
     project.add_collection(name, KEY, VALUE, {"late": "correct", "ties": "prefer_upsert"})
