@@ -230,14 +230,15 @@ class Project:
                 **_named(value, command.value),
             }
             rows.append(tuple(row[field] for field in schema.names))
-        if rows:
-            self.insert(f"{name}_log", rows)
+        self.insert(f"{name}_log", rows)
 
     def insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Append rows to a table of the schema, in one file.
 
         They go to Spark through Arrow: for a few rows this takes a third of the time.
         """
+        if not rows:
+            return
         target = f"{self.name}.{table}"
         schema = self.spark.table(target).schema
         converted = LocalDataToArrowConversion.convert(

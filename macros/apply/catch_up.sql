@@ -20,9 +20,14 @@
 {%- endmacro %}
 
 
-{#- Forgets the last scan if one commit is about to apply several batches. -#}
+{#-
+    Forgets the last scan if one commit is about to apply several batches. To fill a state that has applied no batch
+    replaces all its rows.
+-#}
 {% macro _ensure_scan_follows(state, tail) -%}
-    {%- if tail.last_seq - tail.applied_seq > 1 -%}
+    {%- if tail.applied_seq == 0 and tail.last_seq > 1 -%}
+        {%- do trueup._ensure_state_trusted(state) -%}
+    {%- elif tail.last_seq - tail.applied_seq > 1 -%}
         {%- do trueup._ensure_scan_forgotten(state) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -41,7 +41,9 @@
     {%- set snapshot = trueup._get_snapshot(state, properties) -%}
     {%- set scanned = trueup._scanned_snapshot(properties) -%}
     {%- set verified_by = trueup._finding(collection, 'state_verified_by') -%}
-    {%- if trueup._is_unverified(properties) and verified_by is none -%}
+    {#- This run itself may have rewritten the dates of a state that it had verified. -#}
+    {%- if trueup._is_unverified(properties)
+            and not (verified_by and trueup._finding(collection, 'has_widened_dates')) -%}
         {{ return('nobody has verified ' ~ state ~ ' since trueup forgot its last scan') }}
     {%- endif -%}
     {%- set verified = trueup._finding(collection, 'verified_snapshot')

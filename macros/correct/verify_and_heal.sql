@@ -29,6 +29,8 @@
         {%- do trueup._keep_finding(collection, 'state_verified_by', 'scan') -%}
         {%- if verify != 'content' -%}
             {%- do trueup._ensure_scan_noted(collection.state, properties, snapshot, plan.last_seq) -%}
+        {%- elif trueup._is_unverified(properties) -%}
+            {%- do trueup._ensure_state_trusted(collection.state) -%}
         {%- endif -%}
         {{ return(none) }}
     {%- endif -%}
@@ -57,7 +59,7 @@
         {%- do run_query(trueup._rebuild_state_sql(
             collection, trueup._get_rehydrated_select(collection, columns)
         )) -%}
-        {%- do trueup._ensure_heal_noted(collection.state) -%}
+        {%- do trueup._ensure_heal_trusted(collection.state, snapshot) -%}
         {%- do trueup._keep_rehydration(collection, begun_at) -%}
         {{ return(
             'the state was rebuilt, because '
@@ -67,6 +69,20 @@
         ) }}
     {%- endif -%}
     {%- do run_query(trueup._heal_sql(collection, columns, plan.last_seq, found.buckets)) -%}
-    {%- do trueup._ensure_heal_noted(collection.state) -%}
+    {%- do trueup._ensure_heal_trusted(collection.state, snapshot) -%}
     {{ return((found.buckets | length) ~ ' buckets of the state were healed') }}
+{%- endmacro %}
+
+
+{#-
+    Notes that a heal has made the state right, unless the state has another commit since `snapshot`, the one before
+    the scan: it may be an edit that the heal does not know. With `verify: content`, where `snapshot` is none, each run
+    with the corrections scans.
+-#}
+{% macro _ensure_heal_trusted(state, snapshot) -%}
+    {%- set properties = trueup._get_properties(state) if snapshot is not none -%}
+    {%- if snapshot is none or trueup._get_commits_since(
+            snapshot, state, properties, trueup._get_snapshot(state, properties)) == 1 -%}
+        {%- do trueup._ensure_state_trusted(state) -%}
+    {%- endif -%}
 {%- endmacro %}

@@ -22,8 +22,8 @@
 {%- endmacro %}
 
 
-{#- Notes that a heal has made the state right. Nobody has scanned it since, so no snapshot is noted. -#}
-{% macro _ensure_heal_noted(state) -%}
+{#- Notes that the state is right, but no snapshot of it: the next run scans. -#}
+{% macro _ensure_state_trusted(state) -%}
     {%- do run_query(trueup._set_properties_sql(state, trueup._no_scan())) -%}
 {%- endmacro %}
 

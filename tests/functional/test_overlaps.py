@@ -256,17 +256,73 @@ def test_a_batch_that_is_edited_after_this_run_staged_it_is_not_appended(
     assert project.rows(name) == [("a", "value 2")]
 
 
+LOOK = r'{name}_state"}} \*/\s*/\* trueup: look \*/\s*show tblproperties \S*_state'
+"""How the model of the state asks for the properties of the state."""
+
+
 @pytest.mark.long
 def test_a_state_that_another_run_has_caught_up_is_left_alone(project: Project) -> None:
-    """The apply expects what the append has left, but reads where the state stands."""
+    """The apply expects what the append has left, but looks where the state stands."""
     _, second = overtaken(project, "caught", 1)
     state = "caught_state"
 
-    with before(r"as applied_seq,\s+\(select", lambda: project.restore({state: second[state]})):
+    with before(LOOK.format(name="caught"), lambda: project.restore({state: second[state]})):
         project.run_collection("caught")
 
     assert "caught_state: up to date at batch 2" in project.messages
     assert project.rows("caught") == [("a", "value 2")]
+
+
+@pytest.mark.long
+def test_a_state_that_another_run_catches_up_during_the_apply_has_moved(project: Project) -> None:
+    _, second = overtaken(project, "late_caught", 1)
+    state = "late_caught_state"
+
+    with before("/\\* trueup: apply", lambda: project.restore({state: second[state]})):
+        project.run_collection("late_caught", fails=True)
+
+    assert (
+        "state moved: the tail was read after batch 1 up to batch 2, and since then"
+        in "\n".join(project.messages)
+    )
+    project.run_collection("late_caught")
+    assert project.rows("late_caught") == [("a", "value 2")]
+
+
+@pytest.mark.long
+def test_a_rewrite_of_the_state_between_append_and_apply_changes_nothing(project: Project) -> None:
+    """The snapshot is another one, but both tables stand where the append has left them."""
+    add(project, "rewritten", [put(1)])
+    project.append("rewritten", [put(2)])
+    table = f"{project.name}.rewritten_state"
+    rewrite = (
+        f"optimize {table}"
+        if project.table_format == "delta"
+        else f"call system.rewrite_data_files(table => '{table}',"
+        " options => map('rewrite-all', 'true'))"
+    )
+
+    with before(LOOK.format(name="rewritten"), lambda: project.sql(rewrite)):
+        project.run_collection("rewritten")
+
+    assert "rewritten_state: applied batch 2" in project.messages
+    assert project.rows("rewritten") == [("a", "value 2")]
+
+
+@pytest.mark.long
+@pytest.mark.iceberg_only
+def test_a_changelog_that_was_restored_before_the_apply_is_not_applied(project: Project) -> None:
+    """The state has the snapshot on which the batch was staged, but the batch is gone."""
+    add(project, "restored", [put(1)])
+    first = {"restored_changelog": project.versions("restored_changelog")[0]}
+    project.append("restored", [put(2)])
+
+    with before("/\\* trueup: apply", lambda: project.restore(first)):
+        project.run_collection("restored", fails=True)
+
+    assert "and since then a table has moved; nothing is applied" in "\n".join(project.messages)
+    project.run_collection("restored")
+    assert project.rows("restored") == [("a", "value 2")]
 
 
 @pytest.mark.long

@@ -247,7 +247,13 @@ def test_a_batch_does_not_read_a_state_that_was_edited_after_it_was_verified(
     assert project.progress("orders")[-1]["_statistics"]["updates"] == 1
 
 
-def test_an_edit_that_loses_the_note_of_the_last_scan_is_no_prior_value(project: Project) -> None:
+@pytest.mark.long_cases
+@pytest.mark.parametrize(
+    ("note", "doubt"), [("unverified", "nobody has verified"), ("none", "somebody wrote to")]
+)
+def test_an_edit_that_loses_the_note_of_the_last_scan_is_no_prior_value(
+    project: Project, note: str, doubt: str
+) -> None:
     """As if another run had found the edit, and had forgotten the scan before it healed."""
     ts = latest_tick(project)
     project.append("orders", [Command(ts, (ts,), (1,), ("new",))])
@@ -255,12 +261,13 @@ def test_an_edit_that_loses_the_note_of_the_last_scan_is_no_prior_value(project:
     def edit() -> None:
         update(project)
         project.sql(
-            "alter table {}.orders_state set tblproperties ('trueup.scanned_snapshot' = 'none')"
+            "alter table {}.orders_state"
+            f" set tblproperties ('trueup.scanned_snapshot' = '{note}')"
         )
 
     with before(r"create or replace table \S*_batch", edit):
         project.run(*RUN, fails=True)
-    assert "state moved: somebody wrote to" in "\n".join(project.messages)
+    assert f"state moved: {doubt}" in "\n".join(project.messages)
 
     project.run(*RUN)
 

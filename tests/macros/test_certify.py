@@ -76,6 +76,9 @@ def test_a_state_is_untouched_if_it_has_one_commit_for_each_batch(
 
     is_untouched = trueup._get_is_untouched("lake.files_state", properties, snapshot, 5)
     assert is_untouched == (state == "untouched")
+    for note in ("none", "unverified"):
+        properties["trueup.scanned_snapshot"] = note
+        assert not trueup._get_is_untouched("lake.files_state", properties, snapshot, 5)
     del properties["trueup.scanned_snapshot"]
     assert not trueup._get_is_untouched("lake.files_state", properties, snapshot, 5)
 

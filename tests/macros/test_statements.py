@@ -338,7 +338,8 @@ def test_an_append_fails_if_the_batch_number_is_taken() -> None:
 
 def test_the_apply_statement_joins_every_identity_column_null_safe() -> None:
     trueup = in_model("files_state", unique_key=("a", "b"))
-    sql = trueup._apply_updates_sql(a_collection(trueup), "select 1")
+    tail = {"applied_seq": 6, "last_seq": 7}
+    sql = trueup._apply_updates_sql(a_collection(trueup), tail, "select 1")
 
     for column in ("a", "b", "_error_key"):
         assert f"state.`{column}` <=> net.`{column}`" in sql

@@ -16,6 +16,7 @@ from tests.macros.package import a_collection, column, in_model, refused
 CONFLICT = "org.apache.iceberg.exceptions.ValidationException: Found conflicting files that ..."
 FOUND = {"last_seq": 2, "last_batch_id": "b2", "since": None}
 TABLES = {"changelog": "s.files_changelog", "state": "s.files_state"}
+TAIL = {"applied_seq": 1, "last_seq": 2}
 
 
 def test_other_errors_and_foreign_statements_are_not_lost_races() -> None:
@@ -35,7 +36,7 @@ def test_the_mark_of_a_statement_chooses_the_message_of_its_lost_race() -> None:
     found = {
         str(statement).split("*/")[0] + "*/": describe_lost_race(str(statement), CONFLICT)
         for statement in (
-            trueup._apply_updates_sql(a_collection(trueup, **TABLES), "select 1"),
+            trueup._apply_updates_sql(a_collection(trueup, **TABLES), TAIL, "select 1"),
             trueup._heal_sql(a_collection(trueup, **TABLES), columns, 1, [7]),
             trueup._compact_sql("s.files_changelog", ["path"], 3, FOUND),
             trueup._create_table_sql("s.files_state", "select 1"),
@@ -70,7 +71,7 @@ def test_the_mark_of_a_statement_chooses_the_message_of_its_lost_race() -> None:
 )
 def test_a_table_that_another_run_replaced_is_a_lost_race(error: str) -> None:
     trueup = in_model("files_state")
-    apply = str(trueup._apply_updates_sql(a_collection(trueup, **TABLES), "select 1"))
+    apply = str(trueup._apply_updates_sql(a_collection(trueup, **TABLES), TAIL, "select 1"))
 
     assert str(describe_lost_race(apply, error)).startswith(
         "state moved: another run wrote to s.files_state"
@@ -138,7 +139,7 @@ def test_a_mark_needs_a_known_step() -> None:
 def test_only_a_lost_append_is_skipped() -> None:
     trueup = in_model("files_changelog")
     append = str(trueup._append_batch_sql("s.files_changelog", "select *, _error_key", 7))
-    apply = str(trueup._apply_updates_sql(a_collection(trueup, **TABLES), "select 1"))
+    apply = str(trueup._apply_updates_sql(a_collection(trueup, **TABLES), TAIL, "select 1"))
     mismatch = "[USER_RAISED_EXCEPTION] upper mismatch: batch 3 expected lower 340, the ..."
     for error in (CONFLICT, mismatch):
         assert may_be_skipped(append, error)
@@ -152,7 +153,7 @@ def test_only_an_apply_is_repeated_if_its_files_were_rewritten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trueup = in_model("files_state")
-    apply = str(trueup._apply_updates_sql(a_collection(trueup, **TABLES), "select 1"))
+    apply = str(trueup._apply_updates_sql(a_collection(trueup, **TABLES), TAIL, "select 1"))
     columns = [column("path", "string")]
     heal = str(trueup._heal_sql(a_collection(trueup, **TABLES), columns, 1, [7]))
     missing = f"org.apache.iceberg.exceptions.{REWRITTEN}: [a.parquet]"
