@@ -11,7 +11,7 @@
         {%- if message is not none -%}
             {#- First make the comparison void, so that no batch uses its corrections. -#}
             {%- do run_query(
-                trueup._set_properties_sql(corrections, trueup._no_comparison())
+                trueup._set_properties_sql(corrections, trueup._no_comparison_properties())
             ) -%}
             {%- do run_query(
                 trueup._step_marker('compare') ~ '\ndelete from ' ~ corrections

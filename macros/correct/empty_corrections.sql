@@ -10,7 +10,7 @@
     {%- endif -%}
     {%- do trueup._ensure_table(
         collection.corrections, trueup._no_corrections_select(trueup._ensure_input(collection)),
-        own_properties=trueup._no_comparison()
+        own_properties=trueup._no_comparison_properties()
     ) -%}
     {{ return(true) }}
 {%- endmacro %}
@@ -20,7 +20,7 @@
 {% macro _ensure_no_corrections(collection) -%}
     {%- do run_query(trueup._create_table_sql(
         collection.corrections, trueup._no_corrections_select(collection), replace=true,
-        own_properties=trueup._no_comparison()
+        own_properties=trueup._no_comparison_properties()
     )) -%}
 {%- endmacro %}
 

@@ -51,7 +51,7 @@
         trueup._external_edits_select(
             collection, plan, columns, none if is_restored else found.buckets
         ),
-        replace=true, own_properties=trueup._no_comparison()
+        replace=true, own_properties=trueup._no_comparison_properties()
     )) -%}
     {%- do trueup._keep_finding(collection, 'state_verified_by', 'heal') -%}
     {%- if is_restored -%}

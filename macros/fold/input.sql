@@ -103,7 +103,7 @@ contents as (
         case
             when size(_unchanged) > 0
                 and not (_old_key <=> struct({{ trueup._column_list(unique_key) }}))
-                and ({{ trueup._any_known_expr(unique_key, '_old_key') }})
+                and ({{ trueup._any_not_null_expr(unique_key, '_old_key') }})
                 then _old_key
         end as _old_key,
         {% endif -%}

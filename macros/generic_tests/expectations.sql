@@ -26,10 +26,10 @@
     'table': tables.rows | string,
     'unique': key if is_plain else [],
     'not_null': [] if may_be_null else key if is_plain else [],
-    'checks': (trueup._key_checks(tables, key, may_be_null) if not is_plain else [])
+    'checks': (trueup._expected_key_checks(tables, key, may_be_null) if not is_plain else [])
         + trueup._get_changelog_checks(tables, key)
         + trueup._get_reader_checks(tables, key, inline_errors)
-        + trueup._error_checks(tables, max_errors)
+        + trueup._expected_error_checks(tables, max_errors)
 }) }}
     {%- endif -%}
 {%- endmacro %}

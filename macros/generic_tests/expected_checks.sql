@@ -1,5 +1,5 @@
 {#- The rules of the key in the view that Great Expectations itself cannot express. -#}
-{% macro _key_checks(tables, key, may_be_null) -%}
+{% macro _expected_key_checks(tables, key, may_be_null) -%}
     {%- set view = tables.rows -%}
     {%- set names = trueup._column_list(key) -%}
     {%- set checks = [] -%}
@@ -89,7 +89,7 @@
 
 
 {#- The rules of the errors and of the completeness, if there are such models. -#}
-{% macro _error_checks(tables, max_errors) -%}
+{% macro _expected_error_checks(tables, max_errors) -%}
     {%- set checks = [] -%}
     {%- if 'errors' in tables -%}
         {%- set errors = trueup.test_no_open_errors(tables.errors) -%}

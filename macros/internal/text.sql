@@ -35,7 +35,7 @@
 
 
 {#- Whether one of the columns of an alias is not null, as an SQL expression. -#}
-{% macro _any_known_expr(names, alias) -%}
+{% macro _any_not_null_expr(names, alias) -%}
     {%- set terms = ['false'] -%}
     {%- for name in names -%}
         {%- do terms.append(alias ~ '.' ~ trueup._quoted(name) ~ ' is not null') -%}

@@ -8,7 +8,7 @@
     {{ run_hooks(pre_hooks) }}
 
     {%- set runs = trueup._get_runs_relation() -%}
-    {%- set unread = trueup._unread_collections(trueup._get_failures(runs)) if runs else [] -%}
+    {%- set unread = trueup._unread_collections(trueup._get_failed_models(runs)) if runs else [] -%}
     {%- set changelogs = {} -%}
     {%- for collection in trueup._monitored_collections() -%}
         {%- do changelogs.update({collection: ref(collection ~ '_changelog')}) -%}

@@ -29,6 +29,6 @@
 
 
 {#- The same properties if there is no comparison yet: on Iceberg a replaced table keeps its old properties. -#}
-{% macro _no_comparison() -%}
+{% macro _no_comparison_properties() -%}
     {{ return({'trueup.after_batch_id': 'none', 'trueup.upper': 'null'}) }}
 {%- endmacro %}

@@ -1,7 +1,7 @@
 {#- The failures that the table `trueup_runs` has, and the logs that cannot be read because of them. -#}
 
 {#- The errors of the models whose last run failed, by model. -#}
-{% macro _get_failures(runs) -%}
+{% macro _get_failed_models(runs) -%}
     {%- set query -%}
 select model, error from ({{ trueup._last_outcomes_select(runs) }}) where outcome = 'failed'
     {%- endset -%}

@@ -108,7 +108,7 @@
     nothing is written.
 -#}
 {% macro _ensure_recorded(runs, outcomes) -%}
-    {%- set known = trueup._get_failures(runs) -%}
+    {%- set known = trueup._get_failed_models(runs) -%}
     {%- set rows = [] -%}
     {%- for outcome in outcomes if known.get(outcome.model) != outcome.error -%}
         {%- do known.update({outcome.model: outcome.error}) -%}

@@ -61,7 +61,7 @@ steps as (
 
 {{ trueup._progress_ctes(collection) }},
 
-{{ trueup._certificate_ctes(changelog=collection.changelog, last_seq=plan ~ '.seq - 1') }},
+{{ trueup._certificate_after_ctes(changelog=collection.changelog, last_seq=plan ~ '.seq - 1') }},
 
 staged as (
 

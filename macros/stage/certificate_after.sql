@@ -4,7 +4,7 @@
 
     Reads: `updates`, the changelog. Ends with: `certificate`.
 -#}
-{% macro _certificate_ctes(changelog, last_seq) -%}
+{% macro _certificate_after_ctes(changelog, last_seq) -%}
     {%- set fields = trueup._certificate_fields() -%}
 certificate_entries as (
 

@@ -32,7 +32,7 @@ keyed as (
         key.error is null and size(key.absent) = 0 as is_key_good,
         -- If all columns are null, there is no old key.
         before.error is null and size(before.absent) = 0
-            and ({{ trueup._any_known_expr(key, 'before.value') }}) as is_old_key_good
+            and ({{ trueup._any_not_null_expr(key, 'before.value') }}) as is_old_key_good
     from parsed
 
 ),
