@@ -23,7 +23,7 @@
     {%- set identity = collection.identity -%}
     {%- set of_net = trueup._touched_conditions(key_range, key_filter, identity, 'net') -%}
     {%- set of_state = trueup._touched_conditions(key_range, key_filter, identity, 'state') -%}
-    {%- set moved = "raise_error('state moved: " ~ trueup._moved_tail(tail) ~ "')" -%}
+    {%- set moved = "raise_error('" ~ trueup._moved_tail(tail) ~ "')" -%}
 {{ trueup._step_marker('apply') }}
 merge into {{ collection.state }} as state
 using (
@@ -80,7 +80,7 @@ where
             ' now; nothing is applied, run again'
         ))
         when _kind <=> 'progress' and _seq <> {{ tail.last_seq }} then raise_error(
-            'state moved: {{ trueup._moved_tail(tail) }}'
+            '{{ trueup._moved_tail(tail) }}'
         )
         else true
     end
@@ -92,7 +92,7 @@ sort by {{ trueup._quoted(collection.unique_key[0]) }}
 {#- The message if one of the two tables no longer stands where the tail was read. -#}
 {% macro _moved_tail(tail) -%}
     {{ return(
-        'the tail was read after batch ' ~ tail.applied_seq ~ ' up to batch ' ~ tail.last_seq
+        'state moved: the tail was read after batch ' ~ tail.applied_seq ~ ' up to batch ' ~ tail.last_seq
         ~ ', and since then a table has moved; nothing is applied, run again'
     ) }}
 {%- endmacro %}

@@ -101,7 +101,8 @@ added_up as (
         ) as _found_after,
         collect_set(case when _table = 'changelog' and _statistics.open_upper > _upper then _seq end)
             as _open_seqs
-    from progress_rows
+    -- The rows are few. One task for all of them needs no shuffle.
+    from (select /*+ coalesce(1) */ * from progress_rows) as rows_of_all_tables
 
 )
 
