@@ -9,7 +9,7 @@ BIN = $(VENV)/bin
 # The tests of a file share their tables, so they stay in one process. tests/conftest.py sorts the files.
 TWO_PROCESSES = --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help run test long quick lint faults mutations delta engines bench clean
+.PHONY: help run test long quick lint lint-python lint-models faults mutations delta engines bench clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -54,12 +54,17 @@ bench: $(VENV)/trueup .venv/hudi/packages ## upserts side by side with what else
 	@mkdir -p target
 	$(BIN)/python -m benchmarks.upsert --rows $(ROWS) --rounds $(ROUNDS) --json target/bench.json
 
-# dbt 2 compiles every model and test without a warehouse.
-# The templater of sqlfluff opens a session while it compiles: it gets a catalog of its own.
 lint: $(VENV)/trueup profiles.yml ## style, types, and whether every model compiles to SQL
+	@$(MAKE) --no-print-directory --jobs 2 lint-python lint-models
+
+lint-python:
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# dbt 2 compiles every model and test without a warehouse.
+# The templater of sqlfluff opens a session while it compiles: it gets a catalog of its own.
+lint-models:
 	$(BIN)/dbt parse --quiet --no-partial-parse --warn-error
 	@mkdir -p target/lint
 	DBT_ALLOW_EXPERIMENTAL_ADAPTERS=true $(BIN)/dbt-core-experimental-parser compile --quiet \

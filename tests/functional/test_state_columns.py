@@ -30,6 +30,7 @@ def project(own_project: Callable[[str], Project]) -> Project:
     return project
 
 
+@pytest.mark.long
 def test_a_new_column_does_not_hide_an_edit(project: Project) -> None:
     project.sql("update {}.orders_state set v = 'edited' where k = 1")
     project.set_column("orders", Column("note", "string"))
