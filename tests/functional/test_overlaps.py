@@ -203,11 +203,15 @@ def test_a_batch_that_another_run_has_replaced_and_appended_is_a_conflict(
 
 
 @pytest.mark.long_cases
+@pytest.mark.iceberg_only
 @pytest.mark.parametrize(("on_conflict", "rows"), [("retry", 3), ("skip", 2)])
 def test_a_batch_that_another_run_applies_while_this_run_stages_is_a_conflict(
     project: Project, on_conflict: str, rows: int
 ) -> None:
-    """The state then has a commit that this run has not verified. It is one of trueup's own."""
+    """The state then has a commit that this run has not verified. It is one of trueup's own.
+
+    The other run is played by putting its tables back. On Delta that is one more commit, an edit.
+    """
     name = f"outrun_{on_conflict}"
     _, second = overtaken(project, name, 1, on_conflict=on_conflict, verify="always")
     stagings: list[str] = []
