@@ -325,6 +325,15 @@ class Project:
         named = text.replace("{}", self.name).replace("{format}", self.table_format)
         return self.spark.sql(named).collect()
 
+    def rewrite_files(self, table: str) -> None:
+        """Rewrite all files of a table. Its rows stay."""
+        options = "options => map('rewrite-all', 'true')"
+        self.sql(
+            f"optimize {{}}.{table}"
+            if self.table_format == "delta"
+            else f"call system.rewrite_data_files(table => '{{}}.{table}', {options})"
+        )
+
     def version(self, table: str) -> int | None:
         """The current snapshot of a table, on Delta its version; None if it has none."""
         found = self.sql(

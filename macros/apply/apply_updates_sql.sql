@@ -23,7 +23,7 @@
     {%- set identity = collection.identity -%}
     {%- set of_net = trueup._touched_conditions(key_range, key_filter, identity, 'net') -%}
     {%- set of_state = trueup._touched_conditions(key_range, key_filter, identity, 'state') -%}
-    {%- set moved = "raise_error('" ~ trueup._moved_tail(tail) ~ "')" -%}
+    {%- set moved = trueup._raise_moved_tail_expr(tail) -%}
 {{ trueup._step_marker('apply') }}
 merge into {{ collection.state }} as state
 using (
@@ -74,14 +74,15 @@ where
     -- Not inside the subquery: Spark reports an error in a subquery with pages of Java. Here the first row
     -- raises it.
     and case
-        when {{ applied_seq }} is null or {{ applied_seq }} <> 0 then raise_error(concat(
+        when {{ applied_seq }} = 0 then true
+        else raise_error(concat(
             'state moved: it had applied no batch, and has ',
             coalesce(concat('batch ', {{ applied_seq }}), 'no progress row'),
             ' now; nothing is applied, run again'
         ))
-        when _kind <=> 'progress' and _seq <> {{ tail.last_seq }} then raise_error(
-            '{{ trueup._moved_tail(tail) }}'
-        )
+    end
+    and case
+        when _kind <=> 'progress' and _seq <> {{ tail.last_seq }} then {{ trueup._raise_moved_tail_expr(tail) }}
         else true
     end
 -- Sorted like the result of a large MERGE, so that a run can skip parts of a file.
@@ -89,10 +90,10 @@ sort by {{ trueup._quoted(collection.unique_key[0]) }}
 {%- endmacro %}
 
 
-{#- The message if one of the two tables no longer stands where the tail was read. -#}
-{% macro _moved_tail(tail) -%}
-    {{ return(
-        'state moved: the tail was read after batch ' ~ tail.applied_seq ~ ' up to batch ' ~ tail.last_seq
-        ~ ', and since then a table has moved; nothing is applied, run again'
-    ) }}
+{#- Raises, because one of the two tables no longer stands where the tail was read. -#}
+{% macro _raise_moved_tail_expr(tail) -%}
+raise_error(
+        'state moved: the tail was read after batch {{ tail.applied_seq }} up to batch {{ tail.last_seq }}, and since'
+        ' then a table has moved; nothing is applied, run again'
+    )
 {%- endmacro %}

@@ -41,13 +41,13 @@
     {%- set snapshot = trueup._get_snapshot(state, properties) -%}
     {%- set scanned = trueup._scanned_snapshot(properties) -%}
     {%- set verified_by = trueup._finding(collection, 'state_verified_by') -%}
-    {#- This run itself may have rewritten the dates of a state that it had verified. -#}
-    {%- if trueup._is_unverified(properties)
-            and not (verified_by and trueup._finding(collection, 'has_widened_dates')) -%}
+    {%- set verified = trueup._finding(collection, 'verified_snapshot') -%}
+    {#- This run itself may have forgotten the scan, to rewrite the dates of a state that it had verified. -#}
+    {%- set has_rewritten = verified_by and verified is none -%}
+    {%- if trueup._is_unverified(properties) and not has_rewritten -%}
         {{ return('nobody has verified ' ~ state ~ ' since trueup forgot its last scan') }}
     {%- endif -%}
-    {%- set verified = trueup._finding(collection, 'verified_snapshot')
-        if verified_by in ['snapshots', 'scan'] else none -%}
+    {%- set verified = verified if verified_by in ['snapshots', 'scan'] else none -%}
     {%- if scanned is none and verified is none
             or trueup._get_commits_since(verified, state, properties, snapshot) == 0 -%}
         {{ return(none) }}

@@ -100,7 +100,6 @@
     {%- if has_dates -%}
         {#- This rewrites rows, and is no edit of the state that this run has verified. -#}
         {%- do trueup._keep_finding(collection, 'verified_snapshot', none) -%}
-        {%- do trueup._keep_finding(collection, 'has_widened_dates', true) -%}
     {%- endif -%}
     {%- do trueup._ensure_table_columns(state, changes) -%}
 {%- endmacro %}

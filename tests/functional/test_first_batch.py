@@ -182,6 +182,19 @@ def last_additions(updates: list[Update]) -> list[Update]:
 
 
 @pytest.mark.long
+def test_an_empty_state_is_not_filled_if_the_changelog_has_lost_the_batch(project: Project) -> None:
+    name = add(project)
+    project.append(name, LOG)
+    lose = f"delete from {{}}.{name}_changelog where true"
+    with before(f"insert overwrite .*{name}_state", lambda: project.sql(lose)):
+        project.run(f"models/{name}", fails=True)
+    said = "\n".join(project.messages)
+    assert "state moved: the tail was read after batch 0 up to batch 1, and since then a" in said
+    project.run(f"models/{name}")
+    assert multiset(project.rows(name)) == multiset([(1, "b"), (3, "a")])
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "found"),
     [

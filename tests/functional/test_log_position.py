@@ -82,10 +82,7 @@ def expect(project: Project, name: str, *rows: tuple[int, str]) -> None:
 
 def compact(project: Project, name: str, _upper: int) -> None:
     """Rewrite the files of the log. Its rows stay."""
-    table = f"{project.name}.{name}_log"
-    rewrite = f"rewrite_data_files(table => '{table}', options => map('rewrite-all', 'true'))"
-    is_delta = project.table_format == "delta"
-    project.sql(f"optimize {table}" if is_delta else f"call system.{rewrite}")
+    project.rewrite_files(f"{name}_log")
 
 
 # ------------------------------------------------------------------------------- what a run reads

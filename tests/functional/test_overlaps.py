@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
 COMPARE = r"(insert into|create or replace table) \S*_corrections[\s\S]*desired_in_doubt"
+LOOK = r'{name}_state"}} \*/\s*/\* trueup: look \*/\s*show tblproperties \S*_state'
+"""How the model of the state asks for the properties of the state."""
 
 
 def put(ts: int, key: str = "a", value: str | None = None) -> Command:
@@ -260,10 +262,6 @@ def test_a_batch_that_is_edited_after_this_run_staged_it_is_not_appended(
     assert project.rows(name) == [("a", "value 2")]
 
 
-LOOK = r'{name}_state"}} \*/\s*/\* trueup: look \*/\s*show tblproperties \S*_state'
-"""How the model of the state asks for the properties of the state."""
-
-
 @pytest.mark.long
 def test_a_state_that_another_run_has_caught_up_is_left_alone(project: Project) -> None:
     """The apply expects what the append has left, but looks where the state stands."""
@@ -298,15 +296,8 @@ def test_a_rewrite_of_the_state_between_append_and_apply_changes_nothing(project
     """The snapshot is another one, but both tables stand where the append has left them."""
     add(project, "rewritten", [put(1)])
     project.append("rewritten", [put(2)])
-    table = f"{project.name}.rewritten_state"
-    rewrite = (
-        f"optimize {table}"
-        if project.table_format == "delta"
-        else f"call system.rewrite_data_files(table => '{table}',"
-        " options => map('rewrite-all', 'true'))"
-    )
 
-    with before(LOOK.format(name="rewritten"), lambda: project.sql(rewrite)):
+    with before(LOOK.format(name="rewritten"), lambda: project.rewrite_files("rewritten_state")):
         project.run_collection("rewritten")
 
     assert "rewritten_state: applied batch 2" in project.messages

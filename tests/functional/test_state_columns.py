@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING
 
 import pytest
@@ -86,6 +87,31 @@ def test_a_dropped_column_does_not_come_back_empty_if_the_heal_is_killed(project
     project.run("orders_batch", "orders_changelog", "orders_state", "orders")
     assert sorted(project.rows("orders")) == [(1, "new"), (2, "v2")]
     assert project.progress("orders")[-1]["_statistics"]["updates"] == 1
+
+
+@pytest.mark.long
+@pytest.mark.iceberg_only
+@pytest.mark.parametrize("has_corrections", [True, False])
+def test_a_batch_that_widens_dates_needs_a_run_that_has_verified_the_state(
+    project: Project, *, has_corrections: bool
+) -> None:
+    project.add_collection("days", KEY, [Column("d", "date")], {"verify": "always"})
+    for ts in (1, 2):
+        project.append("days", [Command(ts, (1,), (ts,), (date(2026, 1, ts),))])
+        project.run("models/days")
+    project.set_column("days", Column("d", "timestamp"))
+    project.append(
+        "days", [Command(3, (1,), (1,), (datetime(2026, 1, 3, 12, tzinfo=timezone.utc),))]
+    )
+
+    if not has_corrections:
+        project.run("days_commands", "days_batch", fails=True)
+        assert "state moved: nobody has verified" in "\n".join(project.messages)
+    project.run("models/days")
+
+    rows = project.sql("select k, cast(d as string) from {}.days order by k")
+    assert rows == [(1, "2026-01-03 12:00:00"), (2, "2026-01-02 00:00:00")]
+    assert project.progress("days")[-1]["_statistics"]["updates"] == 1
 
 
 def killed_at(words: str) -> Callable[[Callable[[str], None], str], None]:

@@ -89,10 +89,7 @@ def test_runs_do_not_scan_a_state_that_only_trueup_has_written(project: Project)
 
 @pytest.mark.iceberg_only
 def test_a_rewrite_of_the_files_leads_to_no_scan(project: Project) -> None:
-    table = f"{project.name}.orders_state"
-    project.sql(
-        f"call system.rewrite_data_files(table => '{table}', options => map('rewrite-all', 'true'))"
-    )
+    project.rewrite_files("orders_state")
     with sent(SCAN) as found:
         project.run(*RUN)
     assert not found
@@ -355,10 +352,7 @@ def test_a_damaged_data_file_is_found_by_a_scan_of_the_content(project: Project)
         "alter table {}.orders_state set tblproperties"
         " ('write.parquet.compression-codec' = 'uncompressed')"
     )
-    table = f"{project.name}.orders_state"
-    project.sql(
-        f"call system.rewrite_data_files(table => '{table}', options => map('rewrite-all', 'true'))"
-    )
+    project.rewrite_files("orders_state")
     project.run("orders_corrections")
     value = project.sql("select v from {}.orders_state where k = 1")[0][0].encode()
     for (name,) in project.sql("select file_path from {}.orders_state.files where content = 0"):
@@ -404,10 +398,7 @@ def test_maintenance_between_verification_and_batch_is_no_edit(project: Project)
     project.append("orders", [Command(ts + 1, (ts + 1,), (1,), ("maintained",))])
 
     def maintain() -> None:
-        project.sql(
-            f"call lake.system.rewrite_data_files(table => '{project.name}.orders_state',"
-            " options => map('rewrite-all', 'true'))"
-        )
+        project.rewrite_files("orders_state")
         forget_snapshots(project)
 
     with before(r"create or replace table \S*_batch", maintain):
