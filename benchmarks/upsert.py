@@ -146,6 +146,8 @@ def settings(folder: Path | str) -> dict[str, str]:
         **SHARED_SETTINGS,
         "spark.sql.warehouse.dir": f"{folder}/delta",
         "spark.databricks.delta.snapshotPartitions": "2",
+        # As in profiles.yml.example.
+        "spark.driver.extraJavaOptions": "-Diceberg.scan.plan-in-worker-pool=false",
         "spark.trueup.jvm_log": f"{folder}/spark.log",
         "spark.jars.packages": ",".join(PACKAGES),
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions."

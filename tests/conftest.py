@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from tests.project import TABLE_FORMAT, Project
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from jinja2.nodes import Template
     from pyspark.sql import SparkSession
@@ -30,14 +30,16 @@ settings.register_profile("trueup", deadline=None, suppress_health_check=[Health
 settings.register_profile("quick", settings.get_profile("trueup"), max_examples=20)
 settings.load_profile("trueup")
 
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
 SMALL = {
     "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "1",
     # The tests run many small statements. Most of their time goes into planning. Both of Java's
     # compilers help: after fifty runs of a collection, a run takes a third less time than with the
     # first compiler alone. But the second compiler takes much time itself. So its thresholds are
-    # twelve times the defaults.
-    "spark.driver.extraJavaOptions": (
+    # four times the defaults.
+    JAVA_OPTIONS: (
         "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m"
         # With the default sizes, Java spends 6% of the time on collecting garbage.
         " -Xms1g -Xmn512m -XX:MetaspaceSize=512m"
@@ -134,6 +136,11 @@ def _one_parse_of_each_macro() -> None:
     jinja2.Environment.parse = parse_once  # type: ignore[method-assign,assignment]
 
 
+def with_java_options(example: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """Give the settings, with Java's options of the example before their own."""
+    return {**settings, JAVA_OPTIONS: f"{example[JAVA_OPTIONS]} {settings[JAVA_OPTIONS]}"}
+
+
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the catalog, the warehouse and the profile of this process."""
@@ -147,7 +154,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         outputs["local"] = outputs["delta"]
         outputs["local"]["server_side_parameters"] |= SMALL_DELTA
     parameters = outputs["local"]["server_side_parameters"]
-    parameters |= SMALL | {"spark.trueup.jvm_log": str(folder / "spark.log")}
+    parameters |= with_java_options(parameters, SMALL)
+    parameters["spark.trueup.jvm_log"] = str(folder / "spark.log")
     if TABLE_FORMAT == "iceberg":
         # A commit would wait for the disk three times, to survive a power cut. Tests need not.
         parameters["spark.sql.catalog.lake.uri"] += "&synchronous=OFF"

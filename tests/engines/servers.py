@@ -17,7 +17,7 @@ import pyspark
 import pytest
 import yaml
 
-from tests.conftest import ROOT, SMALL
+from tests.conftest import JAVA_OPTIONS, ROOT, SMALL, with_java_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -39,13 +39,13 @@ SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 def settings(folder: Path) -> dict[str, str]:
     """The settings of the target `local` in profiles.yml.example, with all tables in a folder."""
-    example = jinja2.Template((ROOT / "profiles.yml.example").read_text())
+    text = jinja2.Template((ROOT / "profiles.yml.example").read_text())
     environment = {"TRUEUP_HOME": str(folder), "TRUEUP_SCHEMA": "trueup"}
-    outputs = yaml.safe_load(example.render(env_var=environment.get))["trueup"]["outputs"]
-    found = {**outputs["local"]["server_side_parameters"], **SMALL}
+    outputs = yaml.safe_load(text.render(env_var=environment.get))["trueup"]["outputs"]
+    example = outputs["local"]["server_side_parameters"]
+    found = example | with_java_options(example, SMALL | {JAVA_OPTIONS: SMALL_JVM})
     del found["spark.trueup.jvm_log"]
     return found | {
-        "spark.driver.extraJavaOptions": SMALL_JVM,
         "spark.driver.memory": "2g",
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
