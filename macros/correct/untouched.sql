@@ -3,8 +3,9 @@
     This needs no scan, and it finds edits that go through the table format. Damage below the table format
     is found only by the next scan. Three properties of the state describe the last scan:
     `trueup.scanned_snapshot`, `trueup.scanned_seq` (the batch) and `trueup.scanned_at` (seconds since 1970). Instead of
-    a snapshot there may be one of two words: `none`, a heal or a rebuild has made the state right; `unverified`, the
-    last scan was forgotten, and the state may have wrong rows.
+    a snapshot there may be the word `trusted`: a heal or a rebuild has made the state right. A run that forgets the
+    scan leaves its name in `trueup.forgotten`. The state may then have wrong rows, until a scan or a heal repeats this
+    name in `trueup.noted_after`.
 -#}
 
 {#- Whether this run scans the state, whatever its snapshots say. `always` scans after every 100 batches. -#}
@@ -23,11 +24,12 @@
     wrong row of the state may be the prior value of a command. There is no doubt in these cases:
 
     - The option `verify` of the corrections is `never` or `content`, or there is no batch yet.
-    - A heal or a rebuild has made the state right, so no scan is noted; and this run has not verified the state by its
-      snapshots or by a scan. If it has, a missing note is no excuse: whoever edits the state may also lose the note.
+    - A heal or a rebuild has made the state right, so no scan is noted; and this run has not verified the state. If it
+      has, a missing note is no excuse: whoever edits the state may also lose the note.
     - Nobody has written to the state since this run verified it.
     - The state has as many commits since the noted scan as batches, so each commit applied a batch. Without a noted
-      scan both are counted from the verification of this run.
+      scan both are counted from the verification of this run. If this run has healed the state, that is one commit
+      more.
     - Another run has applied a batch. The append finds that out, and follows the option `on_conflict`.
 -#}
 {% macro _get_state_doubt(collection, plan) -%}
@@ -47,17 +49,18 @@
     {%- if trueup._is_unverified(properties) and not has_rewritten -%}
         {{ return('nobody has verified ' ~ state ~ ' since trueup forgot its last scan') }}
     {%- endif -%}
-    {%- set verified = verified if verified_by in ['snapshots', 'scan'] else none -%}
-    {%- if scanned is none and verified is none
-            or trueup._get_commits_since(verified, state, properties, snapshot) == 0 -%}
+    {%- set verified = verified if verified_by else none -%}
+    {%- set commits = trueup._get_commits_since(verified, state, properties, snapshot) -%}
+    {%- if commits == 0 or scanned is none and verified is none -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set commits = trueup._get_commits_since(
-        verified if scanned is none else scanned, state, properties, snapshot
-    ) -%}
-    {%- set batches = trueup._batches_since_scan(properties, plan.last_seq) if scanned is not none
-        else plan.last_seq - trueup._finding(collection, 'verified_seq') -%}
-    {%- if commits == batches or trueup._get_applied_seq(state) > plan.last_seq -%}
+    {%- if scanned is none -%}
+        {%- set own = plan.last_seq - trueup._finding(collection, 'verified_seq') + (verified_by == 'heal') | int -%}
+    {%- else -%}
+        {%- set own = trueup._batches_since_scan(properties, plan.last_seq) -%}
+        {%- set commits = trueup._get_commits_since(scanned, state, properties, snapshot) -%}
+    {%- endif -%}
+    {%- if commits == own or trueup._get_applied_seq(state) > plan.last_seq -%}
         {{ return(none) }}
     {%- endif -%}
     {{ return(

@@ -30,7 +30,7 @@
         {%- if verify != 'content' -%}
             {%- do trueup._ensure_scan_noted(collection.state, properties, snapshot, plan.last_seq) -%}
         {%- elif trueup._is_unverified(properties) -%}
-            {%- do trueup._ensure_state_trusted(collection.state) -%}
+            {%- do trueup._ensure_state_trusted(collection.state, trueup._last_forgetting(properties)) -%}
         {%- endif -%}
         {{ return(none) }}
     {%- endif -%}
@@ -42,7 +42,7 @@
             ~ ' batch ' ~ plan.last_seq ~ '; nothing is healed, run again'
         ) -%}
     {%- endif -%}
-    {%- do trueup._ensure_scan_forgotten(collection.state) -%}
+    {%- set forgetting = trueup._ensure_scan_forgotten(collection.state) -%}
     {%- do trueup._require_sound_changelog(
         collection.changelog, collection.unique_key, columns
     ) -%}
@@ -59,7 +59,7 @@
         {%- do run_query(trueup._rebuild_state_sql(
             collection, trueup._get_rehydrated_select(collection, columns)
         )) -%}
-        {%- do trueup._ensure_heal_trusted(collection.state, snapshot) -%}
+        {%- do trueup._ensure_heal_trusted(collection.state, snapshot, forgetting) -%}
         {%- do trueup._keep_rehydration(collection, begun_at) -%}
         {{ return(
             'the state was rebuilt, because '
@@ -69,7 +69,7 @@
         ) }}
     {%- endif -%}
     {%- do run_query(trueup._heal_sql(collection, columns, plan.last_seq, found.buckets)) -%}
-    {%- do trueup._ensure_heal_trusted(collection.state, snapshot) -%}
+    {%- do trueup._ensure_heal_trusted(collection.state, snapshot, forgetting) -%}
     {{ return((found.buckets | length) ~ ' buckets of the state were healed') }}
 {%- endmacro %}
 
@@ -77,12 +77,12 @@
 {#-
     Notes that a heal has made the state right, unless the state has another commit since `snapshot`, the one before
     the scan: it may be an edit that the heal does not know. With `verify: content`, where `snapshot` is none, each run
-    with the corrections scans.
+    with the corrections scans. `forgetting` is the one before the heal.
 -#}
-{% macro _ensure_heal_trusted(state, snapshot) -%}
+{% macro _ensure_heal_trusted(state, snapshot, forgetting) -%}
     {%- set properties = trueup._get_properties(state) if snapshot is not none -%}
     {%- if snapshot is none or trueup._get_commits_since(
             snapshot, state, properties, trueup._get_snapshot(state, properties)) == 1 -%}
-        {%- do trueup._ensure_state_trusted(state) -%}
+        {%- do trueup._ensure_state_trusted(state, forgetting) -%}
     {%- endif -%}
 {%- endmacro %}

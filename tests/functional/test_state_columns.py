@@ -91,6 +91,29 @@ def test_a_dropped_column_does_not_come_back_empty_if_the_heal_is_killed(project
 
 @pytest.mark.long
 @pytest.mark.iceberg_only
+def test_a_slow_scan_does_not_hide_that_another_run_has_forgotten_the_last_one(
+    project: Project,
+) -> None:
+    """Somebody drops a column after the scan. Another run adds it and is killed before its heal."""
+    project.configure(orders={"+unique_key": ["k"], "+meta": {"trueup": {"verify": 1}}})
+    project.append("orders", [Command(3, (1,), (1,), ("new",))])
+
+    def forget() -> None:
+        project.sql("alter table {}.orders_state drop column v")
+        with between.sent_through(killed_at("/* trueup: heal */")):
+            project.run("orders_corrections", fails=True)
+
+    with between.before(r"alter table \S*orders_state", forget):
+        project.run("orders_corrections")
+
+    project.run("orders_batch", fails=True)
+    assert "state moved: nobody has verified" in "\n".join(project.messages)
+    project.run("models/orders")
+    assert sorted(project.rows("orders")) == [(1, "new"), (2, "v2")]
+
+
+@pytest.mark.long
+@pytest.mark.iceberg_only
 @pytest.mark.parametrize("has_corrections", [True, False])
 def test_a_batch_that_widens_dates_needs_a_run_that_has_verified_the_state(
     project: Project, *, has_corrections: bool

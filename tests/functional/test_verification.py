@@ -244,23 +244,34 @@ def test_a_batch_does_not_read_a_state_that_was_edited_after_it_was_verified(
     assert project.progress("orders")[-1]["_statistics"]["updates"] == 1
 
 
+def forget(project: Project, note: str = "'trueup.forgotten' = 'by another run'") -> None:
+    project.sql(f"alter table {{}}.orders_state set tblproperties ({note})")
+
+
 @pytest.mark.long_cases
 @pytest.mark.parametrize(
-    ("note", "doubt"), [("unverified", "nobody has verified"), ("none", "somebody wrote to")]
+    ("note", "doubt"),
+    [
+        ("'trueup.forgotten' = 'by another run'", "nobody has verified"),
+        ("'trueup.scanned_snapshot' = 'trusted'", "somebody wrote to"),
+    ],
 )
+@pytest.mark.parametrize("is_healed", [False, True])
 def test_an_edit_that_loses_the_note_of_the_last_scan_is_no_prior_value(
-    project: Project, note: str, doubt: str
+    project: Project, note: str, doubt: str, *, is_healed: bool
 ) -> None:
-    """As if another run had found the edit, and had forgotten the scan before it healed."""
+    """As if another run had found the edit, and had forgotten the scan before it healed.
+
+    This run has verified the state by its snapshots, or has healed it.
+    """
     ts = latest_tick(project)
     project.append("orders", [Command(ts, (ts,), (1,), ("new",))])
+    if is_healed:
+        delete(project)
 
     def edit() -> None:
         update(project)
-        project.sql(
-            "alter table {}.orders_state"
-            f" set tblproperties ('trueup.scanned_snapshot' = '{note}')"
-        )
+        forget(project, note)
 
     with before(r"create or replace table \S*_batch", edit):
         project.run(*RUN, fails=True)
@@ -268,6 +279,40 @@ def test_an_edit_that_loses_the_note_of_the_last_scan_is_no_prior_value(
 
     project.run(*RUN)
 
+    assert (1, "new") in project.rows("orders")
+
+
+@pytest.mark.long
+def test_a_batch_refuses_a_state_to_which_one_commit_has_applied_several_batches(
+    project: Project,
+) -> None:
+    for _ in range(2):
+        settle(project, latest_tick(project))
+    roll_back(project)
+    project.run("orders_state")
+    ts = latest_tick(project)
+    project.append("orders", [Command(ts, (ts,), (1,), ("new",))])
+
+    project.run("orders_batch", fails=True)
+    assert "state moved: nobody has verified" in "\n".join(project.messages)
+    project.run(*RUN)
+
+    assert (1, "new") in project.rows("orders")
+
+
+@pytest.mark.long
+def test_a_scan_of_the_content_verifies_a_state_whose_scan_was_forgotten(project: Project) -> None:
+    ts = latest_tick(project)
+    project.append("orders", [Command(ts, (ts,), (1,), ("new",))])
+    forget(project)
+    project.run("orders_batch", fails=True)
+    assert "state moved: nobody has verified" in "\n".join(project.messages)
+
+    use(project, "content")
+    project.run("orders_corrections")
+    use(project, "always")
+
+    project.run(*RUN[1:])
     assert (1, "new") in project.rows("orders")
 
 

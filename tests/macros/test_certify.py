@@ -76,11 +76,34 @@ def test_a_state_is_untouched_if_it_has_one_commit_for_each_batch(
 
     is_untouched = trueup._get_is_untouched("lake.files_state", properties, snapshot, 5)
     assert is_untouched == (state == "untouched")
-    for note in ("none", "unverified"):
-        properties["trueup.scanned_snapshot"] = note
-        assert not trueup._get_is_untouched("lake.files_state", properties, snapshot, 5)
-    del properties["trueup.scanned_snapshot"]
-    assert not trueup._get_is_untouched("lake.files_state", properties, snapshot, 5)
+    for note in ("trusted", "none", "unverified", None):
+        without = properties | {"trueup.scanned_snapshot": note}
+        assert not trueup._get_is_untouched("lake.files_state", without, snapshot, 5)
+
+
+@pytest.mark.parametrize(
+    ("note", "expected"),
+    [
+        ({}, "verified"),
+        ({"scanned_snapshot": "7"}, "verified"),
+        ({"scanned_snapshot": "7", "forgotten": "a"}, "unverified"),
+        ({"scanned_snapshot": "7", "forgotten": "a", "noted_after": "a"}, "verified"),
+        ({"scanned_snapshot": "7", "forgotten": "b", "noted_after": "a"}, "unverified"),
+        ({"scanned_snapshot": "trusted", "forgotten": "a", "noted_after": "a"}, "verified"),
+        # Words of earlier versions.
+        ({"scanned_snapshot": "none"}, "unverified"),
+        ({"scanned_snapshot": "unverified"}, "unverified"),
+    ],
+)
+def test_a_note_of_a_scan_counts_until_a_run_forgets_the_scans(
+    note: dict[str, str], expected: str
+) -> None:
+    trueup = in_model("files_corrections")
+    properties = {f"trueup.{name}": value for name, value in note.items()}
+
+    assert trueup._is_unverified(properties) == (expected == "unverified")
+    snapshot = note.get("scanned_snapshot") if expected == "verified" else None
+    assert trueup._scanned_snapshot(properties) == (None if snapshot == "trusted" else snapshot)
 
 
 @pytest.mark.parametrize(
