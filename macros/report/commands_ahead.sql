@@ -3,10 +3,12 @@
 {#-
     One row. `commands` is the number of commands that are not settled. `upper` is the end of their ticks;
     null if there are none, or if the log has no ticks. `input_upper` may keep some of these ticks open, so
-    `commands_to_settle` counts only the commands that the next batch may settle. `frontier` is none if there is no
-    batch.
+    `commands_to_settle` counts only the commands that the next batch may settle. `frontier` is the upper of the last
+    batch, an SQL expression; none or null if there is no batch.
 -#}
 {% macro _commands_ahead_select(tables, frontier) -%}
+    {%- set first_lower = trueup._first_lower_expr(tables) -%}
+    {%- set frontier = 'coalesce(' ~ trueup._number_or_null(frontier) ~ ', ' ~ first_lower ~ ')' -%}
 with
 
 ahead as (
@@ -20,7 +22,7 @@ log as (
 
     {% if tables.is_reclocked -%}
     -- The next batch gives all of them one tick, the frontier.
-    select try_add({{ 0 if frontier is none else frontier }}, 1) as log_upper
+    select try_add({{ frontier }}, 1) as log_upper
     {%- else -%}
     select try_add(max(_ts), 1) as log_upper from ahead
     {%- endif %}
@@ -61,9 +63,17 @@ left join ahead on true
 {% macro _ticks_ahead_select(commands, frontier) -%}
 select _ts, true as _is_ahead
 from {{ commands }}
-{%- if frontier is not none %}
 where _ts >= {{ frontier }}
-{%- endif %}
+{%- endmacro %}
+
+
+{#- The tick at which the first batch of a log begins, as an SQL expression: at the option `as_of`, if it is given. -#}
+{% macro _first_lower_expr(tables) -%}
+    {%- set given = tables.get('as_of') -%}
+    {%- if trueup._is_bigint(given) -%}
+        {{ return('cast(' ~ given ~ ' as bigint)') }}
+    {%- endif -%}
+    {{ return('0L' if tables.is_reclocked else trueup._least_tick_expr()) }}
 {%- endmacro %}
 
 

@@ -1,13 +1,13 @@
 {#-
     The input of a collection, as a dict: `commands`, the view of its commands, none for a SELECT;
-    `is_reclocked`, true if they have no ticks; and the options `input_upper`, `of` and `refresh`. While dbt
+    `is_reclocked`, true if they have no ticks; and the options `input_upper`, `as_of`, `of` and `refresh`. While dbt
     parses, nothing is known. `is_deferred` is true if `changelog`, as `ref` gives it, is in another schema by
     `--defer`: then so are the commands.
 -#}
 {% macro _input_of_collection(collection, changelog=none) -%}
     {%- set input = {
-        'commands': none, 'is_reclocked': false, 'input_upper': none, 'of': none, 'refresh': none,
-        'is_deferred': false
+        'commands': none, 'is_reclocked': false, 'input_upper': none, 'as_of': none, 'of': none,
+        'refresh': none, 'is_deferred': false
     } -%}
     {%- if not execute -%}
         {{ return(input) }}
@@ -25,7 +25,7 @@
     {%- endfor -%}
     {%- for model in trueup._enabled_models(collection ~ '_batch') -%}
         {%- set options = trueup._given_options(model.config.meta) -%}
-        {%- for name in ['input_upper', 'of', 'refresh'] -%}
+        {%- for name in ['input_upper', 'as_of', 'of', 'refresh'] -%}
             {%- do input.update({name: options.get(name)}) -%}
         {%- endfor -%}
     {%- endfor -%}

@@ -84,8 +84,7 @@ from ends
     {%- if input.get('commands') -%}
         {{ return(trueup._commands_ahead_select(
             dict(input, changelog=changelog),
-            'coalesce((select max(_upper) from ' ~ changelog ~ " where _kind = 'progress'), "
-            ~ trueup._least_tick_expr() ~ ')'
+            '(select max(_upper) from ' ~ changelog ~ " where _kind = 'progress')"
         )) }}
     {%- endif -%}
     {%- set states = [] -%}

@@ -391,3 +391,43 @@ def test_input_upper_holds_back_a_log_without_ticks_too(spark: SparkSession) -> 
         assert [tuple(row) for row in spark.sql(str(select)).collect()] == [(2, None, to_settle)]
     for view in ("ahead_of", "settled_to"):
         spark.catalog.dropTempView(view)
+
+
+@pytest.mark.parametrize(
+    ("has_ticks", "as_of", "input_upper", "expected"),
+    [
+        (True, None, None, (3, 9, 3)),
+        (True, 7, None, (2, 9, 2)),
+        (False, None, "1L", (3, None, 3)),
+        (False, 7, "7L", (3, None, 0)),
+        (False, 7, "8L", (3, None, 3)),
+    ],
+)
+def test_before_the_first_batch_the_lag_counts_from_as_of_on(
+    spark: SparkSession,
+    as_of: int | None,
+    input_upper: str | None,
+    expected: tuple[int | None, ...],
+    *,
+    has_ticks: bool,
+) -> None:
+    tick = "id" if has_ticks else "cast(null as bigint)"
+    spark.sql(
+        "create or replace temp view ahead_of as"
+        f" select {tick} as _ts, 'p' as _partition, id as _offset from range(6, 9)"
+    )
+    spark.sql(
+        "create or replace temp view settled_to as select 'progress' as _kind, 4L as _seq,"
+        " 7L as _upper, cast(null as struct<partitions: array<struct<_partition: string,"
+        " next_offset: bigint>>>) as _statistics where false"
+    )
+    tables = {
+        "commands": "ahead_of",
+        "is_reclocked": not has_ticks,
+        "input_upper": input_upper,
+        "as_of": as_of,
+    }
+    select = in_model("files_batch")._input_ahead_select(tables, "settled_to", {})
+    assert [tuple(row) for row in spark.sql(str(select)).collect()] == [expected]
+    for view in ("ahead_of", "settled_to"):
+        spark.catalog.dropTempView(view)
