@@ -266,6 +266,35 @@ def test_a_collection_can_begin_to_keep_orders_later(project: Project) -> None:
 
 
 @pytest.mark.long
+def test_a_tie_that_decides_a_key_stops_the_batch_that_begins_to_keep_orders(
+    project: Project,
+) -> None:
+    """It reads the whole log, so a late command that was dropped may tie with a settled one."""
+    name = "tied"
+    project.add_collection(name, KEY, VALUE, {"ties": "fail"})
+    settle(project, name, put(3, 1, "b", "b3"), put(5, 1, "a", "a5"), put(5, 1, "b", "b5"))
+    # The tie of b is not about its last command.
+    dropped = [put(3, 1, "b", "tie"), put(5, 1, "a", "tie"), put(5, 1, "b", "b5")]
+    settle(project, name, *dropped, put(6, 1, "c", "c6"))
+    set_late(project, name, "newest", ties="fail")
+    project.append(name, [put(7, 1, "d", "d7")])
+    project.run(*(f"{name}_{role}" for role in TABLES), fails=True)
+    said = "\n".join(project.messages)
+    assert "ties: 1 times" in said
+    assert '"k":"a"' in said
+    assert len(project.progress(name)) == 2
+
+    set_late(project, name, "newest", ties="hash")
+    assert settle(project, name).ties == 1
+    set_late(project, name, "newest", ties="fail")
+    settle(project, name, put(8, 1, "d", "d8"))
+    rows = project.rows(name)
+    assert multiset(row for row in rows if row[0] != "a") == multiset(
+        [("b", "b5"), ("c", "c6"), ("d", "d8")]
+    )
+
+
+@pytest.mark.long
 def test_without_its_last_command_a_key_is_bounded_by_the_tick_of_its_last_change(
     project: Project,
 ) -> None:
