@@ -18,7 +18,8 @@ transform(filter(
             when lower(name) in ({{ names | join(', ') or 'null' }}) then lower(name)
             else raise_error(concat(
                 {{ trueup._literal(trueup._argument('commands', 'unchanged')) }},
-                ' must be names of value columns.\nGot: ', coalesce(name, 'null')
+                ' must be names of value columns.\nGot: ', coalesce(name, 'null'),
+                '\nIf the log has this column now, run the model of the commands, too. Else leave the name out.'
             ))
         end)
 {%- endmacro %}

@@ -425,3 +425,28 @@ def test_a_refused_column_change_alters_no_table_and_gives_advice(
     project.run(*models)
     for name in REFUSED:
         assert [row["_seq"] for row in project.progress(name)] == [1, 2]
+
+
+@pytest.mark.long
+def test_a_name_in_unchanged_that_only_the_log_has_needs_the_model_of_the_commands(
+    own_project: Callable[[str], Project],
+) -> None:
+    project = own_project("unchanged")
+    columns = [Column("v", "string")]
+    project.add_collection("orders", [Column("k", "string")], columns, extra=["unchanged"])
+    project.append("orders", [Command(1, (1,), ("a",), ("v1",))])
+    project.run()
+    project.set_column("orders", Column("note", "string"))
+    project.sql(
+        "insert into {}.orders_log by name"
+        " select 2 as log_ts, 'a' as k, 'v2' as v, array('note') as log_unchanged"
+    )
+
+    project.run("orders_batch", fails=True)
+    said = "\n".join(project.messages)
+    assert "argument `unchanged` must be names of value columns" in said
+    assert "Got: note" in said
+    assert "If the log has this column now, run the model of the commands, too." in said
+    project.run()
+
+    assert project.rows("orders") == [("a", "v2", None)]
