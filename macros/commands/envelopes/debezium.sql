@@ -163,6 +163,7 @@ changes as (
         key_fields,
         {{ 'key_bytes' if key else 'coalesce(key_bytes, body) as key_bytes' }},
         coalesce(header_fields, before_fields) as old_key_fields,
+        cast(null as string) as old_key_bytes,
         header_fields is not null as is_key_changed,
         false as absent_is_unchanged
     from {{ 'opened' if key else 'identified' }}

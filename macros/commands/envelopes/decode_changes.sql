@@ -8,8 +8,9 @@
     without `arrived`; `sequence`, a struct; `op` (`upsert`, `delete`, `truncate`, or null for no
     command); `error`; `row_fields`,
     `key_fields` and `old_key_fields` (the key before, or null), maps of variants; `key_bytes`,
-    which identifies a bad key and is null for a missing key; `is_key_changed`, true if the old key
-    is certainly another key; `absent_is_unchanged`.
+    which identifies a bad key and is null for a missing key; `old_key_bytes`, the same of the old key, or null if
+    the log has a delete of it; `is_key_changed`, true if the old key is certainly another key;
+    `absent_is_unchanged`.
 
     Reads: `changes`. Ends with: `decoded`.
 -#}
@@ -46,7 +47,13 @@ moves as (
             when op = 'upsert' and is_old_key_good
                 and (is_key_changed or is_key_good) and not (before.value <=> key.value)
                 then before.value
-        end as old_key
+        end as old_key,
+        -- Otherwise the error of a bad old key would stay.
+        case
+            when op = 'upsert' and before.error is not null
+                and (is_key_good or not (old_key_bytes <=> key_bytes))
+                then concat('x', lower(hex(cast(old_key_bytes as binary))))
+        end as old_error_key
     from keyed
 
 ),
@@ -57,7 +64,7 @@ sides as (
         *,
         explode(case
             when op is null then array()
-            when old_key is not null then array(true, false)
+            when old_key is not null or old_error_key is not null then array(true, false)
             else array(false)
         end) as is_old_side
     from moves
@@ -83,7 +90,8 @@ decoded as (
                 when op = 'upsert' and not is_old_side then coalesce(error, row_read.error)
             end,
             'error_key', case
-                when op = 'truncate' or is_old_side or is_key_good then null
+                when is_old_side then old_error_key
+                when op = 'truncate' or is_key_good then null
                 when key_bytes is null then 'null'
                 else concat('x', lower(hex(cast(key_bytes as binary))))
             end,

@@ -116,6 +116,7 @@ changes as (
         key_fields,
         coalesce(key_bytes, body) as key_bytes,
         old_key_fields,
+        {{ trueup._key_json_expr('old_key_fields', key_columns) }} as old_key_bytes,
         -- Both keys come from one row, so a bad new key is another one than a good old key.
         envelope.action = 'U' and row_fields is not null as is_key_changed,
         envelope.action = 'U' and row_fields is not null as absent_is_unchanged
