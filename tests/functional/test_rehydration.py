@@ -200,3 +200,36 @@ def test_dbt_run_from_a_plain_shell_has_the_aggregates(project: Project) -> None
     assert ran.returncode == 0, ran.stdout
     assert project.sql("select live from {}.shell")[0][0] == [b"v"]
     assert contents(project) == applied
+
+
+@pytest.mark.long
+def test_a_state_whose_key_is_a_struct_is_healed_and_rebuilt(
+    own_project: Callable[[str], Project],
+) -> None:
+    project = own_project("struct_key")
+    key = [Column("k", "struct<a: int, b: struct<c: string>>")]
+    project.add_collection("orders", key, [Column("v", "string")], {"verify": "content"})
+    keys = [(1, ("x",)), (1, ("y",)), (None, (None,)), (2, None)]
+    project.append("orders", [Command(1, (1,), (one,), (f"v{one}",)) for one in keys])
+    project.append("orders", [Command(2, (1,), (keys[1],), None)])
+    project.append("orders", [Command(2, (1,), None, ("v",), None, "bad")])
+    project.run()
+    state = multiset(project.sql("select * from {}.orders_state"))
+    assert len(state) == 5
+
+    project.sql("update {}.orders_state set v = 'edited' where k.a = 1")
+    project.sql("delete from {}.orders_state where k.a is null and v is not null")
+    project.run("orders_corrections")
+    assert "healed" in project.messages[0]
+    assert multiset(project.sql("select * from {}.orders_state")) == state
+
+    project.sql("delete from {}.orders_state where true")
+    project.run("orders_corrections")
+    assert "the state was rebuilt" in project.messages[0]
+    assert multiset(project.sql("select * from {}.orders_state")) == state
+
+    for rehydrate in ("udaf", "native"):
+        options = {"verify": "content", "rehydrate": rehydrate}
+        project.configure(orders={"+unique_key": ["k"], "+meta": {"trueup": options}})
+        project.run("orders_state", "--full-refresh")
+        assert multiset(project.sql("select * from {}.orders_state")) == state
