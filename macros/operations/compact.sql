@@ -76,7 +76,8 @@ where _kind = 'progress'
     are inserted. If an append commits meanwhile, the MERGE fails.
 
     `found` is what `_readable_ticks_select` has found. The MERGE checks it again: another compaction or a rebase
-    may have come since then.
+    may have come since then. A batch may have come, too. It is then the last one, and gets the `since`: an append
+    whose batch is staged already reads the last progress row, and fails.
 -#}
 {% macro _compact_sql(changelog, columns, since, found) -%}
     {%- set last_seq = found.last_seq -%}
@@ -161,14 +162,14 @@ using (
     from guard
     left join past on false
     union all
-    select 'progress' as _match, * from {{ changelog }}
-    where _kind = 'progress' and _seq = {{ last_seq }}
+    select concat('progress ', _seq) as _match, * from {{ changelog }}
+    where _kind = 'progress' and _seq = {{ trueup._last_seq_expr(changelog) }}
 ) as compacted
     on compacted._match = case
         when {{ trueup._is_content_expr('changelog') }} and changelog._ts < {{ since }} then 'purge'
-        when changelog._kind = 'progress' and changelog._seq = {{ last_seq }} then 'progress'
+        when changelog._kind = 'progress' then concat('progress ', changelog._seq)
     end
-when matched and compacted._match = 'progress' then update set
+when matched and startswith(compacted._match, 'progress') then update set
     _statistics.since = cast({{ since }} as bigint),
     _statistics.seal.committed = {{ trueup._committed_seal_expr(
         'changelog._statistics.seal.own', 'cast(' ~ since ~ ' as bigint)', 'changelog._statistics.committed_at'

@@ -327,3 +327,25 @@ def test_a_changelog_without_its_properties_is_not_well(project: Project) -> Non
     project.sql(command.strip().rstrip("."))
     project.run(*(f"copied_{role}" for role in TABLES))
     assert "copied is well." in "\n".join(project.operate("doctor", collection="copied"))
+
+
+@pytest.mark.long
+def test_a_batch_that_comes_before_the_commit_of_a_compaction_gets_its_since(
+    own_project: Callable[[str], Project],
+) -> None:
+    """The next batch may be staged already. It then reads the last batch, and must fail."""
+    project = own_project("compact_late")
+    project.add_collection("orders", KEY, VALUE)
+    for ts in (1, 2):
+        project.append("orders", [put(ts, "a", f"v{ts}")])
+        project.run_collection("orders")
+    project.append("orders", [put(3, "a", "v3")])
+
+    with before("trueup: compact", lambda: project.run_collection("orders")):
+        project.operate("compact", collection="orders", since=2)
+
+    assert [row["_statistics"]["since"] for row in project.progress("orders")] == [None, None, 2]
+    project.append("orders", [put(4, "a", "v4")])
+    project.run_collection("orders")
+    assert project.progress("orders")[-1]["_statistics"]["since"] == 2
+    check_laws(project.updates("orders"))
