@@ -14,7 +14,8 @@ held_rows as (
         *,
         case when {{ trueup._is_of_its_kind_expr() }} then 1 else 2 end as _diff
         {%- else -%}
-        *,
+        -- By name: the column of `inline_errors` may have one of the names below.
+        {{ trueup._column_list(columns | map(attribute='name')) }},
         {{ trueup._quoted(inline_errors) if inline_errors else 'cast(null as string)' }} as _error,
         cast(null as string) as _error_key,
         1 as _diff

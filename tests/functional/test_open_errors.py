@@ -49,7 +49,20 @@ def project(new_project: Callable[[str], Project]) -> Project:
             Command(2, (1,), None, None, "no key", "null"),
         ],
     )
-    project.run("c_commands+")
+    project.add_collection("d", KEY, VALUE, {"inline_errors": "_error"})
+    given = {"unique_key": ["k"], "changelog": "ref('d_changelog')", "inline_errors": "_error"}
+    test = {"trueup.matches_certificate": {"name": "certified", "arguments": given}}
+    page = {"version": 2, "models": [{"name": "d", "data_tests": [test]}]}
+    project.write("models/d/_d.yml", yaml.safe_dump(page))
+    project.append(
+        "d",
+        [
+            Command(1, (1,), ("good",), ("kept", 1)),
+            Command(1, (1,), ("broken",), None, "no number"),
+            Command(1, (1,), None, None, "not utf-8", "x00ff"),
+        ],
+    )
+    project.run("c_commands+", "d_commands+")
     return project
 
 
@@ -77,6 +90,14 @@ def test_no_open_errors_counts_the_given_kinds_and_obeys_the_limits(project: Pro
     assert said["keys"].startswith("Got 2 results")
     assert not said["tolerated"].startswith("Got")
     assert said["warned"].startswith("Got 4 results, configured to warn")
+
+
+def test_the_error_column_may_have_the_name_of_a_column_of_the_certificate(
+    project: Project,
+) -> None:
+    project.run("certified", command="test")
+    project.sql("update {}.d_state set _error = 'edited' where _kind = 'error'")
+    project.run("certified", command="test", fails=True)
 
 
 def test_a_cleared_error_leaves_the_column_and_the_count(project: Project) -> None:
