@@ -6,10 +6,7 @@
     {%- set defaults = {
         'trueup_until': none, 'trueup_approve': none, 'trueup_adopt': none, 'trueup_stalled_after': 3600
     } -%}
-    {#- dbt gives a var below `vars: trueup:` to the models of the package alone. -#}
-    {%- set of_package = var('trueup', {}) -%}
-    {%- set of_package = of_package if of_package is mapping else {} -%}
-    {%- set value = var(name, of_package.get(name, defaults.get(name, false))) -%}
+    {%- set value = trueup._given_var(name, defaults.get(name, false)) -%}
     {%- if name == 'trueup_until' -%}
         {%- set must = none if value is none or trueup._is_bigint(value)
             else 'an integer, or null for no limit' -%}
@@ -30,4 +27,14 @@
         ) -%}
     {%- endif -%}
     {{ return(value) }}
+{%- endmacro %}
+
+
+{#-
+    The value of a var as it is given, or the default. dbt gives a var below `vars: trueup:` to the models of the
+    package alone, and not to those of the project and to its hooks.
+-#}
+{% macro _given_var(name, default) -%}
+    {%- set of_package = var('trueup', {}) -%}
+    {{ return(var(name, of_package.get(name, default) if of_package is mapping else default)) }}
 {%- endmacro %}

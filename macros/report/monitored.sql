@@ -2,7 +2,7 @@
 
 {#- The collections that the monitoring models show: those of the var `trueup_collections`. -#}
 {% macro _monitored_collections() -%}
-    {%- set names = var('trueup_collections', ['files'] if project_name == 'trueup' else []) -%}
+    {%- set names = trueup._given_var('trueup_collections', ['files'] if project_name == 'trueup' else []) -%}
     {%- if names is string or names is mapping or names is not iterable or names | length -%}
         {%- do trueup._require_list(
             'Var `trueup_collections`', names, next_step='Correct it below `vars:` in dbt_project.yml.'

@@ -80,6 +80,15 @@ def test_an_error_is_recorded_without_the_lines_that_say_in_which_macro_it_was()
     assert written(statements) == [("files_batch", "failed", "'it broke'")]
 
 
+def test_the_collections_may_stand_among_the_vars_of_the_package() -> None:
+    """A hook of the project does not see the vars of a package."""
+    trueup, statements = in_hook(variables={"trueup": VARS})
+
+    trueup.record_runs([FAILED])
+
+    assert written(statements) == [("files_batch", "failed", "'it broke'")]
+
+
 def test_the_same_error_again_is_not_recorded_again_and_another_text_is() -> None:
     for known, expected in ((["it broke"], []), (["it was late"], ["failed"])):
         trueup, statements = in_hook([("files_batch", error) for error in known])
