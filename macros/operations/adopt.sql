@@ -41,6 +41,13 @@
 {% macro _get_table_to_adopt(collection, table) -%}
     {%- set view = trueup._named_relation(collection, collection, 'adopt') -%}
     {%- set schema, _, name = table.rpartition('.') -%}
+    {%- if '.' in schema -%}
+        {%- do trueup._raise_error(
+            trueup._argument('adopt', 'table'), 'a table of the session\'s catalog, with its schema alone', table,
+            'Nothing is changed. Leave out the catalog. A table of another catalog must be copied first: create table '
+            ~ view.schema ~ '.' ~ name ~ '_copy as select * from ' ~ table ~ '.'
+        ) -%}
+    {%- endif -%}
     {%- set given = api.Relation.create(schema=schema or view.schema, identifier=name) -%}
     {%- set kept = trueup._renamed_table(given) -%}
     {%- set found, found_before = load_relation(given), load_relation(kept) -%}

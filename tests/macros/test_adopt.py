@@ -148,6 +148,14 @@ def test_the_operation_finds_the_one_table_to_adopt(
     assert then.startswith("Nothing is changed.")
 
 
+def test_a_table_with_a_catalog_is_refused_even_if_it_exists() -> None:
+    trueup = in_model("files")
+    must, got, then = refused(trueup._get_table_to_adopt, "files", "spark_catalog.shop.old")
+    assert must.endswith("must be a table of the session's catalog, with its schema alone.")
+    assert got == "Got: spark_catalog.shop.old"
+    assert "create table lake.old_copy as select * from spark_catalog.shop.old." in then
+
+
 def test_columns_are_matched_by_name_in_any_case_and_cast_if_their_type_differs() -> None:
     sql = rows_of(column("PATH", "string"), column("size", "string"), column("extra", "int"))
     assert "adopted.`PATH` as `path`" in sql
