@@ -320,3 +320,17 @@ def test_a_sampled_time_has_its_zone(monkeypatch: pytest.MonkeyPatch) -> None:
         " cast(`local at` as string) as `local at`, cast(day as string) as day, n"
         " from {{ ref('orders_log') }} limit 5000"
     )
+
+
+@pytest.mark.parametrize(
+    "odd", [("{{ x }}", "int"), ("a{% do x() %}", "int"), ("s", "struct<{#:int>")]
+)
+def test_dbt_does_not_run_the_name_of_a_column(
+    monkeypatch: pytest.MonkeyPatch, odd: tuple[str, str]
+) -> None:
+    columns = [{"name": name, "type": kind} for name, kind in (("id", "int"), odd)]
+    answer = json.dumps({"columns": columns, "schema": "shop"})
+    monkeypatch.setattr(sample, "compile_inline", lambda *_: answer)
+    monkeypatch.setattr(sample, "query", lambda *_: pytest.fail("dbt renders the query"))
+    with pytest.raises(UsageError, match=r"(?s)must have no column .*Got: .*Nothing is written"):
+        sample.ask_for_log([], "ref('orders_log')", "orders_log")

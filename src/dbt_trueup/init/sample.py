@@ -6,6 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from dbt_trueup.dbt import compile_inline, query
+from dbt_trueup.errors import UsageError
+from dbt_trueup.printable import printable
 
 from .log import Log, quoted, read_log
 
@@ -30,9 +32,21 @@ def ask_for_log(options: Sequence[str], relation: str, name: str) -> tuple[Log, 
         options: Options for dbt's command line.
         relation: The log in Jinja.
         name: The name of its table.
+
+    Raises:
+        UsageError: dbt would run the name of a column as Jinja.
     """
     answer = json.loads(compile_inline(options, COLUMNS.format(relation=relation)))
     types = {column["name"]: column["type"] for column in answer["columns"]}
+    for column, kind in types.items():
+        if any(begin in column + kind for begin in ("{{", "{%", "{#")):
+            message = (
+                "the log must have no column with braces of Jinja in its name or type: dbt would"
+                f" run them.\nGot: {printable(column)} {printable(kind)}\n"
+                "Nothing is written. Rename it in the log, or write the models yourself:"
+                " docs/start.md of trueup shows them."
+            )
+            raise UsageError(message)
     items = ", ".join(sampled(column, kind) for column, kind in types.items())
     select = f"select {items} from {{{{ {relation} }}}} limit {ROWS}"  # noqa: S608
     return read_log(name, types, query(options, select)), answer["schema"]
