@@ -43,6 +43,8 @@
             'somebody has rolled the state back to batch ' ~ applied ~ ', and the changelog was compacted since',
             rebuild
         )]) }}
+    {%- elif trueup._get_is_progress_row_wrong(tables, tail) -%}
+        {{ return([trueup._check_result('the state has more than one progress row, or one with a key', rebuild)]) }}
     {%- elif applied < last -%}
         {{ return([trueup._check_result(
             'the state is at batch ' ~ applied ~ ', behind batch ' ~ last ~ ' of the changelog: a run was'

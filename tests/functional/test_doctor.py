@@ -142,6 +142,14 @@ def test_a_state_that_is_behind_is_found_and_applied(project: Project) -> None:
     ((text, next_step),) = wrong(project)
     assert text.startswith("the state is at batch 2, behind batch 3 of the changelog")
     assert next_step == "if no other run is active, dbt run -s orders_state applies the rest."
+    behind = project.versions("orders_state")[0]
+    project.sql(
+        "insert into {}.orders_state select * from {}.orders_state where _kind = 'progress'"
+    )
+    ((text, next_step),) = wrong(project)
+    assert text == "the state has more than one progress row, or one with a key"
+    assert next_step == "dbt run --full-refresh -s orders_state rebuilds it from the changelog."
+    project.restore({"orders_state": behind})
     project.run("orders_state")
     assert examine(project)[-1] == "orders is well."
     # A state that was rolled back further has lost what it cannot get back by one batch.
