@@ -98,11 +98,14 @@
 {%- endmacro %}
 
 
-{#- A struct in JSON, with its nulls and with the microseconds of its timestamps. Spark's default has neither. -#}
+{#-
+    A struct in JSON, with its nulls, and with the microseconds and the whole offset of its timestamps. Spark's default
+    has neither. Long ago many zones had an offset with seconds.
+-#}
 {% macro _exact_json_expr(struct) -%}
     {{ return(
         'to_json(' ~ struct ~ ", map('ignoreNullFields', 'false',"
-        ~ " 'timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSSXXX',"
+        ~ " 'timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSSXXXXX',"
         ~ " 'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS'))"
     ) }}
 {%- endmacro %}

@@ -101,6 +101,19 @@ def test_the_texts_of_timestamps_have_microseconds(spark: SparkSession) -> None:
     assert local == "2026-01-01 00:00:00.000002"
 
 
+def test_the_text_of_a_timestamp_is_the_same_moment_in_any_zone(
+    spark: SparkSession, in_zone: Callable[[str], None]
+) -> None:
+    in_zone("Europe/Amsterdam")
+    moment = "timestamp'1890-01-01 00:00:00.000001Z'"
+    text = in_model("files_batch")._exact_json_expr(f"struct({moment} as at)")
+    ((found,),) = spark.sql(f"select {text}").collect()
+    ((is_same,),) = spark.sql(
+        f"select try_cast('{json.loads(found)['at']}' as timestamp) <=> {moment}"
+    ).collect()
+    assert is_same, found
+
+
 A = {"key": '{"k":"a","_error_key":null}', "_ts": 1, "value": ['{"v":1}', None], "diff": 1}
 PLACED = {**A, "is_truncate": False, "unchanged": None, "place": 1}
 NOW = {**A, "_ts": None}
