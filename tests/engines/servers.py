@@ -42,7 +42,7 @@ def settings(folder: Path) -> dict[str, str]:
     text = jinja2.Template((ROOT / "profiles.yml.example").read_text())
     environment = {"TRUEUP_HOME": str(folder), "TRUEUP_SCHEMA": "trueup"}
     outputs = yaml.safe_load(text.render(env_var=environment.get))["trueup"]["outputs"]
-    example = outputs["local"]["server_side_parameters"]
+    example: dict[str, str] = outputs["local"]["server_side_parameters"]
     found = example | with_java_options(example, SMALL | {JAVA_OPTIONS: SMALL_JVM})
     del found["spark.trueup.jvm_log"]
     return found | {
