@@ -26,7 +26,7 @@
 -#}
 {% macro _ensure_scan_follows(state, tail) -%}
     {%- if tail.applied_seq == 0 and tail.last_seq > 1 -%}
-        {%- do run_query(trueup._set_properties_sql(state, trueup._no_scan())) -%}
+        {%- do run_query(trueup._set_properties_sql(state, trueup._no_scan_properties())) -%}
     {%- elif tail.last_seq - tail.applied_seq > 1 -%}
         {%- do trueup._ensure_scan_forgotten(state) -%}
     {%- endif -%}

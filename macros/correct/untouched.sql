@@ -25,7 +25,7 @@
 
     - The option `verify` of the corrections is `never` or `content`, or there is no batch yet.
     - A heal or a rebuild has made the state right, so no scan is noted; and this run has not verified the state. If it
-      has, a missing note is no excuse: whoever edits the state may also lose the note.
+      has, there is a doubt also without a note: whoever edits the state may remove the note, too.
     - Nobody has written to the state since this run verified it.
     - The state has as many commits since the noted scan as batches, so each commit applied a batch. Without a noted
       scan both are counted from the verification of this run. If this run has healed the state, that is one commit

@@ -77,7 +77,7 @@
 {#-
     Notes that a heal has made the state right, unless the state has another commit since `snapshot`, the one before
     the scan: it may be an edit that the heal does not know. With `verify: content`, where `snapshot` is none, each run
-    with the corrections scans. `forgetting` is the one before the heal.
+    with the corrections scans. `forgetting` is the name that this run has written before the heal.
 -#}
 {% macro _ensure_heal_trusted(state, snapshot, forgetting) -%}
     {%- set properties = trueup._get_properties(state) if snapshot is not none -%}

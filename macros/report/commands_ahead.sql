@@ -7,8 +7,8 @@
     batch, an SQL expression; none or null if there is no batch.
 -#}
 {% macro _commands_ahead_select(tables, frontier) -%}
-    {%- set first_lower = trueup._first_lower_expr(tables) -%}
-    {%- set frontier = 'coalesce(' ~ trueup._number_or_null(frontier) ~ ', ' ~ first_lower ~ ')' -%}
+    {%- set frontier = 'coalesce(cast(' ~ trueup._number_or_null(frontier) ~ ' as bigint), '
+        ~ trueup._first_lower_expr(tables) ~ ')' -%}
 with
 
 ahead as (
@@ -67,13 +67,13 @@ where _ts >= {{ frontier }}
 {%- endmacro %}
 
 
-{#- The tick at which the first batch of a log begins, as an SQL expression: at the option `as_of`, if it is given. -#}
-{% macro _first_lower_expr(tables) -%}
-    {%- set given = tables.get('as_of') -%}
-    {%- if trueup._is_bigint(given) -%}
-        {{ return('cast(' ~ given ~ ' as bigint)') }}
-    {%- endif -%}
-    {{ return('0L' if tables.is_reclocked else trueup._least_tick_expr()) }}
+{#-
+    The tick at which the first batch of a log begins, as an SQL expression. An `as_of` that is no integer counts as
+    none: the batch refuses it, and the report must still appear.
+-#}
+{% macro _first_lower_expr(input) -%}
+    {%- set as_of = input.as_of if trueup._is_bigint(input.get('as_of')) else none -%}
+    {{ return('0' if input.is_reclocked and as_of is none else trueup._first_tick_expr({'as_of': as_of})) }}
 {%- endmacro %}
 
 

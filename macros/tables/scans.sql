@@ -34,11 +34,11 @@
 
 
 {#-
-    Notes that the state is right, but no snapshot of it: the next run scans. `forgetting` is the last one before the
-    state was seen or made right.
+    Notes that the state is right, but no snapshot of it: the next run scans. `forgetting` is the name of the
+    last forgetting before this run scanned the state or made it right.
 -#}
 {% macro _ensure_state_trusted(state, forgetting) -%}
-    {%- do run_query(trueup._set_properties_sql(state, trueup._trust(forgetting))) -%}
+    {%- do run_query(trueup._set_properties_sql(state, trueup._trusted_properties(forgetting))) -%}
 {%- endmacro %}
 
 
@@ -46,14 +46,14 @@
     The properties of a state that is right, but was not scanned: it is made from the changelog. On Iceberg a table
     that is replaced keeps its properties, so they forget the scans before.
 -#}
-{% macro _no_scan() -%}
+{% macro _no_scan_properties() -%}
     {%- set forgetting = trueup._new_forgetting() -%}
-    {{ return(dict(trueup._trust(forgetting), **{'trueup.forgotten': forgetting})) }}
+    {{ return(dict(trueup._trusted_properties(forgetting), **{'trueup.forgotten': forgetting})) }}
 {%- endmacro %}
 
 
 {#- The properties of a state that is right, if nobody has forgotten the scans since `forgetting`. -#}
-{% macro _trust(forgetting) -%}
+{% macro _trusted_properties(forgetting) -%}
     {{ return({'trueup.scanned_snapshot': 'trusted', 'trueup.noted_after': forgetting}) }}
 {%- endmacro %}
 

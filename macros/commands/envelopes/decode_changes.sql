@@ -8,8 +8,8 @@
     without `arrived`; `sequence`, a struct; `op` (`upsert`, `delete`, `truncate`, or null for no
     command); `error`; `row_fields`,
     `key_fields` and `old_key_fields` (the key before, or null), maps of variants; `key_bytes`,
-    which identifies a bad key and is null for a missing key; `old_key_bytes`, the same of the old key, or null if
-    the log has a delete of it; `is_key_changed`, true if the old key is certainly another key;
+    which identifies a bad key and is null for a missing key; `old_key_bytes`, which identifies a bad old key and is
+    null if the log also has a delete of that key; `is_key_changed`, true if the old key is certainly another key;
     `absent_is_unchanged`.
 
     Reads: `changes`. Ends with: `decoded`.
