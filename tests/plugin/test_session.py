@@ -243,3 +243,31 @@ def test_threads_that_ask_at_the_same_time_wait_until_the_session_is_ready(
     del spark.is_prepared  # type: ignore[attr-defined]
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(ask, range(4))) == [1, 1, 1, 1]
+
+
+def test_settings_that_are_given_again_are_applied_with_one_message(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, before = "spark.sql.shuffle.partitions", spark.conf.get("spark.sql.shuffle.partitions")
+
+    def ask(partitions: str) -> SparkSession:
+        builder = type(spark).builder.config(name, partitions)
+        return builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
+
+    ask("7")
+    spark.conf.set(name, "5")
+    client, sent = spark._sc._gateway._gateway_client, []  # type: ignore[union-attr]
+    send = client.send_command
+
+    def send_and_count(command: str, *rest: object, **named: object) -> object:
+        sent.append(command)
+        return send(command, *rest, **named)
+
+    monkeypatch.setattr(client, "send_command", send_and_count)
+    assert ask("7") is spark
+    assert len(sent) == 1
+    assert spark.conf.get(name) == "7"
+    # Other settings take PySpark's own way.
+    assert ask(str(before)) is spark
+    assert len(sent) > 1
+    assert spark.conf.get(name) == before

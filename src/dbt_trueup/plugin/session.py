@@ -8,6 +8,7 @@ import re
 import sys
 import threading
 import warnings
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ from .java import require_java, start_jvm
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
+
 JVM_LOG = "spark.trueup.jvm_log"
 """The Spark setting that names a file for the output of the JVM: Ivy's table, Spark's warnings."""
 
@@ -36,6 +39,43 @@ STARTING = threading.RLock()
 """Held while a session starts: threads that ask for it at the same time wait until it is ready."""
 
 
+@dataclass(frozen=True)
+class AppliedSettings:
+    """The settings that were applied last to a session, and the same in its JVM.
+
+    dbt-spark gives all settings of the profile to each statement. PySpark then sends them to the
+    JVM one by one, which takes longer than many statements of a small run.
+    """
+
+    settings: dict[str, str]
+    in_jvm: JavaObject
+    """A map."""
+    sessions: JavaObject
+    """The object of Spark that applies settings to a session."""
+
+    @classmethod
+    def send(cls, session: SparkSession, settings: Mapping[str, str]) -> AppliedSettings:
+        """Send settings to the JVM of a session."""
+        in_jvm = session._jvm.java.util.HashMap()  # type: ignore[union-attr]  # noqa: SLF001
+        for name, setting in settings.items():
+            in_jvm[name] = setting
+        sessions = SparkSession._get_j_spark_session_module(session._jvm)  # noqa: SLF001
+        return cls(dict(settings), in_jvm, sessions)
+
+
+def apply_again(session: SparkSession, settings: Mapping[str, str]) -> bool:
+    """Apply settings to a session, as `getOrCreate` does, if they are those that were applied last.
+
+    Returns:
+        Whether they are, and the session has not stopped.
+    """
+    applied = getattr(session, "applied", None)
+    if applied is None or applied.settings != settings or session._sc._jsc is None:  # noqa: SLF001
+        return False
+    applied.sessions.applyModifiableSettings(session._jsparkSession, applied.in_jvm)  # noqa: SLF001
+    return True
+
+
 def install() -> None:
     """Prepare every Spark session that this process starts. Calling this again has no effect."""
     get_or_create = SparkSession.Builder.getOrCreate
@@ -45,8 +85,12 @@ def install() -> None:
     @wraps(get_or_create)
     def get_or_create_prepared(builder: SparkSession.Builder) -> SparkSession:
         with STARTING:
+            given = builder._options  # noqa: SLF001 - the settings given so far
+            session = SparkSession._instantiatedSession  # noqa: SLF001 - has no public form
+            if session is not None and apply_again(session, given):
+                return session
             if SparkContext._gateway is None:  # noqa: SLF001 - None until a JVM has started
-                prepare(builder._options)  # noqa: SLF001 - the settings given so far
+                prepare(given)
             session = get_or_create(builder)
             # Registering a function asks for the session once more, in the same thread.
             if not hasattr(session, "is_prepared"):
@@ -56,6 +100,8 @@ def install() -> None:
                 except BaseException:
                     del session.is_prepared  # type: ignore[attr-defined]
                     raise
+            if given and isinstance(session, SparkSession):  # Spark Connect has another class
+                session.applied = AppliedSettings.send(session, given)  # type: ignore[attr-defined]
             return session
 
     get_or_create_prepared.prepares_sessions = True  # type: ignore[attr-defined]
