@@ -1,28 +1,35 @@
 """What many small batches do to a collection, with and without maintenance.
 
-    python -m benchmarks.degradation [batches]
+    python -m benchmarks.degradation [--batches N] [--keys N] [--hot N] [--commands N] [--every N]
+                                     [--only FORM] [--same-day] [--minutes N]
 
-It runs that many small batches (200) of two collections over the same commands, by the models of a
-user's project. One is never maintained. The other maintains itself after every tenth batch, and
-then the operation expires all but the last ten snapshots, as if a day had passed. The two take
-turns, so that what else the machine does falls on both.
+It runs `--batches` batches (200) of two collections of `--keys` rows (10,000) over the same
+commands, by the models of a user's project, with the default options. A batch has `--commands`
+commands (100), all on the first `--hot` keys (all keys). One collection is never maintained. The
+other maintains itself after every `--every`-th batch (10), and then the operation expires all but
+the last ten snapshots, as if a day had passed. With `--same-day` it does not: then all snapshots
+stay, as in a process that has run for less than a day. The two take turns, so that what else the
+machine does falls on both. `--only` runs one of them. `--minutes` ends it early.
 
-It prints the seconds of the batches, where the mean of the last ten is compared with that of the
-batches 6 to 15; the seconds of the operation; and the files, bytes and metadata of the tables, just
-before and just after every second maintenance. All of it is in target/degradation.json, too.
+It prints the seconds of the batches: the mean of the last twentieth of them is compared with that
+of the second twentieth. It prints the seconds of the operation. Just before and just after some of
+the maintenances it prints the memory of the process, the heap of Java after a garbage collection,
+and the files, bytes and metadata of the tables. The log is kept small as a user would: it keeps its
+last 100 snapshots. All figures are in target/degradation.json, too.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
-import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
 from time import perf_counter
+from typing import Any
 
 import jinja2
 import yaml
@@ -33,18 +40,17 @@ from benchmarks.correction import say
 from dbt_trueup.plugin import session
 from tests.acceptance import Column
 from tests.oracle import Command
-from tests.project import Project
+from tests.project import TABLES, Project
 
 ROOT = Path(__file__).parents[1]
-BATCHES = 200
-KEYS = 10_000
-COMMANDS = 100
-EVERY = 10
-FORMS = {"never": "never", "maintained": EVERY}
-TABLES = ("state", "changelog", "batch")
-MODELS = ("batch", "changelog", "state")
+FORMS = ("never", "maintained")
+MEASURED = ("state", "changelog", "batch", "corrections")
+"""The tables whose size is measured."""
+TWENTIETH = 20
 LIMIT = 1.2
-"""How much slower than the batches 6 to 15 the last ten may be on average."""
+"""How much slower than the second twentieth of the batches the last one may be on average."""
+KEPT_OF_LOG = 100
+"""How many snapshots of its log a user keeps."""
 
 
 @dataclass(frozen=True)
@@ -59,29 +65,64 @@ class Size:
     metadata_bytes: int
 
 
+@dataclass(frozen=True)
+class Memory:
+    """What the process needs, in MB: all of it, and the live objects of Java."""
+
+    resident: int
+    heap: int
+
+
 def main() -> None:
     """Run all batches of both forms, and print the figures."""
-    batches = int(sys.argv[1]) if len(sys.argv) > 1 else BATCHES
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--batches", type=int, default=200)
+    parser.add_argument("--keys", type=int, default=10_000)
+    parser.add_argument("--hot", type=int)
+    parser.add_argument("--commands", type=int, default=100)
+    parser.add_argument("--every", type=int, default=10)
+    parser.add_argument("--only", choices=FORMS)
+    parser.add_argument("--same-day", action="store_true")
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    given = parser.parse_args()
+    forms = [given.only] if given.only else list(FORMS)
     session.install()
     with tempfile.TemporaryDirectory() as folder:
         spark = start(Path(folder))
-        project = make(spark, Path(folder))
-        seconds: dict[str, list[float]] = {form: [] for form in FORMS}
-        sizes: dict[str, dict[int, list[Size]]] = {form: {} for form in FORMS}
+        project = make(spark, Path(folder), forms, given)
+        seconds: dict[str, list[float]] = {form: [] for form in forms}
+        sizes: dict[str, dict[int, list[Size]]] = {form: {} for form in forms}
+        memory: dict[int, Memory] = {}
         expiries: list[float] = []
-        for number in range(1, batches + 1):
-            for form in FORMS:
-                project.append(form, commands(number))
+        seen = max(2 * given.every, given.batches // TWENTIETH // given.every * given.every)
+        end = perf_counter() + 60 * given.minutes
+        for number in range(1, given.batches + 1):
+            is_last = number == given.batches or (number % seen == 0 and perf_counter() > end)
+            for form in forms:
+                project.append(form, commands(number, given.hot or given.keys, given.commands))
                 began = perf_counter()
-                project.run(*(f"{form}_{role}" for role in MODELS))
+                project.run(*(f"{form}_{role}" for role in TABLES))
                 seconds[form].append(perf_counter() - began)
-                if form != "never" and number % EVERY == 0:
+                is_maintained = form == "maintained" and number % given.every == 0
+                if is_maintained and not given.same_day:
                     began = perf_counter()
                     expire(project, form)
                     expiries.append(perf_counter() - began)
-                if number == batches or number % (2 * EVERY) in {2 * EVERY - 1, 0}:
-                    sizes[form][number] = [size(project, folder, form, each) for each in TABLES]
-    report(seconds, expiries, sizes)
+                if number % KEPT_OF_LOG == 0:
+                    expire_log(project, form)
+                if is_last or number % seen in {seen - 1, 0}:
+                    sizes[form][number] = [size(project, folder, form, each) for each in MEASURED]
+            if is_last or number % seen == 0:
+                memory[number] = measure_memory(spark)
+                say(f"  {number} batches, {memory[number]}, last ten: {recent(seconds)}")
+            if is_last:
+                break
+    report(seconds, expiries, sizes, memory)
+
+
+def recent(seconds: dict[str, list[float]]) -> str:
+    """Give the mean seconds of the last ten batches of each form."""
+    return ", ".join(f"{form} {mean(each[-10:]):.2f} s" for form, each in seconds.items())
 
 
 def start(folder: Path) -> SparkSession:
@@ -98,25 +139,30 @@ def start(folder: Path) -> SparkSession:
     return builder.getOrCreate()
 
 
-def make(spark: SparkSession, folder: Path) -> Project:
+def make(spark: SparkSession, folder: Path, forms: list[str], given: argparse.Namespace) -> Project:
     """Make a project with a collection of each form, both over logs of the same commands."""
     os.environ["DBT_PROFILES_DIR"] = str(folder)
     (folder / "project").mkdir()
     project = Project(folder / "project", "degradation", spark, ROOT)
     values = [Column("name", "string"), Column("amount", "bigint")]
-    for form, maintain in FORMS.items():
-        project.add_collection(form, [Column("k", "bigint")], values, {"maintain": maintain})
-        project.append(form, [Command(0, (1,), (k,), (f"name-{k}", k)) for k in range(KEYS)])
-    project.run(*(f"{form}_commands" for form in FORMS))
+    for form in forms:
+        options = {
+            "maintain": given.every if form == "maintained" else "never",
+            "verify": "always",
+        }
+        project.add_collection(form, [Column("k", "bigint")], values, options)
+        rows = [Command(0, (1,), (k,), (f"name-{k}", k)) for k in range(given.keys)]
+        project.append(form, rows)
+    project.run(*(f"{form}_commands" for form in forms))
     return project
 
 
-def commands(number: int) -> list[Command]:
+def commands(number: int, hot: int, count: int) -> list[Command]:
     """Give the commands of a batch: upserts of some keys, a tenth of them deletes."""
     draw = random.Random(number)  # noqa: S311 - a drawing that repeats
     return [
         Command(number, (1,), (k,), None if place % 10 == 0 else (f"name-{number}", k))
-        for place, k in enumerate(draw.sample(range(KEYS), COMMANDS))
+        for place, k in enumerate(draw.sample(range(hot), count))
     ]
 
 
@@ -128,6 +174,26 @@ def expire(project: Project, form: str) -> None:
     result = dbtRunner().invoke(command)
     if not result.success:
         raise RuntimeError(str(result.exception))
+
+
+def expire_log(project: Project, form: str) -> None:
+    """Expire the older snapshots of a log."""
+    project.spark.sql(
+        f"call system.expire_snapshots(table => '{project.name}.{form}_log',"
+        f" older_than => current_timestamp(), retain_last => {KEPT_OF_LOG})"
+    )
+
+
+def measure_memory(spark: SparkSession) -> Memory:
+    """Measure the memory of the Java machine, the heap after a garbage collection."""
+    java: Any = spark._jvm
+    java.java.lang.System.gc()
+    runtime = java.java.lang.Runtime.getRuntime()
+    process = java.java.lang.ProcessHandle.current().pid()
+    status = Path(f"/proc/{process}/status").read_text()
+    (resident,) = (int(line.split()[1]) for line in status.splitlines() if "VmRSS" in line)
+    heap = runtime.totalMemory() - runtime.freeMemory()
+    return Memory(resident // 1000, heap // 1_000_000)
 
 
 def size(project: Project, folder: str, form: str, role: str) -> Size:
@@ -147,32 +213,42 @@ def report(
     seconds: dict[str, list[float]],
     expiries: list[float],
     sizes: dict[str, dict[int, list[Size]]],
+    memory: dict[int, Memory],
 ) -> None:
     """Print the figures, and write them to a file."""
-    say(f"{len(seconds['never'])} batches of {COMMANDS} commands on {KEYS:,} keys")
     for form, each in seconds.items():
-        first, last = mean(each[5:15]), mean(each[-10:])
+        part = len(each) // TWENTIETH
+        first, last = mean(each[part : 2 * part]), mean(each[-part:])
         held = "at most" if last / first <= LIMIT else "MORE THAN"
         say(
-            f"  {form:11} batches 6-15 {first:5.2f} s, last ten {last:5.2f} s,"
-            f" ratio {last / first:.2f}, {held} {LIMIT}; slowest {max(each[5:]):.2f} s"
+            f"  {form:11} batches {part + 1}-{2 * part} {first:5.2f} s, last {part} {last:5.2f} s,"
+            f" ratio {last / first:.2f}, {held} {LIMIT}; slowest {max(each[part:]):.2f} s"
         )
     say(f"  {'operation':11} {', '.join(f'{one:.1f}' for one in expiries)} s")
-    say("  batch table                 files deletes snapshots   kB on disk  kB of metadata")
-    for number in sizes["never"]:
-        for one in (one for form in FORMS for one in sizes[form][number]):
-            say(
-                f"  {number:5} {one.table:20} {one.files:6} {one.delete_files:7}"
-                f" {one.snapshots:9} {one.bytes_on_disk / 1000:12,.0f}"
-                f" {one.metadata_bytes / 1000:15,.0f}"
-            )
+    say("  batch table                   files deletes snapshots   kB on disk  kB of metadata")
+    for number, one in (
+        (number, one)
+        for form_sizes in sizes.values()
+        for number, each_size in form_sizes.items()
+        for one in each_size
+    ):
+        say(
+            f"  {number:5} {one.table:22} {one.files:6} {one.delete_files:7}"
+            f" {one.snapshots:9} {one.bytes_on_disk / 1000:12,.0f}"
+            f" {one.metadata_bytes / 1000:15,.0f}"
+        )
     target = ROOT / "target" / "degradation.json"
     target.parent.mkdir(exist_ok=True)
     measured = {
         form: {number: [asdict(one) for one in each] for number, each in found.items()}
         for form, found in sizes.items()
     }
-    everything = {"seconds": seconds, "operation": expiries, "sizes": measured}
+    everything = {
+        "seconds": seconds,
+        "operation": expiries,
+        "sizes": measured,
+        "memory": {number: asdict(one) for number, one in memory.items()},
+    }
     target.write_text(json.dumps(everything, indent=2))
     say(f"  all of it: {target.relative_to(ROOT)}")
 

@@ -8,7 +8,7 @@ Each round measures every line once, in turn. The medians and the ratios are pri
 - `snapshot`: a collection with `first_batch: snapshot`, against one `create table as select` that
   takes the last command of each key by `row_number`
 - `history`: a collection with its whole history, against one `create table as select` that copies
-  the updates of its changelog
+  the updates of its changelog, and against one that makes them from the log by window functions
 
 Seconds of a collection are those of the models that write: corrections, batch, changelog, state.
 """
@@ -48,9 +48,29 @@ select k, v, _ts, _diff
 from first_load.history_changelog
 where _kind = 'update'
 """
+UPDATES_OF_LOG = """
+create or replace table first_load.made_updates using iceberg as
+with last_of_tick as (
+    select k, v, ts, lag(struct(v)) over (partition by k order by ts) as prior
+    from (
+        select *, row_number() over (partition by k, ts order by place desc) as place_from_last
+        from first_load.log
+    )
+    where place_from_last = 1
+)
+select k, side.value.v, ts as _ts, side._diff
+from last_of_tick
+lateral view inline(
+    array(struct(prior as value, -1L as _diff), struct(struct(v) as value, 1L as _diff))
+) side as value, _diff
+where not (prior <=> struct(v)) and side.value is not null
+"""
 
-PEERS = {"snapshot": LAST_COMMANDS, "history": COPY_OF_UPDATES}
-"""The lines, each with the statement that it is set against."""
+PEERS = {
+    "snapshot": {"last commands": LAST_COMMANDS},
+    "history": {"copy of the updates": COPY_OF_UPDATES, "updates by windows": UPDATES_OF_LOG},
+}
+"""The lines, each with the statements that it is set against."""
 
 
 def main() -> None:
@@ -86,14 +106,17 @@ def main() -> None:
                 drop(project, name)
                 load = [f"{name}_{role}" for role in TABLES]
                 measure(seconds, name, lambda models=load: project.run(*models))  # type: ignore[misc]
-                measure(seconds, f"peer of {name}", lambda sql=PEERS[name]: project.spark.sql(sql))  # type: ignore[misc]
+                for peer, sql in PEERS[name].items():
+                    measure(seconds, peer, lambda sql=sql: project.spark.sql(sql))  # type: ignore[misc]
         for name in lines:
-            own, peer_seconds = (median(seconds[each]) for each in (name, f"peer of {name}"))
-            say(
-                f"{name:9} {own:.1f} s, peer {peer_seconds:.1f} s, ratio {own / peer_seconds:.2f}"
-                f" ({given.commands:,} commands, {given.keys:,} keys, {given.ticks:,} ticks,"
-                f" {given.rounds} rounds)"
-            )
+            own = median(seconds[name])
+            for peer in PEERS[name]:
+                other = median(seconds[peer])
+                say(f"{name:9} {own:.1f} s, {peer} {other:.1f} s, ratio {own / other:.2f}")
+        say(
+            f"{given.commands:,} commands, {given.keys:,} keys, {given.ticks:,} ticks,"
+            f" {given.rounds} rounds"
+        )
 
 
 def measure(seconds: dict[str, list[float]], name: str, act: Callable[[], object]) -> None:

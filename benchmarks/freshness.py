@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 
 from dbt_trueup.runner import growth
 from dbt_trueup.runner.project import Project
-from dbt_trueup.runner.screen import Screen
+from dbt_trueup.runner.screen import IDLE, Screen
 from dbt_trueup.watch.loop import repeat
 from demo import run
 
@@ -51,9 +51,10 @@ class Resting(Screen):
         """Begin without a rest."""
         self.rests = Event()
 
-    def show_idle(self) -> None:
-        """Note it."""
-        self.rests.set()
+    def show_status(self, text: str) -> None:
+        """Note when it rests."""
+        if text == IDLE:
+            self.rests.set()
 
 
 def main() -> None:

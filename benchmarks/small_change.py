@@ -1,13 +1,14 @@
 """How long a small change takes, statement by statement, next to dbt's incremental merge.
 
-    python -m benchmarks.small_change [--rows N] [--rounds N] [--statements]
+    python -m benchmarks.small_change [--rows N] [--rounds N] [--format FORMAT] [--statements]
 
 A collection of `--rows` rows (100,000) with 8 value columns takes about 1,000 commands a round,
 three a key. trueup and dbt's incremental merge take turns in one warm process. All options of
 trueup have their defaults, and all models of the collection run, views included. A third run of
 each round finds nothing new. It prints the medians of `--rounds` rounds (5). The first twelve
-rounds only warm up and do not count. With `--statements` it prints how long each statement takes,
-by its first words.
+rounds only warm up and do not count. `--format` is the table format of both, `iceberg` (the
+default) or `delta`. With `--statements` it prints how long each statement takes, by its first
+words.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import argparse
 import logging
 import re
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import partial
 from pathlib import Path
 from statistics import mean, median
@@ -42,6 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--format", choices=upsert.CATALOGS, default="iceberg")
     parser.add_argument("--statements", action="store_true")
     arguments = parser.parse_args()
     session.install()
@@ -52,10 +54,11 @@ def main() -> None:
         spark = upsert.start(Path(folder))
         share = 100 * COMMANDS / upsert.COMMANDS_PER_KEY / arguments.rows
         load = upsert.Workload(arguments.rows, share, "scattered")
-        bench = upsert.Bench(spark, Path(folder) / "project", load, options={})
+        bench = upsert.Bench(spark, Path(folder) / "project", load, {}, arguments.format)
+        spark.catalog.setCurrentCatalog(upsert.CATALOGS[arguments.format])
         ways = {
             OURS: partial(bench.run, "ours"),
-            PEER: partial(bench.run, "peer_iceberg"),
+            PEER: partial(bench.run, f"peer_{arguments.format}"),
             IDLE: partial(bench.run, "ours"),
         }
         for number in range(-WARM_ROUNDS, arguments.rounds):
@@ -105,14 +108,16 @@ def show(name: str, seconds: float, base: float, count: int) -> None:
 
 
 def show_statements(runs: list[list[Statement]], seconds: float) -> None:
-    """Print the mean milliseconds of each statement, and what is left of the run."""
+    """Print how often a run sends each statement, the mean milliseconds, and what is left."""
     spent: dict[str, float] = defaultdict(float)
+    times: Counter[str] = Counter()
     for run in runs:
         for words, each in run:
             spent[words] += 1000 * each / len(runs)
+            times[words] += 1
     for words, each in sorted(spent.items(), key=lambda one: -one[1]):
-        say(f"    {each:6.0f} ms  {words}")
-    say(f"    {1000 * seconds - sum(spent.values()):6.0f} ms  in dbt, between statements")
+        say(f"    {each:6.0f} ms  {times[words] / len(runs):3.0f} x  {words}")
+    say(f"    {1000 * seconds - sum(spent.values()):6.0f} ms         in dbt, between statements")
 
 
 if __name__ == "__main__":

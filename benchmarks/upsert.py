@@ -79,6 +79,10 @@ ICEBERG = {
     "write.parquet.row-group-size-bytes": "16777216",
 }
 """The table properties with which trueup writes, for the peers on Iceberg, too."""
+CATALOGS = {"iceberg": "lake", "delta": "spark_catalog"}
+"""The catalog of each table format."""
+CHANGE_FEED = "tblproperties ('delta.enableChangeDataFeed' = 'true')"
+"""With its change feed, trueup reads only what is new in a log on Delta."""
 
 
 @dataclass(frozen=True)
@@ -180,10 +184,15 @@ class Bench:
         folder: Path,
         workload: Workload,
         options: Mapping[str, str] = SCANNED,
+        table_format: str = "iceberg",
     ) -> None:
-        """Make the log with the first commands. `options` are those of trueup."""
+        """Make the log with the first commands.
+
+        `options` are those of trueup. `table_format` is that of its log and its tables.
+        """
         self.spark, self.folder, self.workload = spark, folder, workload
         self.options = dict(options)
+        self.table_format = table_format
         self.schema = folder.name
         self.tick = 0
         self.models: dict[str, list[float]] = {}
@@ -194,7 +203,8 @@ class Bench:
         self.hudi: Hudi | None = None
         spark.sql(f"create schema lake.{self.schema}")
         spark.sql(f"create schema spark_catalog.{self.schema}")
-        self.log, self.commands = f"lake.{self.schema}.log", f"lake.{self.schema}.batch_commands"
+        self.log = f"{CATALOGS[table_format]}.{self.schema}.log"
+        self.commands = f"lake.{self.schema}.batch_commands"
         self.write_log(f"select id as k, 0 as c from range(0, {workload.rows}, 1, 4)", create=True)
         self.manifest = self.make_project()
 
@@ -210,7 +220,8 @@ select k, cast({self.tick} as bigint) as ts, cast(c as bigint) as seq,
     if(c = {last} and pmod(xxhash64(k, {self.tick}L), 10) = 0, 'D', 'U') as op, {values}
 from ({keys})"""
         if create:
-            self.spark.sql(f"create table {self.log} using iceberg as {commands}")
+            how = f"using {self.table_format} {CHANGE_FEED if self.table_format == 'delta' else ''}"
+            self.spark.sql(f"create table {self.log} {how} as {commands}")
         else:
             self.spark.sql(f"create or replace table {self.commands} using iceberg as {commands}")
             self.spark.sql(f"insert into {self.log} select * from {self.commands}")
@@ -254,7 +265,13 @@ from ({keys})"""
             "profile": "bench",
             "flags": {"send_anonymous_usage_stats": False},
             "models": {
-                self.schema: {"ours": {"+unique_key": ["k"], "+meta": {"trueup": self.options}}}
+                self.schema: {
+                    "ours": {
+                        "+unique_key": ["k"],
+                        "+meta": {"trueup": self.options},
+                        "+file_format": self.table_format,
+                    }
+                }
             },
         }
         (self.folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
@@ -336,7 +353,7 @@ where rn = 1"""
         properties = ", ".join(f"'{name}' = '{value}'" for name, value in ICEBERG.items())
         copied = properties.replace("merge-on-read", "copy-on-write")
         lake, delta = f"lake.{self.schema}", f"spark_catalog.{self.schema}"
-        fed = "using delta tblproperties ('delta.enableChangeDataFeed' = 'true')"
+        fed = f"using delta {CHANGE_FEED}"
         for table, how, users in (
             (f"{delta}.merged", "using delta", {"MERGE by hand, Delta"}),
             (
