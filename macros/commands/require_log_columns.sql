@@ -1,7 +1,18 @@
-{#- Raises unless the log has the key columns, and has each column that a macro adds only once. -#}
+{#-
+    Raises unless the log has the key columns, and has each column that a macro adds only once. Also raises if an error
+    is true or false.
+-#}
 {% macro _require_log_columns(commands, unique_key) -%}
-    {%- set log = commands.split(trueup._log_boundary())[0] ~ ' select * from log' -%}
-    {%- set found = trueup._get_columns(trueup._step_marker('check') ~ log) | map(attribute='name') | list -%}
+    {%- set errors = trueup._error_expressions(commands) -%}
+    {%- set items = ['*'] -%}
+    {%- for argument, expression in errors.items() -%}
+        {%- do items.append('(' ~ expression ~ ') as _' ~ argument) -%}
+    {%- endfor -%}
+    {%- set log = commands.split(trueup._log_boundary())[0] ~ ' select ' ~ (items | join(', ')) ~ ' from log' -%}
+    {%- set columns = trueup._get_columns(trueup._step_marker('check') ~ log) -%}
+    {%- set log_count = columns | length - errors | length -%}
+    {%- do trueup._require_error_texts(errors, columns[log_count:]) -%}
+    {%- set found = columns[:log_count] | map(attribute='name') | list -%}
     {%- set lower_case = found | map('lower') | list -%}
     {%- for name in unique_key if name | lower not in lower_case -%}
         {%- do trueup._raise_error(
@@ -17,5 +28,38 @@
             'without columns of the names that it adds, snapshot_ts and is_absent', name,
             'Rename it in the relation.'
         ) -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+
+{#-
+    The arguments `error` and `error_key` by name, from the SQL of the commands. The materialization cannot get them as
+    arguments, and while dbt parses, a `ref` in them does not have its name yet.
+-#}
+{% macro _error_expressions(commands) -%}
+    {%- set found = modules.re.search(
+        '(?s) as _op,\n    cast\\((.*?) as string\\) as _error,\n    (?:coalesce\\(\n        )?'
+        ~ 'cast\\((.*?) as string\\)(?:,\n        case when `| as _error_key)',
+        commands.rpartition(trueup._log_boundary())[2]
+    ) -%}
+    {{ return({'error': found.group(1), 'error_key': found.group(2)} if found else {}) }}
+{%- endmacro %}
+
+
+{#- Raises if one of the `errors` is a condition. Its text is 'true' or 'false', so every command would be an error. -#}
+{% macro _require_error_texts(errors, columns) -%}
+    {%- set texts = {
+        'error': "case when <the value is bad> then '<what is wrong>' end",
+        'error_key': "case when <the key is bad> then concat('x', <its bytes in hex>) end",
+    } -%}
+    {%- for argument, expression in errors.items() -%}
+        {%- if columns[loop.index0].type == 'boolean' -%}
+            {%- do trueup._raise_error(
+                trueup._argument('commands', argument) ~ ' in ' ~ model.name,
+                'a text, null for a good ' ~ ('value' if argument == 'error' else 'key'),
+                'the condition ' ~ expression ~ ', with which every command would be an error',
+                'Write it as a text: ' ~ texts[argument] ~ '. The view is not made.'
+            ) -%}
+        {%- endif -%}
     {%- endfor -%}
 {%- endmacro %}

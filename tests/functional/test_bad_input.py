@@ -105,6 +105,27 @@ def test_arguments_that_spark_cannot_read_are_refused_in_three_lines(
     assert len(said.splitlines()) == 4
 
 
+@pytest.mark.long_cases
+@pytest.mark.parametrize(
+    ("argument", "remedy"),
+    [
+        ("error", "case when <the value is bad> then '<what is wrong>' end"),
+        ("error_key", "case when <the key is bad> then concat('x', <its bytes in hex>) end"),
+    ],
+)
+def test_a_condition_is_refused_as_the_text_of_an_error(
+    project: Project, argument: str, remedy: str
+) -> None:
+    given = {"ts": "'log_ts'", "sequence_by": "['log_order']", "columns": "['v']"}
+    commands(project, "bad_input.c_log", **given, **{argument: "'v is null'"})
+    refused(
+        project,
+        f"`trueup.commands` argument `{argument}` in c_commands must be a text, null for a good ",
+        "Got: the condition v is null, with which every command would be an error",
+        remedy,
+    )
+
+
 def test_an_argument_that_the_macro_does_not_have_is_refused(project: Project) -> None:
     commands(project, "bad_input.c_log", sequnce_by="['log_order']")
     refused(project, "Each argument of `trueup.commands` must be one that", "Got: sequnce_by")

@@ -480,6 +480,19 @@ def test_a_null_in_a_key_of_several_columns_is_not_an_error() -> None:
 
 
 @pytest.mark.parametrize("unique_key", [["path"], ["a", "b"]])
+@pytest.mark.parametrize("null_keys", ["error", "value"])
+@pytest.mark.parametrize("error", ["cast(a as string)", "case\n  when a then 'b'\nend", None])
+def test_the_check_of_the_errors_finds_their_expressions(
+    unique_key: list[str], null_keys: str, error: str | None
+) -> None:
+    trueup = in_model("files_commands", unique_key=unique_key, options={"null_keys": null_keys})
+    sql = render(trueup, error=error, error_key="k", delete_when="op = 'D'")
+
+    found = {"error": error or "null", "error_key": "k"}
+    assert trueup._error_expressions(sql) == found
+
+
+@pytest.mark.parametrize("unique_key", [["path"], ["a", "b"]])
 def test_a_bad_option_is_refused_for_every_key(unique_key: list[str]) -> None:
     for options, subject, bad in (
         ({"null_key": "value"}, "Each option in", "null_key"),
