@@ -49,9 +49,18 @@
 {%- endmacro %}
 
 
-{#- Raises if the collection already has a column with the name for inline errors. -#}
+{#-
+    Raises if the collection already has a column with the name for inline errors, or if this is a name by which the
+    data tests know a state or a changelog.
+-#}
 {% macro _require_free_name(inline_errors, columns) -%}
     {%- set names = columns | map(attribute='name') | list -%}
+    {%- if inline_errors and inline_errors | lower in ['_kind', '_certificate'] -%}
+        {%- do trueup._raise_option_error(
+            'inline_errors', 'a name other than _kind and _certificate, which only a state or a changelog has',
+            inline_errors
+        ) -%}
+    {%- endif -%}
     {%- if inline_errors and inline_errors | lower in names | map('lower') -%}
         {%- do trueup._raise_option_error(
             'inline_errors', 'a name that no key or value column has (' ~ (names | join(', ')) ~ ')', inline_errors

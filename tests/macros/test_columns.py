@@ -534,6 +534,16 @@ def test_inline_errors_must_not_be_the_name_of_an_existing_column(name: str) -> 
     assert got == f"Got: {name}"
 
 
-@pytest.mark.parametrize("name", [None, "error", "path2"])
+@pytest.mark.parametrize("name", ["_kind", "_Certificate"])
+def test_inline_errors_must_not_make_a_state_or_a_changelog_of_the_view(name: str) -> None:
+    must, got, _ = refused(in_model("files_batch")._require_free_name, name, STORED)
+
+    assert must.endswith(
+        " must be a name other than _kind and _certificate, which only a state or a changelog has."
+    )
+    assert got == f"Got: {name}"
+
+
+@pytest.mark.parametrize("name", [None, "error", "_error", "path2"])
 def test_inline_errors_may_be_any_other_name_or_none(name: str | None) -> None:
     in_model("files_batch")._require_free_name(name, STORED)
