@@ -100,9 +100,12 @@
 {%- endmacro %}
 
 
-{#- A value as an SQL literal of a type; null if it cannot be cast. A struct or an array is given as JSON. -#}
+{#-
+    A value as an SQL literal of a type; null if it cannot be cast. A struct or an array is given as JSON. A cast would
+    round a decimal, and so find another key.
+-#}
 {% macro _typed_literal_expr(value, type) -%}
-    {%- if value is none -%}
+    {%- if value is none or (type.startswith('decimal') and trueup._is_rounded(value, type)) -%}
         {{ return('cast(null as ' ~ trueup._sql_type(type) ~ ')') }}
     {%- elif type.startswith(('struct<', 'array<')) -%}
         {#- `from_json` would make a value of nulls of a text that is no such JSON. -#}
@@ -112,4 +115,17 @@
         ) }}
     {%- endif -%}
     {{ return('try_cast(' ~ trueup._literal(value) ~ ' as ' ~ type ~ ')') }}
+{%- endmacro %}
+
+
+{#- Whether a cast to a decimal type rounds a number, because the number has more decimals than the type. -#}
+{% macro _is_rounded(number, type) -%}
+    {%- set found = modules.re.fullmatch('\\s*[+-]?([0-9]*)[.]?([0-9]*)(?:[eE]([+-]?[0-9]+))?\\s*', number | string) -%}
+    {%- if not found -%}
+        {{ return(false) }}
+    {%- endif -%}
+    {%- set digits = found.group(1) ~ found.group(2) -%}
+    {%- set zeros = digits | length - digits.rstrip('0') | length -%}
+    {%- set decimals = found.group(2) | length - zeros - (found.group(3) or 0) | int -%}
+    {{ return(zeros < digits | length and decimals > type.rpartition(',')[2].rstrip(')') | int) }}
 {%- endmacro %}

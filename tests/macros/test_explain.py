@@ -158,3 +158,32 @@ def test_the_first_dealt_batch_begins_with_nothing_and_the_next_with_what_it_lef
     assert "_step_batch = 1" in first
     assert "having sum(_diff) > 0" not in first
     assert "having sum(_diff) > 0" in second
+
+
+@pytest.mark.parametrize(
+    ("number", "is_rounded"),
+    [
+        ("1.005", True),
+        ("-0.001", True),
+        ("1005e-3", True),
+        ("1E-8", True),
+        (" .125 ", True),
+        ("1.00", False),
+        ("1.500", False),
+        ("100", False),
+        ("0.000", False),
+        ("0E-9", False),
+        ("1.5e1", False),
+        ("2E+3", False),
+        (1.5, False),
+        ("one", False),
+    ],
+)
+def test_a_decimal_is_not_rounded_to_another_key(
+    trueup: Package, number: object, is_rounded: bool
+) -> None:
+    literal = trueup._typed_literal_expr(number, "decimal(10,2)")
+
+    assert (literal == "cast(null as decimal(10,2))") == is_rounded
+    # A whole decimal and a double stay as they are.
+    assert trueup._typed_literal_expr(number, "double").startswith("try_cast(")
