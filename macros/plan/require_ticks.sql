@@ -72,12 +72,7 @@
     {%- do trueup._require_bounded_ticks(collection.source, plan.last_tick) -%}
     {%- do trueup._require_arrivals(collection.source, plan.get('null_arrivals', 0)) -%}
     {%- if options.late == 'fail' and plan.late_dropped -%}
-        {%- do trueup._raise_error(
-            'With option `late: fail` every command of ' ~ collection.source,
-            'at tick ' ~ plan.lower ~ ' or later: all ticks before it are settled',
-            plan.late_dropped ~ ' commands of earlier ticks, which came late',
-            'Nothing is staged. Take them out of the log, or set the option `late`.'
-        ) -%}
+        {%- do trueup._raise_late_error(collection, plan) -%}
     {%- endif -%}
     {%- do trueup._require_newest_decides(
         collection, plan.get('has_truncates') or plan.get('has_settled_truncates')
@@ -108,6 +103,27 @@
             ~ plan.lower ~ "}'."
         ) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    Raises because commands came late, with the option `late: fail`. The count does not tell commands of settled ticks
+    from those below `as_of`.
+-#}
+{% macro _raise_late_error(collection, plan) -%}
+    {%- set as_of = collection.options.as_of -%}
+    {%- if '_offset' in collection.extras -%}
+        {%- set must, got = 'at an offset that no batch has settled', ' commands of settled offsets' -%}
+    {%- else -%}
+        {%- set must = 'at tick ' ~ plan.lower ~ ' or later: all ticks before it are settled' ~ (
+            '' if as_of is none else ', or below the option `as_of` (' ~ as_of ~ ')'
+        ) -%}
+        {%- set got = ' commands of earlier ticks, which came late' -%}
+    {%- endif -%}
+    {%- do trueup._raise_error(
+        'With option `late: fail` every command of ' ~ collection.source, must, plan.late_dropped ~ got,
+        'Nothing is staged. Take them out of the log, or set the option `late`.'
+    ) -%}
 {%- endmacro %}
 
 

@@ -302,6 +302,35 @@ def test_with_late_fail_late_commands_stop_the_run_before_staging() -> None:
 
 
 @pytest.mark.parametrize(
+    ("extras", "options", "reason", "what"),
+    [
+        (
+            [],
+            {"as_of": 3},
+            "at tick 5 or later: all ticks before it are settled, or below the option `as_of` (3).",
+            "earlier ticks, which came late",
+        ),
+        (
+            ["_partition", "_offset"],
+            {},
+            "at an offset that no batch has settled.",
+            "settled offsets",
+        ),
+    ],
+)
+def test_the_error_for_late_commands_says_why_they_are_late(
+    extras: list[str], options: dict[str, object], reason: str, what: str
+) -> None:
+    trueup = in_model("files_batch", options={"late": "fail", **options})
+    plan = {"lower": 5, "late_dropped": 2}
+
+    must, got, _ = refused(trueup._raise_late_error, a_collection(trueup, extras=extras), plan)
+
+    assert must.endswith(f"every command of lake.files_commands must be {reason}")
+    assert got == f"Got: 2 commands of {what}"
+
+
+@pytest.mark.parametrize(
     ("late", "late_dropped"), [("drop", 2), ("fail", 0), ("fail", None), ("correct", 2)]
 )
 def test_without_late_fail_or_without_late_commands_the_run_continues(
