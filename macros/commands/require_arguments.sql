@@ -12,6 +12,7 @@
             trueup._argument('commands', 'unchanged_value'), 'a text', unchanged_value
         ) -%}
     {%- endif -%}
+    {%- do trueup._require_arrival_of_extracts(given.relation, given.arrived) -%}
     {%- do trueup._require_value_columns(given.columns, given.except_columns, key) -%}
     {%- if given.columns and given.ignored_nulls -%}
         {%- do trueup._require_value_names(
@@ -19,6 +20,23 @@
         ) -%}
     {%- elif given.ignored_nulls and not given.ignored_nulls.is_except -%}
         {%- do trueup._require_no_other_columns(given.ignored_nulls.names, key + (given.except_columns or [])) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    Raises if `arrived` says when a row of a full extract arrived. The delete of a key comes with the extract that lacks
+    it, but has the columns of the extract before. So a run would not read it.
+-#}
+{% macro _require_arrival_of_extracts(relation, arrived) -%}
+    {#- Only the SQL of `snapshot_commands` has this name. -#}
+    {%- if arrived is not none and '_ts_extracted' in relation | string
+            and arrived | lower | replace('`', '') | trim != 'snapshot_ts' -%}
+        {%- do trueup._raise_error(
+            trueup._argument('commands', 'arrived'),
+            'snapshot_ts over `trueup.snapshot_commands`, because the delete of a key has the other columns of the'
+            ~ ' extract before', arrived
+        ) -%}
     {%- endif -%}
 {%- endmacro %}
 

@@ -786,6 +786,38 @@ def test_extracts_may_use_any_column_name_except_the_two_added_ones(
     shop.configure()
 
 
+@pytest.mark.long
+def test_a_run_that_reads_what_arrived_finds_the_deletes_of_an_extract(
+    own_project: Callable[[str], Project],
+) -> None:
+    """The rows of an extract land one after the other, so most of them land before the last."""
+    project = own_project("extracts")
+    project.sql("create table {}.days (id int, v int, day int, landed_at int) using {format}")
+    for role in ROLES[1:]:
+        project.write(f"models/c/c_{role}.sql", f"{{{{ trueup.{role}('c') }}}}")
+    project.write("models/c/c.sql", "{{ trueup.collection('c') }}")
+    extracts = f"relation='{project.name}.days', unique_key=['id'], ts='day'"
+    project.write(
+        "models/c/c_commands.sql",
+        f"{{{{ trueup.commands(trueup.snapshot_commands({extracts}), ts='snapshot_ts',"
+        " sequence_by=['is_absent'], delete_when='is_absent', columns=['v'],"
+        " arrived='snapshot_ts') }}",
+    )
+    project.configure(c={"+unique_key": ["id"]})
+    days = [
+        ["(1, 1, 1, 10)", "(2, 1, 1, 11)", "(3, 1, 1, 12)"],
+        ["(2, 2, 2, 20)", "(3, 1, 2, 21)"],
+        ["(3, 1, 3, 30)"],
+    ]
+    for rows in days:
+        project.sql(f"insert into {{}}.days values {', '.join(rows)}")
+        project.run()
+
+    assert [tuple(row) for row in project.sql("select id, v from {}.c")] == [(3, 1)]
+    statistics = project.progress("c")[-1]["_statistics"]
+    assert (statistics.whole_log_reason, statistics.late_dropped) == (None, 0)
+
+
 @pytest.fixture(scope="module")
 def shop(new_project: Callable[[str], Project]) -> Project:
     """A collection that reads Debezium. Each run settles the messages appended before it."""

@@ -132,6 +132,18 @@ def test_an_expression_argument_must_be_an_sql_expression(argument: str, value: 
     assert got == f"Got: {value}"
 
 
+@pytest.mark.parametrize("arrived", ["landed_at", "date(snapshot_ts)"])
+def test_over_full_extracts_only_the_extract_says_what_arrived(arrived: str) -> None:
+    trueup = in_model("files_commands")
+    extracts = str(trueup.snapshot_commands("lake.extracts", ["path"], "day"))
+
+    must, got, _ = refused(render, relation=extracts, arrived=arrived)
+
+    assert must.startswith("`trueup.commands` argument `arrived` must be snapshot_ts over ")
+    assert got == f"Got: {arrived}"
+    assert "`Snapshot_TS` as _arrived" in render(relation=extracts, arrived="`Snapshot_TS`")
+
+
 @pytest.mark.parametrize("value", [7, True, ["a"], {"a": 1}])
 def test_the_unchanged_value_must_be_a_text(value: object) -> None:
     must, got, _ = refused(render, unchanged_value=value)
