@@ -36,6 +36,8 @@
     {%- set until = 'null' if until is none else until -%}
     {%- set input_upper = input_upper
         or (trueup._input_upper_expr(options.input_upper) if options.input_upper else 'log_upper') -%}
+    {#- In a log without ticks a batch is one tick. A greater `input_upper` would leave none for the next batches. -#}
+    {%- set cap = 'coalesce(log_upper, lower), ' ~ until if settled else until -%}
     {%- set open_upper = 'greatest(upper, read_upper)' if options.eager else 'upper' -%}
     {%- if options.max_commands_per_batch -%}
         {%- set open_upper = 'coalesce(cut_upper, ' ~ open_upper ~ ')' -%}
@@ -63,7 +65,7 @@ capped as (
         case when upper < 0 then upper - 1 else 0 end as lower,
         {%- else -%}
         *,
-        greatest(lower, least(coalesce({{ input_upper }}, lower), {{ until }})) as upper,
+        greatest(lower, least(coalesce({{ input_upper }}, lower), {{ cap }})) as upper,
         {%- endif %}
         -- `least` ignores nulls, so it must not see the upper of a part without commands.
         case when log_upper is not null then least(log_upper, {{ until }}) end as read_upper

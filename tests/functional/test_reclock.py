@@ -321,6 +321,23 @@ def test_a_rebase_settles_the_whole_log_in_one_batch(without_partition: Topic) -
     assert "recreated" in {finding[0] for finding in topic.findings()}
 
 
+@pytest.mark.long
+def test_an_input_upper_beyond_the_lower_settles_one_tick_of_each_batch(
+    own_project: Callable[[str], Project],
+) -> None:
+    topic = Topic(own_project("gated"), "c")
+    options = {"verify": "never", "input_upper": "1000"}
+    topic.project.configure(c={"+unique_key": ["k"], "+meta": {"trueup": options}})
+    for number in range(3):
+        topic.land(Message("0", number, "a", f"value {number}"))
+        topic.project.run()
+        topic.settle()
+        topic.check()
+    assert [row["_upper"] for row in topic.project.progress("c")] == [1, 2, 3]
+    topic.project.run("c_commands+")
+    assert "c_batch: up to date at 3" in topic.project.messages
+
+
 @pytest.mark.parametrize(
     ("commands", "findings"),
     [
