@@ -114,7 +114,9 @@ def test_a_folder_that_a_killed_run_has_left_is_explained() -> None:
     create = str(in_model("files_state")._create_table_sql("s.files_state", "select 1"))
     said = describe_lost_race(create, "[DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION] ...")
     assert said is not None
+    assert "If it has a folder _delta_log, let the catalog know the table: create table" in said
     assert "create table s.files_state using delta location" in said
+    assert "If it has none, nothing was committed: delete the folder" in said
 
 
 def test_a_table_that_a_rebase_has_dropped_is_named() -> None:

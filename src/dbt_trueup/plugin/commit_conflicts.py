@@ -81,8 +81,9 @@ _MESSAGES = {
 
 _LEFT_MESSAGE = (
     "another run is making {0} at the same moment, or a killed run has left its folder; run again."
-    " If the error stays, let the catalog know the table: create table {0} using delta location"
-    " '<its folder>'. Such a table keeps its folder when it is dropped"
+    " If the error stays, look into the folder of the table. If it has a folder _delta_log, let the"
+    " catalog know the table: create table {0} using delta location '<its folder>'. Such a table"
+    " keeps its folder when it is dropped. If it has none, nothing was committed: delete the folder"
 )
 
 _ANY_MESSAGE = "another run wrote to {} at the same moment; run again"
