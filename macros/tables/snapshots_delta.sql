@@ -145,7 +145,7 @@
         'VACUUM END': 'other',
         'SET TBLPROPERTIES': 'feed' if trueup._has_feed(commit) else 'other',
         'UNSET TBLPROPERTIES': 'feed' if trueup._has_feed(commit) else 'other',
-        'ADD COLUMNS': 'other', 'CHANGE COLUMN': 'other', 'CLUSTER BY': 'other',
+        'ADD COLUMNS': 'other', 'CHANGE COLUMN': 'other', 'CHANGE COLUMNS': 'other', 'CLUSTER BY': 'other',
         'ADD CONSTRAINT': 'other', 'DROP CONSTRAINT': 'other',
     } -%}
     {{ return('append' if is_append.get(name) else others.get(name, 'overwrite')) }}

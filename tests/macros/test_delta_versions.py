@@ -88,6 +88,9 @@ def merge(updated: int = 0, deleted: int = 0, files: int = 0, changes: int = 0) 
         ),
         (commit(1, "UNSET TBLPROPERTIES", properties='["delta.enableChangeDataFeed"]'), "feed"),
         (commit(1, "ADD COLUMNS"), "other"),
+        # One `alter column` of several columns, such as of their comments.
+        (commit(1, "CHANGE COLUMN"), "other"),
+        (commit(1, "CHANGE COLUMNS"), "other"),
     ],
 )
 def test_a_commit_of_a_delta_table_is_an_append_only_if_that_is_sure(
