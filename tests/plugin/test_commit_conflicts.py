@@ -9,7 +9,12 @@ from pyspark.sql import SparkSession
 
 from dbt_trueup.errors import LostRaceError
 from dbt_trueup.plugin import statements
-from dbt_trueup.plugin.commit_conflicts import REWRITTEN, describe_lost_race, may_be_skipped
+from dbt_trueup.plugin.commit_conflicts import (
+    REWRITTEN,
+    describe_lost_race,
+    may_be_repeated,
+    may_be_skipped,
+)
 from dbt_trueup.plugin.statements import REPEATS
 from tests.macros.package import a_collection, column, in_model, refused
 
@@ -151,7 +156,7 @@ def test_only_a_lost_append_is_skipped() -> None:
     assert not may_be_skipped(append, "[DIVIDE_BY_ZERO]")
 
 
-def test_only_an_apply_is_repeated_if_its_files_were_rewritten(
+def test_an_apply_is_repeated_if_its_files_were_rewritten_and_a_heal_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trueup = in_model("files_state")
@@ -181,6 +186,33 @@ def test_only_an_apply_is_repeated_if_its_files_were_rewritten(
     failures[:] = ["[DIVIDE_BY_ZERO]"]
     with pytest.raises(RuntimeError, match="DIVIDE"):
         run(None, apply)
+
+
+CONFLICT_OF_DELTA = "[DELTA_CONCURRENT_{} Transaction conflict detected{} a concurrent {} data"
+
+
+@pytest.mark.parametrize(
+    ("error", "is_repeated"),
+    [
+        (("APPEND.WITH_PARTITION_HINT]", ".", "OPTIMIZE added"), True),
+        (("DELETE_READ.WITHOUT_HINT]", ",", "REORG deleted"), True),
+        (("APPEND.WITHOUT_HINT]", ".", "MERGE added"), False),
+    ],
+)
+def test_on_delta_an_append_and_an_apply_are_repeated_if_their_files_were_rewritten(
+    error: tuple[str, ...], *, is_repeated: bool
+) -> None:
+    found = CONFLICT_OF_DELTA.format(*error)
+    trueup = in_model("files_changelog")
+    append = str(trueup._append_batch_sql("s.files_changelog", "select 1", 7))
+    apply = str(trueup._apply_updates_sql(a_collection(trueup, **TABLES), TAIL, "select 1"))
+    heal = str(trueup._heal_sql(a_collection(trueup, **TABLES), [column("path", "string")], 1, [7]))
+
+    assert may_be_repeated(append, found) is is_repeated
+    assert may_be_repeated(apply, found) is is_repeated
+    assert not may_be_repeated(heal, found)
+    # If it loses again and again, the run looks for its batch and does not find it.
+    assert may_be_skipped(append, found)
 
 
 def test_a_statement_is_recognised_by_its_mark_alone() -> None:

@@ -14,6 +14,9 @@ import re
 REWRITTEN = "ValidationException: Cannot commit, missing data files"
 """Iceberg's error if a statement deletes rows of files that were rewritten since it read them."""
 
+OPTIMIZED = re.compile(r"\[DELTA_CONCURRENT_[^\n]* a concurrent (?:OPTIMIZE|REORG) ")
+"""Delta's error if the files that a statement has read were rewritten since then."""
+
 LEFT = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
 """Delta's error for a new table whose folder has files already.
 
@@ -139,10 +142,10 @@ def may_be_skipped(statement: str, error: str) -> bool:
 
 
 def may_be_repeated(statement: str, error: str) -> bool:
-    """Return whether a failed statement is an apply that lost to a rewrite of the state's files.
+    """Return whether a failed statement is an append or an apply that lost to a rewrite of files.
 
-    A rewrite changes no row, and nothing of the apply was written. The apply itself checks that the
-    state is still at the batch that it expects. So it can be repeated.
+    A rewrite changes no row, and nothing of the statement was written. The statement itself checks
+    that its table is still at the batch that it expects. So it can be repeated.
 
     Args:
         statement: The SQL text.
@@ -155,4 +158,6 @@ def may_be_repeated(statement: str, error: str) -> bool:
         False
     """
     mark = MARK.search(statement)
-    return REWRITTEN in error and mark is not None and mark["step"] == "apply"
+    if mark is None or mark["step"] not in {"append", "apply"}:
+        return False
+    return REWRITTEN in error or OPTIMIZED.search(error) is not None
