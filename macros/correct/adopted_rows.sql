@@ -61,7 +61,10 @@ group by {{ key_list }}
 {%- endmacro %}
 
 
-{#- A column of an adopted table, in the type and the form of the collection. -#}
+{#-
+    A column of an adopted table, in the type and the form of the collection. It is never named alone: the table of the
+    corrections would take over its default, which Delta refuses.
+-#}
 {% macro _adopted_column_expr(column, found) -%}
     {%- set given = found.get(column.name | lower) -%}
     {%- set type = trueup._sql_type(column.type) -%}
@@ -72,5 +75,7 @@ group by {{ key_list }}
     {%- if given.type != column.type -%}
         {%- set value = 'try_cast(' ~ value ~ ' as ' ~ type ~ ')' -%}
     {%- endif -%}
-    {{ return(value ~ ' + cast(0 as ' ~ type ~ ')' if column.type in ['float', 'double'] else value) }}
+    {{ return(
+        value ~ ' + cast(0 as ' ~ type ~ ')' if column.type in ['float', 'double'] else 'coalesce(' ~ value ~ ')'
+    ) }}
 {%- endmacro %}

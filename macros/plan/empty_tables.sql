@@ -39,7 +39,7 @@ left join {{ changelog }} on false
 {#-
     The key and then the value columns for a select. A varchar, which Spark describes as a string, becomes one, also
     inside a struct or an array: a Delta table would take over its length, and no longer accept what the log accepts
-    later.
+    later. A column is never named alone: a new table would take over its default, which Delta refuses.
 -#}
 {% macro _key_and_value_terms(unique_key, columns) -%}
     {%- set types, terms = {}, [] -%}
@@ -51,7 +51,7 @@ left join {{ changelog }} on false
         {%- set type = types.get(name, '') -%}
         {%- do terms.append(
             'cast(' ~ quoted ~ ' as ' ~ trueup._sql_type(type) ~ ') as ' ~ quoted
-            if 'string' in type and 'collate' not in type else quoted
+            if 'string' in type and 'collate' not in type else 'coalesce(' ~ quoted ~ ') as ' ~ quoted
         ) -%}
     {%- endfor -%}
     {{ return(terms | join(',\n    ')) }}

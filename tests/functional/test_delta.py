@@ -218,6 +218,24 @@ def test_a_longer_varchar_of_the_log_fits_into_the_tables(project: Project) -> N
     assert project.rows("varied") == [(1, "abcdefghi")]
 
 
+def test_the_tables_take_no_default_of_a_column(project: Project) -> None:
+    """Delta makes no table with a default, unless the table has a property for it."""
+    allowed = "tblproperties ('delta.feature.allowColumnDefaults' = 'supported')"
+    project.add_collection("defaulted", KEY, VALUE, {"late": "correct"})
+    project.sql(f"alter table {{}}.defaulted_log set {allowed}")
+    project.sql("alter table {}.defaulted_log alter column k set default 7")
+    project.append("defaulted", [put(1, 1, "a"), put(2, 2, "b")])
+    project.sql(
+        f"create table {{}}.kept (k int default 7, v string default 'x') using delta {allowed}"
+    )
+    project.sql("insert into {}.kept values (1, 'a'), (3, 'drift')")
+
+    project.run("models/defaulted", adopt="delta_tables.kept")
+    project.run("models/defaulted")
+
+    assert multiset(project.rows("defaulted")) == multiset([(1, "a"), (2, "b")])
+
+
 def test_a_maintenance_keeps_the_content_and_the_runs_after_it_agree(project: Project) -> None:
     tables = ("orders_changelog", "orders_state", "orders_batch")
     project.run()

@@ -158,7 +158,7 @@ def test_a_table_with_a_catalog_is_refused_even_if_it_exists() -> None:
 
 def test_columns_are_matched_by_name_in_any_case_and_cast_if_their_type_differs() -> None:
     sql = rows_of(column("PATH", "string"), column("size", "string"), column("extra", "int"))
-    assert "adopted.`PATH` as `path`" in sql
+    assert "coalesce(adopted.`PATH`) as `path`" in sql
     assert "try_cast(adopted.`size` as double) + cast(0 as double)" in sql
     assert "'a`b', cast(null as string)" in sql
     assert "extra" not in sql

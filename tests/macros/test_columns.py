@@ -351,11 +351,11 @@ def test_a_field_with_the_name_of_a_type_keeps_its_name() -> None:
     [
         ("string", "cast(`v` as string) as `v`"),
         ("struct<a:array<string>>", "cast(`v` as struct<`a`:array<string>>) as `v`"),
-        ("int", "`v`"),
-        ("string collate UTF8_LCASE", "`v`"),
+        ("int", "coalesce(`v`) as `v`"),
+        ("string collate UTF8_LCASE", "coalesce(`v`) as `v`"),
     ],
 )
-def test_a_new_table_takes_no_length_of_a_varchar(kind: str, term: str) -> None:
+def test_a_new_table_takes_no_length_of_a_varchar_and_no_default(kind: str, term: str) -> None:
     columns = [column("k", "int"), column("v", kind)]
     made = in_model("files_batch")._empty_changelog_select("source", ["k"], columns)
     assert term in made
