@@ -180,7 +180,7 @@ def test_the_first_dealt_batch_begins_with_nothing_and_the_next_with_what_it_lef
     ],
 )
 def test_a_decimal_is_not_rounded_to_another_key(
-    trueup: Package, number: object, is_rounded: bool
+    trueup: Package, number: object, *, is_rounded: bool
 ) -> None:
     literal = trueup._typed_literal_expr(number, "decimal(10,2)")
 
