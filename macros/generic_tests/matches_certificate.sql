@@ -27,6 +27,9 @@ select * from {{ model }}
             {%- endif -%}
             {%- do trueup._require_key_of_test('matches_certificate', unique_key, changelog) -%}
             {%- set columns = trueup._get_user_columns(changelog) -%}
+            {%- if not inline_errors and '_kind' not in names -%}
+                {%- do trueup._require_columns_of_certificate(names, columns) -%}
+            {%- endif -%}
 {{ trueup._certificate_differences_select(
     model, changelog, trueup._names_of_columns(unique_key, columns), columns,
     is_state='_kind' in names, inline_errors=inline_errors
@@ -34,6 +37,22 @@ select * from {{ model }}
         {%- endif -%}
     {%- endif -%}
 {% endtest %}
+
+
+{#-
+    Raises if a view has a column of inline errors, and the test does not know it. The test would take each error for a
+    row of nulls, and so for a difference.
+-#}
+{% macro _require_columns_of_certificate(names, columns) -%}
+    {%- set others = names | map('lower') | reject('in', columns | map(attribute='name') | map('lower') | list) | list -%}
+    {%- if others -%}
+        {%- do trueup._raise_error(
+            trueup._argument('matches_certificate', 'inline_errors'),
+            'the column of the option `inline_errors`, because the view has a column that its changelog does not have',
+            'no argument, and the column ' ~ (others | join(', '))
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
 
 
 {#- The key with the names of the changelog. A digest depends on the case of names; Spark does not. -#}

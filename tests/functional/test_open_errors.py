@@ -51,8 +51,12 @@ def project(new_project: Callable[[str], Project]) -> Project:
     )
     project.add_collection("d", KEY, VALUE, {"inline_errors": "_error"})
     given = {"unique_key": ["k"], "changelog": "ref('d_changelog')", "inline_errors": "_error"}
-    test = {"trueup.matches_certificate": {"name": "certified", "arguments": given}}
-    page = {"version": 2, "models": [{"name": "d", "data_tests": [test]}]}
+    less = {"unique_key": ["k"], "changelog": "ref('d_changelog')"}
+    tests = [
+        {"trueup.matches_certificate": {"name": name, "arguments": arguments}}
+        for name, arguments in (("certified", given), ("without_errors", less))
+    ]
+    page = {"version": 2, "models": [{"name": "d", "data_tests": tests}]}
     project.write("models/d/_d.yml", yaml.safe_dump(page))
     project.append(
         "d",
@@ -98,6 +102,15 @@ def test_the_error_column_may_have_the_name_of_a_column_of_the_certificate(
     project.run("certified", command="test")
     project.sql("update {}.d_state set _error = 'edited' where _kind = 'error'")
     project.run("certified", command="test", fails=True)
+
+
+def test_the_certificate_of_a_view_with_errors_needs_the_name_of_their_column(
+    project: Project,
+) -> None:
+    project.run("without_errors", command="test", fails=True)
+    said = "\n".join(project.messages)
+    assert "argument `inline_errors` must be the column of the option `inline_errors`" in said
+    assert "Got: no argument, and the column _error" in said
 
 
 def test_a_cleared_error_leaves_the_column_and_the_count(project: Project) -> None:
