@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dbt_trueup.runner import growth
 from tests.acceptance import Column, multiset
 from tests.between import sent
 from tests.oracle import Command
@@ -216,6 +217,17 @@ def test_a_longer_varchar_of_the_log_fits_into_the_tables(project: Project) -> N
     project.append("varied", [put(2, 1, "abcdefghi")])
     project.run("models/varied")
     assert project.rows("varied") == [(1, "abcdefghi")]
+
+
+def test_the_watcher_sees_a_log_that_was_dropped_and_made_again(project: Project) -> None:
+    """It begins with version 0 again."""
+    make = "create table {}.remade using delta as select 1 as k"
+    project.sql(make)
+    before = growth.versions(["delta_tables.remade"], [])
+    assert growth.versions(["delta_tables.remade"], []) == before
+    project.sql("drop table {}.remade")
+    project.sql(make)
+    assert growth.versions(["delta_tables.remade"], []) != before
 
 
 def test_the_tables_take_no_default_of_a_column(project: Project) -> None:

@@ -141,11 +141,15 @@ def _items(sequence: Any) -> Iterator[Any]:
 
 
 def _version_of_v1(name: str, leaf: Any) -> tuple[str, str | None]:
-    """Return the version of a relation of Spark's interface V1. Delta's tables have one."""
+    """Return the version of a relation of Spark's interface V1. Delta's tables have one.
+
+    A table that was dropped and made again has another id, and begins with version 0 again.
+    """
     from py4j.protocol import Py4JError  # noqa: PLC0415 - heavy
 
     try:
-        version = str(leaf.relation().location().version())
+        location = leaf.relation().location()
+        version = f"{location.version()}@{location.metadata().id()}"
         table = leaf.catalogTable()
         return table.get().identifier().unquotedString() if table.isDefined() else name, version
     except Py4JError:
