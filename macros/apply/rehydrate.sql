@@ -42,7 +42,7 @@
     {%- call statement('main') -%}
 {{ trueup._create_table_sql(
     collection.state, rehydrated, replace=true,
-    own_properties=dict(trueup._range_properties(unique_key, columns), **trueup._no_scan_properties())
+    own_properties=trueup._new_state_properties(unique_key, columns)
 ) }}
     {%- endcall -%}
     {%- do trueup._keep_rehydration(collection, begun_at) -%}

@@ -47,7 +47,9 @@
     {#- This run itself may have forgotten the scan, to rewrite the dates of a state that it had verified. -#}
     {%- set has_rewritten = verified_by and verified is none -%}
     {%- if trueup._is_unverified(properties) and not has_rewritten -%}
-        {{ return('nobody has verified ' ~ state ~ ' since trueup forgot its last scan') }}
+        {{ return('nobody has verified ' ~ state ~ ' since ' ~ (
+            'trueup forgot its last scan' if 'trueup.scanned_snapshot' in properties else 'it was made or replaced'
+        )) }}
     {%- endif -%}
     {%- set verified = verified if verified_by else none -%}
     {%- set commits = trueup._get_commits_since(verified, state, properties, snapshot) -%}

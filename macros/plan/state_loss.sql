@@ -14,7 +14,7 @@
     {%- do trueup._ensure_table(
         state, trueup._unapplied_state_select(changelog, collection.unique_key, columns),
         own_properties=dict(
-            trueup._range_properties(collection.unique_key, columns), **{'trueup.made_by': invocation_id}
+            trueup._new_state_properties(collection.unique_key, columns), **{'trueup.made_by': invocation_id}
         )
     ) -%}
     {{ return(trueup._get_properties(state).get('trueup.made_by') == invocation_id) }}

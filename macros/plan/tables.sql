@@ -20,7 +20,7 @@
         {%- if load_relation(state) is none -%}
             {%- do trueup._ensure_table(
                 state, trueup._unapplied_state_select(changelog, unique_key, columns),
-                own_properties=trueup._range_properties(unique_key, columns)
+                own_properties=trueup._new_state_properties(unique_key, columns)
             ) -%}
         {%- endif -%}
     {%- endif -%}
@@ -51,7 +51,7 @@
         {%- set begun_at = modules.datetime.datetime.now() -%}
         {%- do trueup._ensure_table(
             state, trueup._get_rehydrated_select(collection, columns),
-            own_properties=trueup._range_properties(collection.unique_key, columns)
+            own_properties=trueup._new_state_properties(collection.unique_key, columns)
         ) -%}
         {%- do trueup._keep_rehydration(collection, begun_at) -%}
     {%- endif -%}

@@ -52,6 +52,12 @@
 {%- endmacro %}
 
 
+{#- The properties of a state that trueup makes. One that somebody else has made has no note of a scan. -#}
+{% macro _new_state_properties(unique_key, columns) -%}
+    {{ return(dict(trueup._range_properties(unique_key, columns), **trueup._no_scan_properties())) }}
+{%- endmacro %}
+
+
 {#- The properties of a state that is right, if nobody has forgotten the scans since `forgetting`. -#}
 {% macro _trusted_properties(forgetting) -%}
     {{ return({'trueup.scanned_snapshot': 'trusted', 'trueup.noted_after': forgetting}) }}
@@ -78,12 +84,13 @@
 
 
 {#-
-    Whether the last scan of the state was forgotten, and nobody has verified or healed it since. An earlier version
-    wrote the words `none` and `unverified`. It wrote `none` also before a heal, which may have been killed.
+    Whether the last scan of the state was forgotten, and nobody has verified or healed it since; also if no scan is
+    noted, because somebody has replaced the table. An earlier version wrote the words `none` and `unverified`. It wrote
+    `none` also before a heal, which may have been killed.
 -#}
 {% macro _is_unverified(properties) -%}
     {{ return(
-        properties.get('trueup.scanned_snapshot') in ['none', 'unverified']
+        properties.get('trueup.scanned_snapshot') in [none, 'none', 'unverified']
         or properties.get('trueup.noted_after', 'none') != trueup._last_forgetting(properties)
     ) }}
 {%- endmacro %}

@@ -230,6 +230,24 @@ def test_the_watcher_sees_a_log_that_was_dropped_and_made_again(project: Project
     assert growth.versions(["delta_tables.remade"], []) != before
 
 
+def test_a_batch_without_the_corrections_refuses_a_state_that_somebody_has_replaced(
+    project: Project,
+) -> None:
+    """A table that is replaced loses the note of its last scan."""
+    settle(project, put(20, 1, "x"), put(20, 2, "y"))
+    project.append("orders", [put(21, 1, "new")])
+    replace(project)
+
+    project.run("orders_batch", fails=True)
+
+    assert "nobody has verified" in "\n".join(project.messages)
+    project.run(*RUN)
+    assert (1, "new") in project.rows("orders")
+    assert (1, "replaced", -1) not in {
+        (row.k, row.v, row._diff) for row in project.sql("select * from {}.orders_changelog")
+    }
+
+
 def test_the_tables_take_no_default_of_a_column(project: Project) -> None:
     """Delta makes no table with a default, unless the table has a property for it."""
     allowed = "tblproperties ('delta.feature.allowColumnDefaults' = 'supported')"
