@@ -44,7 +44,8 @@ select * from {{ model }}
     row of nulls, and so for a difference.
 -#}
 {% macro _require_columns_of_certificate(names, columns) -%}
-    {%- set others = names | map('lower') | reject('in', columns | map(attribute='name') | map('lower') | list) | list -%}
+    {%- set known = columns | map(attribute='name') | map('lower') | list -%}
+    {%- set others = names | map('lower') | reject('in', known) | list -%}
     {%- if others -%}
         {%- do trueup._raise_error(
             trueup._argument('matches_certificate', 'inline_errors'),
