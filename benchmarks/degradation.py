@@ -9,13 +9,14 @@ commands (100), all on the first `--hot` keys (all keys). One collection is neve
 other maintains itself after every `--every`-th batch (10), and then the operation expires all but
 the last ten snapshots, as if a day had passed. With `--same-day` it does not: then all snapshots
 stay, as in a process that has run for less than a day. The two take turns, so that what else the
-machine does falls on both. `--only` runs one of them. `--minutes` ends it early.
+machine does falls on both. `--only` runs one of them. After `--minutes` it ends
+with the next batch whose tables are measured.
 
 It prints the seconds of the batches: the mean of the last twentieth of them is compared with that
 of the second twentieth. It prints the seconds of the operation. Just before and just after some of
-the maintenances it prints the memory of the process, the heap of Java after a garbage collection,
-and the files, bytes and metadata of the tables. The log is kept small as a user would: it keeps its
-last 100 snapshots. All figures are in target/degradation.json, too.
+the maintenances it prints the files, bytes and metadata of the tables; just after them also the
+memory of the process, and the heap of Java after a garbage collection. The log keeps its last 100
+snapshots, as the log of a careful user does. All figures are in target/degradation.json, too.
 """
 
 from __future__ import annotations
@@ -217,7 +218,7 @@ def report(
 ) -> None:
     """Print the figures, and write them to a file."""
     for form, each in seconds.items():
-        part = len(each) // TWENTIETH
+        part = max(1, len(each) // TWENTIETH)
         first, last = mean(each[part : 2 * part]), mean(each[-part:])
         held = "at most" if last / first <= LIMIT else "MORE THAN"
         say(
