@@ -137,7 +137,7 @@ def identity() -> tuple[list[dict[str, str]], list[dict[str, str]]]:
 
 def drain(spark: SparkSession, consolidated: object) -> None:
     """Run the select of a rehydrated state, and throw its rows away."""
-    names, columns = [column["name"] for column in KEYS], [*KEYS, *identity()[1]]
+    names, columns = [column["name"] for column in KEYS], [*KEYS, *VALUES]
     trueup = in_model("files_state")
     sql = trueup._rehydrated_state_select("changelog", names, columns, consolidated)
     spark.sql(str(sql)).write.format("noop").mode("overwrite").save()

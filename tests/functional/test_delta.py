@@ -223,11 +223,12 @@ def test_the_watcher_sees_a_log_that_was_dropped_and_made_again(project: Project
     """It begins with version 0 again."""
     make = "create table {}.remade using delta as select 1 as k"
     project.sql(make)
-    before = growth.versions(["delta_tables.remade"], [])
-    assert growth.versions(["delta_tables.remade"], []) == before
+    names = {"delta_tables.remade": frozenset[str]()}
+    before = growth.tables(names, {})
+    assert growth.tables(names, {}) == before
     project.sql("drop table {}.remade")
     project.sql(make)
-    assert growth.versions(["delta_tables.remade"], []) != before
+    assert growth.tables(names, {}) != before
 
 
 def test_a_batch_without_the_corrections_refuses_a_state_that_somebody_has_replaced(

@@ -10,7 +10,7 @@ from dbt_trueup.runner.rounds import Round
 from dbt_trueup.runner.screen import Screen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from threading import Event
 
 IDLE = Round(seconds=1.0, models=7)
@@ -48,12 +48,15 @@ class Fake:
         self.during = during
         self.log = 0
         self.rounds = 0
+        self.grown: list[set[str] | None] = []
+        """What each round was told to have grown."""
         self.stop: Event | None = None
         self.is_spark_stopped = False
 
-    def run(self) -> Round:
+    def run(self, grown: Collection[str] | None = None) -> Round:
         """Give the next outcome."""
         self.rounds += 1
+        self.grown.append(None if grown is None else set(grown))
         self.during(self.rounds)
         if self.rounds == len(self.outcomes) and self.stop:
             self.stop.set()

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from dbt_trueup import dbt
 from dbt_trueup.errors import DbtError, UsageError
 from dbt_trueup.runner import growth, project, rounds, screen
+from dbt_trueup.runner.affected import affected
 from dbt_trueup.runner.batches import Settled
 from dbt_trueup.runner.dbt_options import file_level, with_vars
 from dbt_trueup.runner.rounds import Round
@@ -96,8 +97,10 @@ def test_a_session_that_has_stopped_is_another_version_so_a_round_reports_it(
 
     session = SimpleNamespace(catalog=SimpleNamespace(currentCatalog=refuse))
     monkeypatch.setattr(SparkSession, "_instantiatedSession", session)
-    versions = growth.versions(["shop.log"], [])
+    [table] = growth.tables({"shop.log": frozenset({"a"})}, {})
+    versions = {table.name: table.version}
     assert versions == {"shop.log": "ConnectionError"}
+    assert not growth.is_version(table.version)
     assert describe_tables(versions, 60, 1) == "cannot see shop.log grow; runs every 60 s"
 
 
@@ -333,13 +336,20 @@ def test_one_model_is_named_in_the_singular(
     assert capsys.readouterr().out == "12:00:00  round 2: 1 model in 1.0 s; a: OK\n"
 
 
-def test_the_inputs_are_the_logs_and_the_parents_outside_the_run() -> None:
-    def node(name: str, *parents: str, relation: bool = True) -> Any:
-        depends_on = SimpleNamespace(nodes=list(parents))
-        relation_name = f"`s`.`{name}`" if relation else None
-        return SimpleNamespace(name=name, relation_name=relation_name, depends_on=depends_on)
+def manifest_of(*nodes: Any) -> Any:
+    return SimpleNamespace(nodes={one.name: one for one in nodes}, sources={})
 
-    nodes = [
+
+def node(name: str, *parents: str, relation: bool = True) -> Any:
+    depends_on = SimpleNamespace(nodes=list(parents))
+    relation_name = f"`s`.`{name}`" if relation else None
+    return SimpleNamespace(
+        name=name, relation_name=relation_name, depends_on=depends_on, fqn=["shop", name]
+    )
+
+
+def test_the_inputs_are_the_logs_and_the_parents_outside_the_run() -> None:
+    manifest = manifest_of(
         node("a_commands"),  # reads a table by its name, without `ref`
         node("a_batch", "a_commands", "seed"),
         node("b_desired", "a_batch", "ephemeral"),
@@ -347,12 +357,98 @@ def test_the_inputs_are_the_logs_and_the_parents_outside_the_run() -> None:
         node("ephemeral", "below", "a_batch", "gone", relation=False),
         node("below"),
         node("unrelated"),
+    )
+    assert growth.inputs(manifest, ["a_commands", "a_batch", "b_desired"]) == {
+        "`s`.`a_commands`": {"a_commands"},
+        "`s`.`b_desired`": {"b_desired"},
+        "`s`.`below`": {"b_desired"},
+        "`s`.`seed`": {"a_batch"},
+    }
+
+
+ORDERS = ("orders_commands", "orders_batch", "orders_state", "orders")
+SHOP = manifest_of(
+    node("orders_commands"),
+    node("orders_batch", "orders_commands"),
+    node("orders_state", "orders_batch"),
+    node("orders", "orders_state"),
+    node("totals_desired"),  # reads orders by its name
+    node("totals_state", "totals_desired"),
+    node("ephemeral", "orders", relation=False),
+    node("report", "ephemeral"),
+    node("customers_commands"),
+    node("customers_state", "customers_commands"),
+    node("both", "customers_state", "orders"),
+    node("constant"),
+)
+SHOP_RAN = [name for name in SHOP.nodes if name != "ephemeral"]
+SHOP_TABLES = [
+    growth.Table("lake.orders_log", "1", frozenset({"orders_commands"})),
+    growth.Table("lake.customers_log", "1", frozenset({"customers_commands"})),
+    growth.Table("lake.shared_log", "1", frozenset({"orders_commands", "customers_commands"})),
+    growth.Table("lake.orders_state", "1", frozenset({"totals_desired"}), writer="orders_state"),
+]
+OF_CUSTOMERS = {"customers_commands", "customers_state", "both"}
+OF_ORDERS = {*ORDERS, "totals_desired", "totals_state", "report", "both"}
+
+
+@pytest.mark.parametrize(
+    ("grown", "expected"),
+    [
+        ({"lake.orders_log"}, OF_ORDERS),
+        ({"lake.customers_log"}, OF_CUSTOMERS),
+        ({"lake.shared_log"}, OF_ORDERS | OF_CUSTOMERS),
+        ({"lake.orders_log", "lake.customers_log"}, OF_ORDERS | OF_CUSTOMERS),
+        (set(), set()),
+    ],
+)
+def test_only_models_after_what_has_grown_are_affected(grown: set[str], expected: set[str]) -> None:
+    assert affected(SHOP, SHOP_RAN, SHOP_TABLES, grown) == expected
+
+
+@pytest.mark.parametrize(
+    ("grown", "selected"),
+    [
+        ({"lake.customers_log"}, [f"fqn:shop.{name}" for name in sorted(OF_CUSTOMERS)]),
+        (None, None),
+        (set(), None),
+        ({"lake.customers_log", "/models/a.sql"}, None),
+        ({"lake.customers_log", "lake.gone"}, None),
+        ({"lake.unversioned"}, None),
+        ({"lake.unread"}, None),
+    ],
+)
+def test_a_round_runs_all_models_unless_only_versions_of_tables_have_changed(
+    grown: set[str] | None, selected: list[str] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[dict[str, Any]] = []
+
+    class Runner:
+        def __init__(self, **_: Any) -> None:
+            pass
+
+        def invoke(self, words: list[str], **parameters: Any) -> dbtRunnerResult:
+            assert words[-2:] == ["--select", "orders+"]
+            called.append(parameters)
+            ran = SimpleNamespace(results=[result("a", "OK")])
+            return dbtRunnerResult(success=True, result=ran)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(project, "dbtRunner", Runner)
+    watched = project.Project([], ["--select", "orders+"])
+    watched.manifest, watched.ran = SHOP, dict.fromkeys(SHOP_RAN, "")
+    readers = frozenset({"orders_commands"})
+    watched._tables = [
+        *SHOP_TABLES,
+        growth.Table("lake.unversioned", None, readers),
+        growth.Table("lake.unread", growth.Unread("AnalysisException"), readers),
     ]
-    manifest = SimpleNamespace(nodes={one.name: one for one in nodes}, sources={})
-    found = growth.inputs(manifest, ["a_commands", "a_batch", "b_desired"])
-    # `versions` leaves out a_batch, because the run writes it itself.
-    names = ("a_batch", "a_commands", "b_desired", "below", "seed")
-    assert found == [f"`s`.`{name}`" for name in names]
+    watched.run(grown)
+    if selected is None:
+        assert called == [{}]
+        assert watched.ran.keys() == {"a"}
+    else:
+        assert called == [{"select": tuple(selected), "exclude": (), "selector": None}]
+        assert watched.ran.keys() == set(SHOP_RAN)
 
 
 def test_vars_of_the_user_keep_their_types_beside_those_of_the_command() -> None:

@@ -33,9 +33,10 @@ def put(ts: int, key: str = "a") -> Command:
 
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[str], Project]) -> Project:
-    """A collection whose log has one command, and a view over an ephemeral model."""
+    """Two collections, the first one with a command, and a view over an ephemeral model."""
     made = new_project("watched")
-    made.add_collection("c", [Column("k", "string")], [Column("v", "string")])
+    for name in ("c", "other"):
+        made.add_collection(name, [Column("k", "string")], [Column("v", "string")])
     made.write("models/one.sql", "{{ config(materialized='ephemeral') }} select 1 as x")
     made.write("models/two.sql", "{{ config(materialized='view') }} select * from {{ ref('one') }}")
     made.append("c", [put(1)])
@@ -75,12 +76,17 @@ def test_appended_commands_become_visible_even_beside_a_failing_model(
     project: Project, watcher: Watcher
 ) -> None:
     watcher.wait_for("c_changelog: batch 1: 1 updates, upper 2")
-    watcher.wait_for("looks at lake.watched.c_log every 0.1 s")
+    watcher.wait_for("looks at lake.watched.c_log, lake.watched.other_log every 0.1 s")
     assert project.rows("c") == [("a", "value 1")]
 
     project.append("c", [put(2), put(3, "b")])
     watcher.wait_for("c_changelog: batch 2: 3 updates, upper 4")
     assert sorted(project.rows("c")) == [("a", "value 2"), ("b", "value 3")]
+
+    # Only the seven models of the collection whose log has grown run. Round 2 still runs all.
+    project.append("other", [put(1)])
+    watcher.wait_for(" 7 models in ")
+    assert "other_changelog: batch 1: 1 updates, upper 2" in watcher.lines[-1], watcher.lines
 
     # The project is parsed again. The log is settled although another model fails.
     project.write("models/broken.sql", "{{ config(materialized='table') }} select raise_error('!')")
@@ -92,6 +98,13 @@ def test_appended_commands_become_visible_even_beside_a_failing_model(
     watcher.wait_for("stopped after")
     failures = [line for line in watcher.lines if "failed" in line]
     assert all("s; broken: " in line and "\n" not in line for line in failures), failures
+
+
+def versions(*names: str, own: str = "") -> dict[str, str | None]:
+    """Return the versions of the tables under some names but the model's own."""
+    found = growth.tables(dict.fromkeys(names, frozenset({"reader"})), {"writer": own})
+    assert all(table.readers == {"reader"} for table in found)
+    return {table.name: table.version for table in found if table.writer is None}
 
 
 def test_a_commit_changes_the_version_of_a_table_and_files_have_none(
@@ -106,14 +119,14 @@ def test_a_commit_changes_the_version_of_a_table_and_files_have_none(
     spark.range(1).write.parquet(str(tmp_path / "files"))
     spark.read.parquet(str(tmp_path / "files")).createOrReplaceTempView("files_of_a_folder")
     table = f"lake.{name}.grows"
-    before = growth.versions([f"{name}.over", "nothing"], [])
+    before = versions(f"{name}.over", "nothing")
     assert list(before) == [table]
-    assert growth.versions(["chosen"], []) == before
-    assert growth.versions([f"`{name}`.`grows`"], []) == before
+    assert versions("chosen") == before
+    assert versions(f"`{name}`.`grows`") == before
     spark.sql(f"insert into {name}.grows values (1)")
-    after = growth.versions([f"{name}.over"], [])
+    after = versions(f"{name}.over")
     assert after[table] != before[table]
-    assert growth.versions([f"{name}.over"], own=[f"`{name}`.`grows`"]) == {}
-    assert growth.versions([f"{name}.over"], own=[f"raw.{name}.grows"]) == after
-    assert growth.versions(["files_of_a_folder"], []) == {"files_of_a_folder": None}
-    assert growth.versions(["not_there"], []) == {"not_there": "AnalysisException"}
+    assert versions(f"{name}.over", own=f"`{name}`.`grows`") == {}
+    assert versions(f"{name}.over", own=f"raw.{name}.grows") == after
+    assert versions("files_of_a_folder") == {"files_of_a_folder": None}
+    assert versions("not_there") == {"not_there": "AnalysisException"}

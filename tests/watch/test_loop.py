@@ -9,7 +9,7 @@ import pytest
 from dbt_trueup.errors import SparkStoppedError, UsageError
 from dbt_trueup.runner.rounds import Round
 from dbt_trueup.watch import loop
-from tests.runner.fakes import CHANGED, FAILED, IDLE, Fake, Printed, Stop
+from tests.runner.fakes import CHANGED, FAILED, IDLE, MORE, Fake, Printed, Stop
 
 SOON = 0.001
 
@@ -30,6 +30,7 @@ def test_the_next_round_waits_until_the_log_has_grown() -> None:
         "stopped after 2 rounds, 1 of which changed something",
     ]
     assert stop.pauses == [1, 1, 1]
+    assert fake.grown == [None, {"lake.log"}]
 
 
 def test_an_append_during_a_round_starts_another_round() -> None:
@@ -43,6 +44,46 @@ def test_a_round_runs_after_each_interval_even_if_nothing_grows() -> None:
     fake = Fake(IDLE, IDLE, IDLE)
     repeat(fake, Stop(), every=SOON)
     assert fake.rounds == 3
+
+
+def test_all_models_run_after_each_interval_even_if_a_log_never_rests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(loop, "monotonic", lambda: now[0])
+
+    def grow(number: int) -> None:
+        now[0] += 2
+        fake.log = number
+
+    fake = Fake(*[CHANGED] * 7, IDLE, during=grow)
+    repeat(fake, Stop(), every=5)
+    only = {"lake.log"}
+    # Each round takes two seconds.
+    assert fake.grown == [None, only, only, only, None, only, only, only]
+
+
+def test_what_grows_between_two_looks_is_not_lost() -> None:
+    """Another log grows between the look that ends a pause and the one before the next round."""
+    looks = iter([("1", "1"), ("1", "1"), ("2", "1"), ("2", "2")])
+    fake = Fake(IDLE, CHANGED)
+    fake.look = lambda: dict(zip(("lake.log", "lake.other"), next(looks), strict=True))  # type: ignore[method-assign]
+    repeat(fake, Stop())
+    assert fake.grown == [None, {"lake.log", "lake.other"}]
+
+
+@pytest.mark.parametrize(
+    "left",
+    [FAILED, Round(seconds=1.0, models=7, has_skipped=True), MORE],
+    ids=["failed", "skipped", "more"],
+)
+def test_after_a_round_that_has_left_something_all_models_run(left: Round) -> None:
+    def grow(number: int) -> None:
+        fake.log = number
+
+    fake = Fake(IDLE, left, CHANGED, IDLE, during=grow)
+    repeat(fake, Stop())
+    assert fake.grown == [None, {"lake.log"}, None, {"lake.log"}]
 
 
 def test_the_loop_does_not_pause_while_a_log_has_more_batches() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbt_trueup.errors import SparkStoppedError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
 LOGS = ("_commands", "_desired")
 """The endings of models that may read a table by its name, without `ref` or `source`."""
@@ -22,65 +23,96 @@ class Unread(str):
     __slots__ = ()
 
 
-def inputs(manifest: Any, ran: Collection[str]) -> list[str]:
-    """Return the names of the models' inputs, as dbt writes them in SQL.
+@dataclass(frozen=True)
+class Table:
+    """A table under the inputs of some models."""
+
+    name: str
+    """Its name, as Spark writes it."""
+    version: str | None
+    """A text that changes with every commit.
+
+    None if the table has no versions: files, a table of a database, or any table if dbt has no
+    Spark session in this process. Of a table that cannot be read, and of each one if Spark has
+    stopped, the error, an `Unread`: the next round reports it.
+    """
+    readers: frozenset[str]
+    """The ids of the models that read it."""
+    writer: str | None = None
+    """The id of the model that writes it, if it is one of the models themselves."""
+
+
+def inputs(manifest: Any, ran: Collection[str]) -> dict[str, frozenset[str]]:
+    """Find the inputs of the models.
 
     Args:
         manifest: The result of `dbt parse`.
         ran: The ids of the models.
 
     Returns:
-        Sorted and distinct names: the parents that are not among the models themselves, and the
-        models whose name ends with one of `LOGS`.
+        The name of each input, as dbt writes it in SQL, and the ids of the models that read it. An
+        input is a parent that is not among the models themselves, or a model whose name ends with
+        one of `LOGS`: it may read a table that is no parent.
     """
-    nodes = [manifest.nodes[one] for one in ran if one in manifest.nodes]
-    logs = {node.relation_name for node in nodes if node.name.endswith(LOGS)}
-    parents = {parent for node in nodes for parent in node.depends_on.nodes} - set(ran)
-    return sorted(logs | {name for one in parents for name in _relations(manifest, one)})
+    readers: dict[str, set[str]] = {}
+    for reader in ran:
+        node = manifest.nodes.get(reader)
+        if node is None:
+            continue
+        if node.name.endswith(LOGS):
+            readers.setdefault(node.relation_name, set()).add(reader)
+        for parent in node.depends_on.nodes:
+            for name in _relations(manifest, parent, ran):
+                readers.setdefault(name, set()).add(reader)
+    return {name: frozenset(readers[name]) for name in sorted(readers)}
 
 
-def _relations(manifest: Any, unique_id: str) -> Iterator[str]:
-    """Return the name of a parent. An ephemeral one has none: return those of its parents."""
+def _relations(manifest: Any, unique_id: str, ran: Collection[str]) -> Iterator[str]:
+    """Return the name of a parent that is no model of `ran`.
+
+    An ephemeral parent has no name: return those of its parents.
+    """
     node = manifest.sources.get(unique_id) or manifest.nodes.get(unique_id)
-    if node is None:
+    if node is None or unique_id in ran:
         return
     if node.relation_name:
         yield node.relation_name
         return
     for parent in node.depends_on.nodes:
-        yield from _relations(manifest, parent)
+        yield from _relations(manifest, parent, ran)
 
 
-def versions(names: Collection[str], own: Collection[str]) -> dict[str, str | None]:
-    """Return the versions of the tables under some names. No row is read.
+def tables(readers: Mapping[str, frozenset[str]], ran: Mapping[str, str]) -> list[Table]:
+    """Find the tables under some inputs, with their versions. No row is read.
 
     Args:
-        names: Tables and views, as in SQL.
-        own: Tables to leave out, as in SQL: those that the run writes itself.
-
-    Returns:
-        The version of each table, a text that changes with every commit. None if the table has no
-        versions: files, a table of a database, or any table if dbt has no Spark session in this
-        process. Of a table that cannot be read, and of each one if Spark has stopped, the error, an
-        `Unread`: the next round reports it.
+        readers: The inputs, tables and views, as `inputs` returns them.
+        ran: The names of the models' own tables and views, as in SQL, by id.
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - heavy
 
     # `getActiveSession` does not see the session of another thread.
     session = SparkSession._instantiatedSession  # noqa: SLF001 - has no public form
     if session is None:
-        return dict.fromkeys(names)
+        return [Table(name, None, readers[name]) for name in readers]
     try:
         catalog = session.catalog.currentCatalog()
     except Exception as error:  # noqa: BLE001 - the run reports it
-        return dict.fromkeys(names, Unread(type(error).__name__))
-    left_out = {full_name(name, catalog) for name in own}
-    return {
-        table: version
-        for name in names
-        for table, version in _under(session, name)
-        if full_name(table, catalog) not in left_out
-    }
+        unread = Unread(type(error).__name__)
+        return [Table(name, unread, readers[name]) for name in readers]
+    writers = {full_name(name, catalog): model for model, name in ran.items() if name}
+    found: dict[str, Table] = {}
+    for name, those in readers.items():
+        for table, version in _under(session, name):
+            others = found[table].readers if table in found else frozenset()
+            writer = writers.get(full_name(table, catalog))
+            found[table] = Table(table, version, those | others, writer)
+    return list(found.values())
+
+
+def is_version(version: str | None) -> bool:
+    """Return whether this is the version of a table: not None, and not an error."""
+    return version is not None and not isinstance(version, Unread)
 
 
 def require_spark() -> None:

@@ -14,6 +14,7 @@ from dbt_trueup.dbt import QUIET, TARGET_PATH_VARIABLES, describe_error
 from dbt_trueup.errors import UsageError
 
 from . import growth
+from .affected import affected
 from .dbt_options import file_level, known_to_parse, value_of_option, with_vars
 from .rounds import Round, read_round
 from .sources import (
@@ -28,7 +29,7 @@ from .sources import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from dbt_common.events.base_types import EventMsg
 
@@ -54,15 +55,19 @@ class Project:
         self.parse_options = [*self.options, *known_to_parse(arguments)]
         self.manifest: Any = None
         self.ran: dict[str, str] = {}
-        """The models of the last round: their names in SQL, by id."""
+        """The models of the last round of all of them: their names in SQL, by id."""
+        self._tables: list[growth.Table] = []
+        """The tables under their inputs, as they were seen last."""
         self._files: dict[str, int] = {}
         self._sources: dict[Path, Sources] = {}
 
-    def run(self) -> Round:
+    def run(self, grown: Collection[str] | None = None) -> Round:
         """Run the selected models once. See `rounds.Runs`."""
         began = monotonic()
         if self.manifest is None or self._files != self.files():
             self.parse()
+            grown = None
+        chosen = self._affected(grown or ())
         for node in self.manifest.nodes.values():
             # dbt puts the ephemeral parents of a model into it only once. Without this the next
             # run would leave them out.
@@ -75,7 +80,7 @@ class Project:
                 finished.append(event.info.name)
 
         runner = dbtRunner(manifest=self.manifest, callbacks=[note])
-        result = runner.invoke(["run", *self.run_options, *self.arguments])
+        result = runner.invoke(["run", *self.run_options, *self.arguments], **selection(chosen))
         if result.exception is not None:
             if finished:
                 # A hook at the end of the run failed, or dbt could not write its results.
@@ -83,9 +88,11 @@ class Project:
                 return Round(seconds=monotonic() - began, failures=(failure,))
             raise_usage_error(result.exception)
         results: list[Any] = getattr(result.result, "results", [])
-        self.ran = {
-            one.node.unique_id: getattr(one.node, "relation_name", None) or "" for one in results
-        }
+        if not chosen:
+            self.ran = {
+                one.node.unique_id: getattr(one.node, "relation_name", None) or ""
+                for one in results
+            }
         return read_round(results, monotonic() - began)
 
     def require_spark(self) -> None:
@@ -111,8 +118,20 @@ class Project:
         """
         if self.manifest is None:
             return {}
-        names = growth.inputs(self.manifest, self.ran)
-        return {**growth.versions(names, self.ran.values()), **self.files()}
+        self._tables = growth.tables(growth.inputs(self.manifest, self.ran), self.ran)
+        read = {table.name: table.version for table in self._tables if table.writer is None}
+        return {**read, **self.files()}
+
+    def _affected(self, grown: Collection[str]) -> list[str]:
+        """Return dbt's selectors of the models that `grown` tables concern.
+
+        Returns no selector if all models must run: something else than these tables has changed.
+        """
+        versions = {table.name: table.version for table in self._tables}
+        if not all(growth.is_version(versions.get(name)) for name in grown):
+            return []
+        found = affected(self.manifest, self.ran, self._tables, grown)
+        return [f"fqn:{'.'.join(self.manifest.nodes[one].fqn)}" for one in sorted(found)]
 
     def files(self) -> dict[str, int]:
         """Return when each file of the project and of its packages last changed."""
@@ -140,6 +159,14 @@ class Project:
             written.append(value_of_option(self.arguments, "--target-path"))
             sources.written.update(normal(root, str(folder)) for folder in written if folder)
         return found
+
+
+def selection(chosen: Sequence[str]) -> dict[str, Any]:
+    """Return the parameters of `dbt run` that select some models, whatever its arguments select.
+
+    Without any selector the arguments decide.
+    """
+    return {"select": tuple(chosen), "exclude": (), "selector": None} if chosen else {}
 
 
 def raise_usage_error(error: BaseException) -> NoReturn:

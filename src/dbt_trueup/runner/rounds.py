@@ -23,7 +23,7 @@ from .batches import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,19 @@ class Round:
 class Runs(Protocol):
     """Something that can be run again and again, such as `Project`."""
 
-    def run(self) -> Round:
-        """Run the models once. Raise UsageError if there is nothing to run."""
+    def run(self, grown: Collection[str] | None = None) -> Round:
+        """Run the models once. Raise UsageError if there is nothing to run.
+
+        If only some tables have `grown` since the last round, it runs the models that these
+        concern. None stands for all models.
+        """
 
 
-def attempt(runs: Runs, *, is_first: bool) -> Round:
+def attempt(runs: Runs, grown: Collection[str] | None = None, *, is_first: bool) -> Round:
     """Run a round. A usage error counts as a failure, except in the first round."""
     began = monotonic()
     try:
-        return runs.run()
+        return runs.run(grown)
     except UsageError as error:
         if is_first:
             raise

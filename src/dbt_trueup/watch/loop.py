@@ -38,7 +38,8 @@ def repeat(runs: Watchable, every: float, look: float, stop: Event, screen: Scre
 
     Args:
         runs: The models to run.
-        every: The longest pause between two rounds, in seconds.
+        every: The longest time from one round of all models to the next, in seconds. Between them
+            a round may run only the models that what has grown concerns.
         look: The pause between two looks, in seconds.
         stop: Ends the loop after the current round.
         screen: Prints the lines.
@@ -53,18 +54,25 @@ def repeat(runs: Watchable, every: float, look: float, stop: Event, screen: Scre
     """
     number = changed = failed = 0
     printed_tables = ""
+    seen: Mapping[str, object] = {}
+    runs_all = True
     while not stop.is_set():
         # Look before the run: then the first look after it sees what grew meanwhile.
-        seen = runs.look()
+        before, seen = seen, runs.look()
         number += 1
         screen.show_status(RUNNING)
-        done = attempt(runs, is_first=number == 1)
+        grown = None if runs_all else changes(before, seen)
+        done = attempt(runs, grown, is_first=number == 1)
+        if runs_all:
+            all_until = monotonic() + every
         screen.print_round(done, f"round {number}: ")
         changed += bool(done.changes)
         # What another run got in the way of is left, although nothing grows.
         failed = failed + 1 if done.failures or done.has_skipped else 0
         if done.failures and not stop.is_set():
             runs.require_spark()
+        # What a round has left may be of any model.
+        runs_all = bool(failed or done.has_more)
         if stop.is_set() or done.has_more:
             continue
         now = runs.look()
@@ -73,15 +81,26 @@ def repeat(runs: Watchable, every: float, look: float, stop: Event, screen: Scre
             screen.print_line(tables)
             printed_tables = tables
         # After a failure the next try comes soon, then less and less often.
-        pause = min(every, look * 2 ** min(failed, MOST_DOUBLINGS)) if failed else every
-        end = monotonic() + pause
+        pause = look * 2 ** min(failed, MOST_DOUBLINGS) if failed else every
+        end = min(monotonic() + pause, all_until)
         while now == seen and monotonic() < end and not stop.wait(min(look, end - monotonic())):
             screen.show_status(IDLE)
             now = runs.look()
+        runs_all = runs_all or monotonic() >= all_until
     screen.print_line(
         f"stopped after {count(number, 'round')}, {changed} of which changed something"
     )
     return 0
+
+
+def changes(before: Mapping[str, object], seen: Mapping[str, object]) -> set[str]:
+    """Return the names whose version has changed, has come or has gone.
+
+    Example:
+        >>> sorted(changes({"lake.a": "1", "lake.b": "7"}, {"lake.a": "2", "lake.c": "1"}))
+        ['lake.a', 'lake.b', 'lake.c']
+    """
+    return {name for name in {*before, *seen} if before.get(name) != seen.get(name)}
 
 
 def describe_tables(seen: Mapping[str, object], every: float, look: float) -> str:

@@ -1,0 +1,51 @@
+"""Which models have to run after some tables have grown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from .growth import Table
+
+
+def affected(
+    manifest: Any, ran: Collection[str], tables: Sequence[Table], grown: Collection[str]
+) -> set[str]:
+    """Find the models that read tables which have grown, and all models after them.
+
+    Args:
+        manifest: The result of `dbt parse`.
+        ran: The ids of the models to choose from.
+        tables: The tables under the inputs of these models, as `growth.tables` finds them.
+        grown: The names of those that have grown.
+
+    Returns:
+        The ids of the models. A model comes after another one if it reads it, by `ref`, through
+        an ephemeral model, or by the name of its table.
+    """
+    after: dict[str, set[str]] = {one: set() for one in ran}
+    for one in ran:
+        for parent in _parents(manifest, one, ran):
+            after[parent].add(one)
+    for table in tables:
+        if table.writer is not None:
+            after[table.writer] |= table.readers
+    reached: set[str] = set()
+    waiting = {reader for table in tables if table.name in grown for reader in table.readers}
+    while waiting:
+        one = waiting.pop()
+        reached.add(one)
+        waiting |= after[one] - reached
+    return reached
+
+
+def _parents(manifest: Any, unique_id: str, ran: Collection[str]) -> Iterator[str]:
+    """Return the parents of a model that are in `ran`, and those above its other parents."""
+    node = manifest.nodes.get(unique_id)
+    for parent in node.depends_on.nodes if node else ():
+        if parent in ran:
+            yield parent
+        else:
+            yield from _parents(manifest, parent, ran)
