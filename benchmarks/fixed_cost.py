@@ -11,6 +11,7 @@ cores.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -57,6 +58,7 @@ def make(folder: Path, collections: int) -> None:
     """Make the collections, with rows."""
     session.install()
     spark = start(folder)
+    os.environ["DBT_PROFILES_DIR"] = str(folder)
     (folder / "project").mkdir()
     project = Project(folder / "project", "idle", spark, ROOT)
     columns = [Column("k", "bigint")], [Column("name", "string"), Column("amount", "bigint")]

@@ -6,6 +6,7 @@
     - `settled`, `read`: the positions of the last batch that are still true, or none
     - `code`: a hash of the query of the commands; see `_code_of_commands`
     - `snapshot`: the snapshot at which this part ends; none if the log has none
+    - `is_empty`: whether the log is still at the snapshot of `settled`; not set if the log has no snapshots
     - `commands_after_read`: the number of commands after `read`. Only set if the run reads the whole of a log
       that may lose rows. With `arrived` there is `counts_after` instead: an SQL expression of which commands these
       are
@@ -98,17 +99,20 @@ _arrived >= {{ trueup._arrived_value_expr(arrived, arrived_type) }} or _arrived 
             query, log, properties, part.read.snapshot, snapshot
         )) -%}
     {%- endif -%}
-    {%- if part.settled -%}
+    {%- set is_empty = part.settled is not none and part.settled.snapshot == snapshot -%}
+    {%- if is_empty -%}
+        {%- set select = 'select * from (\n' ~ query ~ '\n) where false' -%}
+    {%- elif part.settled -%}
         {%- set select = trueup._log_part_select(
             query, trueup._appended_rows(log, properties, part.settled.snapshot, snapshot)
-        ) if part.settled.snapshot != snapshot else 'select * from (\n' ~ query ~ '\n) where false' -%}
+        ) -%}
     {%- elif not trueup._get_has_current_columns(log, at_snapshot) -%}
         {{ return(trueup._whole_log(part, 'the columns of the log changed')) }}
     {%- else -%}
         {%- set select = trueup._log_part_select(query, at_snapshot) -%}
     {%- endif -%}
     {{ return(dict(
-        part, snapshot=snapshot, commands=trueup._ensure_log_part_view(collection, select)
+        part, snapshot=snapshot, is_empty=is_empty, commands=trueup._ensure_log_part_view(collection, select)
     )) }}
 {%- endmacro %}
 

@@ -9,6 +9,9 @@
 -#}
 {% macro _ensure_measured_log(collection, progress, corrections, commands, part) -%}
     {%- set is_reclocked = '_offset' in collection.extras -%}
+    {%- if part.get('is_empty') and not is_reclocked and not collection.options.input_upper -%}
+        {{ return(trueup._measured_empty_part(progress, part)) }}
+    {%- endif -%}
     {%- set measured_log = trueup._measured_log_select(
         none if collection.is_by_select else commands, progress,
         trueup._session_name(collection.name, 'settled') if is_reclocked else none,
@@ -20,6 +23,23 @@
         trueup._ensure_measured_partitions(collection.name, measured_log) if is_reclocked
         else run_query(measured_log).rows[0].dict()
     ) }}
+{%- endmacro %}
+
+
+{#-
+    What `_measured_log_select` returns of a part without commands, if nothing but the log moves the upper. Nobody asks
+    which batch the changelog has now: such a run writes nothing, or its append finds that another run was first.
+-#}
+{% macro _measured_empty_part(progress, part) -%}
+    {%- set before = progress.settled_before -%}
+    {%- set late_count = part.commands_before - before if before is not none else -1 -%}
+    {{ return({
+        'lower': progress.lower, 'last_tick': none, 'upper': progress.lower, 'commands_ahead': 0,
+        'commands_to_settle': 0, 'log_upper': progress.lower, 'open_upper': progress.lower,
+        'commands_read': 0, 'null_ticks': 0, 'commands_settled': part.commands_before,
+        'late_dropped': late_count if late_count >= 0 else none,
+        'has_truncates': false, 'has_settled_truncates': false, 'last_seq_now': progress.last_seq
+    }) }}
 {%- endmacro %}
 
 
