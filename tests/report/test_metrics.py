@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from dbt_trueup import libraries
+from dbt_trueup import dbt, libraries
 from dbt_trueup.command_line.program import main
 from dbt_trueup.report import metrics
 from tests.macros.package import ROOT
@@ -87,3 +88,20 @@ def test_a_missing_library_is_refused_with_the_command_to_install_it(
     error = capsys.readouterr().err
     assert "prometheus-client, but it is not installed" in error
     assert 'pip install "prometheus-client>=0.26,<1"' in error
+
+
+def test_a_view_of_an_earlier_version_is_refused_with_the_command_to_make_it_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    project = SimpleNamespace(nodes={f"model.trueup.{metrics.VIEW}": None})
+    old = [{name: row[name] for name in row if name != "superseded"} for row in rows()]
+    monkeypatch.setattr(dbt, "parse", lambda _: project)
+    monkeypatch.setattr(dbt, "query", lambda *_: old)
+    file = tmp_path / "trueup.prom"
+
+    assert main(["report", "--prometheus", str(file)]) == 2
+
+    error = capsys.readouterr().err
+    assert "Got: a view without superseded" in error
+    assert "dbt run -s +trueup_statistics" in error
+    assert not file.exists()

@@ -86,10 +86,23 @@ def key_in_extracts(facts: Facts, extract: str) -> tuple[str, ...] | None:
     numbers = [name for name in facts.row_columns if words.COUNTER.search(name)]
     for size in (1, 2, 3):
         for key in combinations(dict.fromkeys([*columns, *numbers]), size):
-            places = [tuple(hashable(row[name]) for name in (extract, *key)) for row in facts.rows]
-            if len(set(places)) == len(places):
+            if is_unique(facts.rows, (extract, *key)):
                 return key
     return None
+
+
+def is_unique(rows: Sequence[Row], names: Sequence[str]) -> bool:
+    """Whether no two rows have the same values in some columns.
+
+    Most columns that are no key repeat a value soon. There are many combinations of many columns.
+    """
+    seen = set()
+    for row in rows:
+        place = tuple(hashable(row[name]) for name in names)
+        if place in seen:
+            return False
+        seen.add(place)
+    return True
 
 
 def rank_columns(facts: Facts) -> list[list[str]]:

@@ -88,7 +88,8 @@ def read_statistics(options: Sequence[str], names: Sequence[str] = ()) -> list[d
         names: The collections; by default all that the model `trueup_statistics` shows.
 
     Raises:
-        UsageError: The model does not exist, or does not show such a collection.
+        UsageError: The model does not exist, does not show such a collection, or is that of an
+            earlier version of trueup.
         DbtError: dbt or a query failed.
     """
     if f"model.trueup.{VIEW}" not in dbt.parse(options).nodes:
@@ -98,6 +99,14 @@ def read_statistics(options: Sequence[str], names: Sequence[str] = ()) -> list[d
         )
         raise UsageError(message)
     rows = dbt.query(options, SELECT)
+    missing = [name for name in (*COUNTERS, *GAUGES) if rows and name not in rows[0]]
+    if missing:
+        message = (
+            f"--prometheus needs the columns of the present version in the model {VIEW}.\n"
+            f"Got: a view without {', '.join(missing)}\n"
+            f"An earlier version of trueup has made it. Make it again: dbt run -s +{VIEW}"
+        )
+        raise UsageError(message)
     known = [row["collection"] for row in rows]
     for name in names:
         if name not in known:
