@@ -92,10 +92,10 @@ def test_a_model_that_is_skipped_because_of_its_ephemeral_parent_is_a_failure() 
 def test_a_session_that_has_stopped_is_another_version_so_a_round_reports_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def refuse() -> None:
+    def refuse(_: str) -> None:
         raise ConnectionError
 
-    session = SimpleNamespace(catalog=SimpleNamespace(currentCatalog=refuse))
+    session = SimpleNamespace(sql=refuse)
     monkeypatch.setattr(SparkSession, "_instantiatedSession", session)
     [table] = growth.tables({"shop.log": frozenset({"a"})}, {})
     versions = {table.name: table.version}

@@ -96,7 +96,9 @@ def tables(readers: Mapping[str, frozenset[str]], ran: Mapping[str, str]) -> lis
     if session is None:
         return [Table(name, None, readers[name]) for name in readers]
     try:
-        catalog = session.catalog.currentCatalog()
+        # `session.catalog.currentCatalog()` ignores `spark.sql.defaultCatalog` in a thread that has
+        # not started the session.
+        catalog = session.sql("select current_catalog()").collect()[0][0]
     except Exception as error:  # noqa: BLE001 - the run reports it
         unread = Unread(type(error).__name__)
         return [Table(name, unread, readers[name]) for name in readers]
