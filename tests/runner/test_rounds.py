@@ -340,11 +340,11 @@ def manifest_of(*nodes: Any) -> Any:
     return SimpleNamespace(nodes={one.name: one for one in nodes}, sources={})
 
 
-def node(name: str, *parents: str, relation: bool = True) -> Any:
+def node(name: str, *parents: str, relation: bool = True, folder: str = "shop") -> Any:
     depends_on = SimpleNamespace(nodes=list(parents))
     relation_name = f"`s`.`{name}`" if relation else None
     return SimpleNamespace(
-        name=name, relation_name=relation_name, depends_on=depends_on, fqn=["shop", name]
+        name=name, relation_name=relation_name, depends_on=depends_on, fqn=[folder, name]
     )
 
 
@@ -376,12 +376,15 @@ SHOP = manifest_of(
     node("totals_state", "totals_desired"),
     node("ephemeral", "orders", relation=False),
     node("report", "ephemeral"),
+    node("not_selected", "orders"),
+    node("reads_not_selected", "not_selected"),
     node("customers_commands"),
     node("customers_state", "customers_commands"),
     node("both", "customers_state", "orders"),
     node("constant"),
+    node("spaced", folder="my shop"),
 )
-SHOP_RAN = [name for name in SHOP.nodes if name != "ephemeral"]
+SHOP_RAN = [name for name in SHOP.nodes if name not in ("ephemeral", "not_selected")]
 SHOP_TABLES = [
     growth.Table("lake.orders_log", "1", frozenset({"orders_commands"})),
     growth.Table("lake.customers_log", "1", frozenset({"customers_commands"})),
@@ -416,6 +419,7 @@ def test_only_models_after_what_has_grown_are_affected(grown: set[str], expected
         ({"lake.customers_log", "lake.gone"}, None),
         ({"lake.unversioned"}, None),
         ({"lake.unread"}, None),
+        ({"lake.spaced_log"}, None),
     ],
 )
 def test_a_round_runs_all_models_unless_only_versions_of_tables_have_changed(
@@ -441,6 +445,7 @@ def test_a_round_runs_all_models_unless_only_versions_of_tables_have_changed(
         *SHOP_TABLES,
         growth.Table("lake.unversioned", None, readers),
         growth.Table("lake.unread", growth.Unread("AnalysisException"), readers),
+        growth.Table("lake.spaced_log", "1", frozenset({"spaced"})),
     ]
     watched.run(grown)
     if selected is None:

@@ -42,10 +42,11 @@ def affected(
 
 
 def _parents(manifest: Any, unique_id: str, ran: Collection[str]) -> Iterator[str]:
-    """Return the parents of a model that are in `ran`, and those above its other parents."""
-    node = manifest.nodes.get(unique_id)
-    for parent in node.depends_on.nodes if node else ():
+    """Return the parents of a model that are in `ran`, and those above its ephemeral parents."""
+    model = manifest.nodes.get(unique_id)
+    for parent in model.depends_on.nodes if model else ():
+        node = manifest.nodes.get(parent)
         if parent in ran:
             yield parent
-        else:
+        elif node is not None and not node.relation_name:
             yield from _parents(manifest, parent, ran)

@@ -125,13 +125,16 @@ class Project:
     def _affected(self, grown: Collection[str]) -> list[str]:
         """Return dbt's selectors of the models that `grown` tables concern.
 
-        Returns no selector if all models must run: something else than these tables has changed.
+        Returns no selector if all models must run: something else than these tables has changed,
+        or dbt would read the name of a folder as several selectors.
         """
         versions = {table.name: table.version for table in self._tables}
         if not all(growth.is_version(versions.get(name)) for name in grown):
             return []
         found = affected(self.manifest, self.ran, self._tables, grown)
-        return [f"fqn:{'.'.join(self.manifest.nodes[one].fqn)}" for one in sorted(found)]
+        selectors = [f"fqn:{'.'.join(self.manifest.nodes[one].fqn)}" for one in sorted(found)]
+        is_ambiguous = any(separator in one for one in selectors for separator in " ,")
+        return [] if is_ambiguous else selectors
 
     def files(self) -> dict[str, int]:
         """Return when each file of the project and of its packages last changed."""
