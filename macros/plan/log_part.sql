@@ -6,7 +6,7 @@
     - `settled`, `read`: the positions of the last batch that are still true, or none
     - `code`: a hash of the query of the commands; see `_code_of_commands`
     - `snapshot`: the snapshot at which this part ends; none if the log has none
-    - `is_empty`: whether the log is still at the snapshot of `settled`; not set if the log has no snapshots
+    - `is_empty`: whether the log is still at the snapshot of `settled`; not set if the snapshots are not used
     - `commands_after_read`: the number of commands after `read`. Only set if the run reads the whole of a log
       that may lose rows. With `arrived` there is `counts_after` instead: an SQL expression of which commands these
       are

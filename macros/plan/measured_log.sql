@@ -27,17 +27,17 @@
 
 
 {#-
-    What `_measured_log_select` returns of a part without commands, if nothing but the log moves the upper. Nobody asks
-    which batch the changelog has now: such a run writes nothing, or its append finds that another run was first.
+    The row of `_measured_log_select` for a part without commands, if only the log decides the upper. No statement looks
+    for the last batch of the changelog: such a run writes nothing, or its append finds that another run was first.
 -#}
 {% macro _measured_empty_part(progress, part) -%}
     {%- set before = progress.settled_before -%}
-    {%- set late_count = part.commands_before - before if before is not none else -1 -%}
+    {%- set is_counted = before is not none and part.commands_before >= before -%}
     {{ return({
         'lower': progress.lower, 'last_tick': none, 'upper': progress.lower, 'commands_ahead': 0,
         'commands_to_settle': 0, 'log_upper': progress.lower, 'open_upper': progress.lower,
         'commands_read': 0, 'null_ticks': 0, 'commands_settled': part.commands_before,
-        'late_dropped': late_count if late_count >= 0 else none,
+        'late_dropped': part.commands_before - before if is_counted else none,
         'has_truncates': false, 'has_settled_truncates': false, 'last_seq_now': progress.last_seq
     }) }}
 {%- endmacro %}

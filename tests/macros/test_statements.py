@@ -180,6 +180,21 @@ def test_the_first_batch_begins_at_as_of() -> None:
     assert "coalesce(_last._upper, -7) as lower" in progress({"as_of": -7})
 
 
+def test_a_log_without_news_has_the_columns_of_a_measured_log() -> None:
+    part = {"settled": {"commands": 9}, "commands_before": 9, "changelog": RELATIONS[1]}
+    trueup = in_model("files_batch", options={"max_commands_per_batch": 5})
+    sql = trueup._measured_log_select(
+        RELATIONS[0], PLAN, settled=None, options=trueup._options(), part=part
+    )
+    columns = str(sql).rpartition("\nselect\n")[2].partition("\nfrom capped")[0]
+    measured = trueup._measured_empty_part(PLAN, part)
+    names = re.findall(r"^ {4}(?:\S.* )?(\w+),?$", columns, re.MULTILINE)
+    assert set(names) - {"case"} == set(measured)
+    assert (measured["commands_settled"], measured["late_dropped"]) == (9, 0)
+    lost = trueup._measured_empty_part(PLAN, {**part, "commands_before": 8})
+    assert lost["late_dropped"] is None
+
+
 def test_without_as_of_the_first_batch_begins_at_0_or_a_smaller_tick() -> None:
     begins = "least(0, min(_ts)) as lower"
     given = {"progress": {**PLAN, "last_seq": 0}, "input_upper": None}
