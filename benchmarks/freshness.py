@@ -167,7 +167,7 @@ def one(watched: Watched, path: str, wait: Callable[[], None]) -> float:
     spark = SparkSession.builder.getOrCreate()
     while True:
         now = growth.tables({watched.table: frozenset()}, {})
-        # A table that is asked again is read as it was: so name it anew.
+        # Each look needs a new DataFrame: an old one only has the rows of its first look.
         if now != before and not spark.table(watched.table).where(f"path = '{path}'").isEmpty():
             return perf_counter() - committed
         before = now

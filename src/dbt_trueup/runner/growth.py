@@ -33,8 +33,8 @@ class Table:
     """A text that changes with every commit.
 
     None if the table has no versions: files, a table of a database, or any table if dbt has no
-    Spark session in this process. Of a table that cannot be read, and of each one if Spark has
-    stopped, the error, an `Unread`: the next round reports it.
+    Spark session in this process. If the table cannot be read, or Spark has stopped, it is the
+    error, an `Unread`: the next round reports it.
     """
     readers: frozenset[str]
     """The ids of the models that read it."""
@@ -112,8 +112,8 @@ def tables(readers: Mapping[str, frozenset[str]], ran: Mapping[str, str]) -> lis
     return list(found.values())
 
 
-def is_version(version: str | None) -> bool:
-    """Return whether this is the version of a table: not None, and not an error."""
+def is_version(version: object) -> bool:
+    """Return whether this is a version: not None, and not an error."""
     return version is not None and not isinstance(version, Unread)
 
 

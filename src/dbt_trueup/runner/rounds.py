@@ -55,8 +55,9 @@ class Runs(Protocol):
     def run(self, grown: Collection[str] | None = None) -> Round:
         """Run the models once. Raise UsageError if there is nothing to run.
 
-        If only some tables have `grown` since the last round, it runs the models that these
-        concern. None stands for all models.
+        Args:
+            grown: The tables that have grown since the last round. Then only the models that read
+                them run, and all models after those. None if all models must run.
         """
 
 

@@ -6,7 +6,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
 from dbt_trueup.plural import count
-from dbt_trueup.runner.growth import Unread
+from dbt_trueup.runner.growth import is_version
 from dbt_trueup.runner.rounds import Runs, attempt
 from dbt_trueup.runner.screen import IDLE, RUNNING
 
@@ -38,8 +38,8 @@ def repeat(runs: Watchable, every: float, look: float, stop: Event, screen: Scre
 
     Args:
         runs: The models to run.
-        every: The longest time from one round of all models to the next, in seconds. Between them
-            a round may run only the models that what has grown concerns.
+        every: The longest time from one round of all models to the next, in seconds. The rounds
+            between them run only the models that read what has grown, and all models after those.
         look: The pause between two looks, in seconds.
         stop: Ends the loop after the current round.
         screen: Prints the lines.
@@ -71,7 +71,7 @@ def repeat(runs: Watchable, every: float, look: float, stop: Event, screen: Scre
         failed = failed + 1 if done.failures or done.has_skipped else 0
         if done.failures and not stop.is_set():
             runs.require_spark()
-        # What a round has left may be of any model.
+        # Any model may have something left, not only those that read what grows next.
         runs_all = bool(failed or done.has_more)
         if stop.is_set() or done.has_more:
             continue
@@ -112,13 +112,10 @@ def describe_tables(seen: Mapping[str, object], every: float, look: float) -> st
         >>> describe_tables({"shop.files": None}, 60, 1)
         'cannot see shop.files grow; runs every 60 s'
     """
-    unversioned = [
-        name for name, version in seen.items() if version is None or isinstance(version, Unread)
-    ]
+    unversioned = [name for name, version in seen.items() if not is_version(version)]
+    # The version of a file of the project is a number. It is not listed.
     versioned = [
-        name
-        for name, version in seen.items()
-        if isinstance(version, str) and not isinstance(version, Unread)
+        name for name, version in seen.items() if isinstance(version, str) and is_version(version)
     ]
     texts = [
         *([f"looks at {', '.join(versioned)} every {look:g} s"] if versioned else []),
