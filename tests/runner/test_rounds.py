@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from dbt.artifacts.resources.v1.components import MacroDependsOn
 from dbt.cli.main import dbtRunnerResult
+from dbt.contracts.graph.nodes import SeedNode
 from pyspark.sql import SparkSession
 
 from dbt_trueup import dbt
@@ -407,6 +409,19 @@ OF_ORDERS = {*ORDERS, "totals_desired", "totals_state", "report", "both"}
 )
 def test_only_models_after_what_has_grown_are_affected(grown: set[str], expected: set[str]) -> None:
     assert affected(SHOP, SHOP_RAN, SHOP_TABLES, grown) == expected
+
+
+def test_models_outside_the_run_lead_to_no_other_model() -> None:
+    """A seed has no list of parents, and many unselected models have far too many paths."""
+    seed = SeedNode.__new__(SeedNode)
+    seed.name, seed.relation_name, seed.depends_on = "seed", "`s`.`seed`", MacroDependsOn()
+    layers = [node("u0", "seed"), node("v0", "seed")]
+    for layer in range(1, 40):
+        below = (f"u{layer - 1}", f"v{layer - 1}")
+        layers += [node(f"u{layer}", *below), node(f"v{layer}", *below)]
+    manifest = manifest_of(seed, *layers, node("a_commands", "seed"), node("b", "u39", "v39"))
+    tables = [growth.Table("lake.log", "1", frozenset({"a_commands"}))]
+    assert affected(manifest, ["a_commands", "b"], tables, {"lake.log"}) == {"a_commands"}
 
 
 @pytest.mark.parametrize(

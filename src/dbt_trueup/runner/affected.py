@@ -26,7 +26,7 @@ def affected(
         an ephemeral model, or by the name of its table.
     """
     after: dict[str, set[str]] = {one: set() for one in ran}
-    for one in ran:
+    for one in manifest.nodes.keys() & ran:
         for parent in _parents(manifest, one, ran):
             after[parent].add(one)
     for table in tables:
@@ -42,11 +42,12 @@ def affected(
 
 
 def _parents(manifest: Any, unique_id: str, ran: Collection[str]) -> Iterator[str]:
-    """Return the parents of a model that are in `ran`, and those above its ephemeral parents."""
-    model = manifest.nodes.get(unique_id)
-    for parent in model.depends_on.nodes if model else ():
-        node = manifest.nodes.get(parent)
+    """Return the parents of a model that are in `ran`, and those above its ephemeral parents.
+
+    Another parent does not run, so nothing comes through it. A seed has not even a list of parents.
+    """
+    for parent in manifest.nodes[unique_id].depends_on.nodes:
         if parent in ran:
             yield parent
-        elif node is not None and not node.relation_name:
+        elif parent in manifest.nodes and not manifest.nodes[parent].relation_name:
             yield from _parents(manifest, parent, ran)
