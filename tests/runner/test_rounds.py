@@ -11,7 +11,9 @@ import pytest
 import yaml
 from dbt.artifacts.resources.v1.components import MacroDependsOn
 from dbt.cli.main import dbtRunnerResult
+from dbt.contracts.graph.manifest import Manifest
 from dbt.contracts.graph.nodes import SeedNode
+from dbt.graph.selector_methods import FileSelectorMethod, PackageSelectorMethod
 from pyspark.sql import SparkSession
 
 from dbt_trueup import dbt
@@ -342,11 +344,15 @@ def manifest_of(*nodes: Any) -> Any:
     return SimpleNamespace(nodes={one.name: one for one in nodes}, sources={})
 
 
-def node(name: str, *parents: str, relation: bool = True, folder: str = "shop") -> Any:
+def node(name: str, *parents: str, relation: bool = True) -> Any:
     depends_on = SimpleNamespace(nodes=list(parents))
     relation_name = f"`s`.`{name}`" if relation else None
     return SimpleNamespace(
-        name=name, relation_name=relation_name, depends_on=depends_on, fqn=[folder, name]
+        name=name,
+        relation_name=relation_name,
+        depends_on=depends_on,
+        package_name="shop",
+        original_file_path=f"models/{name}.sql",
     )
 
 
@@ -384,7 +390,6 @@ SHOP = manifest_of(
     node("customers_state", "customers_commands"),
     node("both", "customers_state", "orders"),
     node("constant"),
-    node("spaced", folder="my shop"),
 )
 SHOP_RAN = [name for name in SHOP.nodes if name not in ("ephemeral", "not_selected")]
 SHOP_TABLES = [
@@ -427,14 +432,13 @@ def test_models_outside_the_run_lead_to_no_other_model() -> None:
 @pytest.mark.parametrize(
     ("grown", "selected"),
     [
-        ({"lake.customers_log"}, [f"fqn:shop.{name}" for name in sorted(OF_CUSTOMERS)]),
+        ({"lake.customers_log"}, sorted(f"package:shop,file:{name}.sql" for name in OF_CUSTOMERS)),
         (None, None),
         (set(), None),
         ({"lake.customers_log", "/models/a.sql"}, None),
         ({"lake.customers_log", "lake.gone"}, None),
         ({"lake.unversioned"}, None),
         ({"lake.unread"}, None),
-        ({"lake.spaced_log"}, None),
     ],
 )
 def test_a_round_runs_all_models_unless_only_versions_of_tables_have_changed(
@@ -460,7 +464,6 @@ def test_a_round_runs_all_models_unless_only_versions_of_tables_have_changed(
         *SHOP_TABLES,
         growth.Table("lake.unversioned", None, readers),
         growth.Table("lake.unread", growth.Unread("AnalysisException"), readers),
-        growth.Table("lake.spaced_log", "1", frozenset({"spaced"})),
     ]
     watched.run(grown)
     if selected is None:
@@ -469,6 +472,27 @@ def test_a_round_runs_all_models_unless_only_versions_of_tables_have_changed(
     else:
         assert called == [{"select": tuple(selected), "exclude": (), "selector": None}]
         assert watched.ran.keys() == set(SHOP_RAN)
+
+
+@pytest.mark.parametrize("chosen", range(5))
+def test_the_selector_of_a_model_selects_no_other_one(chosen: int) -> None:
+    """A model beside a folder of its name, a file name with a space, and another package."""
+    files = ("models/orders.sql", "models/orders/secret.sql", "models/a b, [c].sql")
+    models = [
+        SimpleNamespace(package_name=package, original_file_path=file)
+        for package, file in [("shop", file) for file in files]
+        + [("other", "models/shop/orders.sql"), ("other", "models/x.py")]
+    ]
+    ids = [str(number) for number, _ in enumerate(models)]
+    manifest = Manifest(nodes=dict(zip(ids, models, strict=True)))  # type: ignore[arg-type]
+    selected: set[Any] = set(ids)
+    selector = project.selector_of(models[chosen])
+    assert " " not in selector
+    for part in selector.split(","):
+        method, _, value = part.partition(":")
+        search = {"package": PackageSelectorMethod, "file": FileSelectorMethod}[method]
+        selected &= set(search(manifest, None, []).search(selected, value))
+    assert selected == {str(chosen)}
 
 
 def test_vars_of_the_user_keep_their_types_beside_those_of_the_command() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import re
+from pathlib import Path, PurePath
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -125,16 +126,13 @@ class Project:
     def _affected(self, grown: Collection[str]) -> list[str]:
         """Return dbt's selectors of the models that `grown` tables concern.
 
-        Returns no selector if all models must run: something else than these tables has changed,
-        or dbt would read the name of a folder as several selectors.
+        Returns no selector if all models must run: something else than these tables has changed.
         """
         versions = {table.name: table.version for table in self._tables}
         if not all(growth.is_version(versions.get(name)) for name in grown):
             return []
         found = affected(self.manifest, self.ran, self._tables, grown)
-        selectors = [f"fqn:{'.'.join(self.manifest.nodes[one].fqn)}" for one in sorted(found)]
-        is_ambiguous = any(separator in one for one in selectors for separator in " ,")
-        return [] if is_ambiguous else selectors
+        return [selector_of(self.manifest.nodes[one]) for one in sorted(found)]
 
     def files(self) -> dict[str, int]:
         """Return when each file of the project and of its packages last changed."""
@@ -162,6 +160,17 @@ class Project:
             written.append(value_of_option(self.arguments, "--target-path"))
             sources.written.update(normal(root, str(folder)) for folder in written if folder)
         return found
+
+
+def selector_of(node: Any) -> str:
+    """Return dbt's selector of one model.
+
+    A file has one model. The method `fqn` would also select the models of a folder with the name of
+    the model, and those of other packages. A space, a comma or a bracket of a name would be read as
+    part of the selector, so `?` stands for each such character.
+    """
+    file = re.sub(r"[^\w.-]", "?", PurePath(node.original_file_path).name)
+    return f"package:{node.package_name},file:{file}"
 
 
 def selection(chosen: Sequence[str]) -> dict[str, Any]:
