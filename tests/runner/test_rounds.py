@@ -390,7 +390,9 @@ SHOP = manifest_of(
     node("customers_state", "customers_commands"),
     node("both", "customers_state", "orders"),
     node("constant"),
+    node("on-run-start-0", "customers_state", relation=False),
 )
+SHOP.nodes["on-run-start-0"].resource_type = "operation"
 SHOP_RAN = [name for name in SHOP.nodes if name not in ("ephemeral", "not_selected")]
 SHOP_TABLES = [
     growth.Table("lake.orders_log", "1", frozenset({"orders_commands"})),
@@ -398,6 +400,7 @@ SHOP_TABLES = [
     growth.Table("lake.shared_log", "1", frozenset({"orders_commands", "customers_commands"})),
     growth.Table("lake.orders_state", "1", frozenset({"totals_desired"}), writer="orders_state"),
 ]
+HOOK = {"on-run-start-0"}
 OF_CUSTOMERS = {"customers_commands", "customers_state", "both"}
 OF_ORDERS = {*ORDERS, "totals_desired", "totals_state", "report", "both"}
 
@@ -406,9 +409,9 @@ OF_ORDERS = {*ORDERS, "totals_desired", "totals_state", "report", "both"}
     ("grown", "expected"),
     [
         ({"lake.orders_log"}, OF_ORDERS),
-        ({"lake.customers_log"}, OF_CUSTOMERS),
-        ({"lake.shared_log"}, OF_ORDERS | OF_CUSTOMERS),
-        ({"lake.orders_log", "lake.customers_log"}, OF_ORDERS | OF_CUSTOMERS),
+        ({"lake.customers_log"}, OF_CUSTOMERS | HOOK),
+        ({"lake.shared_log"}, OF_ORDERS | OF_CUSTOMERS | HOOK),
+        ({"lake.orders_log", "lake.customers_log"}, OF_ORDERS | OF_CUSTOMERS | HOOK),
         (set(), set()),
     ],
 )
@@ -439,6 +442,7 @@ def test_models_outside_the_run_lead_to_no_other_model() -> None:
         ({"lake.customers_log", "lake.gone"}, None),
         ({"lake.unversioned"}, None),
         ({"lake.unread"}, None),
+        ({"lake.of_hook"}, None),
     ],
 )
 def test_a_round_runs_all_models_unless_only_versions_of_tables_have_changed(
@@ -464,6 +468,7 @@ def test_a_round_runs_all_models_unless_only_versions_of_tables_have_changed(
         *SHOP_TABLES,
         growth.Table("lake.unversioned", None, readers),
         growth.Table("lake.unread", growth.Unread("AnalysisException"), readers),
+        growth.Table("lake.of_hook", "1", frozenset({"on-run-start-0"})),
     ]
     watched.run(grown)
     if selected is None:

@@ -17,7 +17,7 @@ from dbt_trueup.errors import UsageError
 from . import growth
 from .affected import affected
 from .dbt_options import file_level, known_to_parse, value_of_option, with_vars
-from .rounds import Round, read_round
+from .rounds import Round, is_hook, read_round
 from .sources import (
     READ_FOLDERS,
     SETTINGS,
@@ -126,13 +126,16 @@ class Project:
     def _affected(self, grown: Collection[str]) -> list[str]:
         """Return dbt's selectors of the models that `grown` tables concern.
 
-        Returns no selector if all models must run: something else than these tables has changed.
+        Returns no selector if all models must run: something else than these tables has changed,
+        or only a hook reads them.
         """
         versions = {table.name: table.version for table in self._tables}
         if not all(growth.is_version(versions.get(name)) for name in grown):
             return []
         found = affected(self.manifest, self.ran, self._tables, grown)
-        return [selector_of(self.manifest.nodes[one]) for one in sorted(found)]
+        nodes = [self.manifest.nodes[one] for one in sorted(found)]
+        # dbt cannot select a hook. It runs in each round.
+        return [selector_of(node) for node in nodes if not is_hook(node)]
 
     def files(self) -> dict[str, int]:
         """Return when each file of the project and of its packages last changed."""

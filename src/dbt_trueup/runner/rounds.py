@@ -99,7 +99,7 @@ def read_round(results: Sequence[Any], seconds: float) -> Round:
     batches = read_batches(results)
     return Round(
         seconds=seconds,
-        models=sum(one.status != "skipped" and not is_hook(one) for one in results),
+        models=sum(one.status != "skipped" and not is_hook(one.node) for one in results),
         changes=tuple(f"{name}: {text}" for name, text in shown.items() if name not in covered),
         failures=tuple(failures),
         has_more=any(batch.has_more() for batch in batches),
@@ -122,9 +122,9 @@ def has_failed(result: Any) -> bool:
     )
 
 
-def is_hook(result: Any) -> bool:
-    """Return whether a result is that of a hook before or after the run, which dbt lists, too."""
-    return getattr(result.node, "resource_type", None) == "operation"
+def is_hook(node: Any) -> bool:
+    """Return whether a node is a hook before or after the run. dbt lists its result, too."""
+    return getattr(node, "resource_type", None) == "operation"
 
 
 def is_shown(result: Any) -> bool:
