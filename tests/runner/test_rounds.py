@@ -479,6 +479,34 @@ def test_a_round_runs_all_models_unless_only_versions_of_tables_have_changed(
         assert watched.ran.keys() == set(SHOP_RAN)
 
 
+@pytest.mark.parametrize(
+    ("words", "environment", "always_all"),
+    [
+        (["--select", "a"], {}, False),
+        (["--defer", "--state", "."], {}, True),
+        (["--state", "."], {"DBT_DEFER": "1"}, True),
+        (["--no-defer"], {"DBT_DEFER": "1"}, False),
+    ],
+)
+def test_with_defer_each_round_runs_all_models(
+    *,
+    words: list[str],
+    environment: dict[str, str],
+    always_all: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise dbt could read a model that the round leaves out in the other schema."""
+    (tmp_path / "dbt_project.yml").write_text("name: shop")
+    monkeypatch.chdir(tmp_path)
+    for name, value in {"DBT_PROFILES_DIR": str(tmp_path), **environment}.items():
+        monkeypatch.setenv(name, value)
+    watched = project.Project([], words)
+    watched.manifest, watched.ran = SHOP, dict.fromkeys(SHOP_RAN, "")
+    watched._tables = SHOP_TABLES
+    assert (watched._affected({"lake.customers_log"}) == []) is always_all
+
+
 @pytest.mark.parametrize("chosen", range(5))
 def test_the_selector_of_a_model_selects_no_other_one(chosen: int) -> None:
     """A model beside a folder of its name, a file name with a space, and another package."""

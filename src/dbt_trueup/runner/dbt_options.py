@@ -55,13 +55,27 @@ def known_to_parse(words: Sequence[str]) -> list[str]:
 def file_level(words: Sequence[str]) -> str:
     """Return how much `dbt run` with these options writes to its log file.
 
-    It must be said, because QUIET would also silence the file. dbt itself reads what the user has
-    set: options, variables and flags of the project.
+    It must be said, because QUIET would also silence the file.
+    """
+    flags = _flags(words)
+    return str(flags.LOG_LEVEL_FILE) if flags else "debug"
+
+
+def has_defer(words: Sequence[str]) -> bool:
+    """Return whether `dbt run` with these options reads some models in another schema."""
+    flags = _flags(words)
+    return bool(flags and flags.DEFER)
+
+
+def _flags(words: Sequence[str]) -> Flags | None:
+    """Return dbt's flags of `dbt run` with these options; None if dbt refuses them.
+
+    dbt itself reads what the user has set: options, variables and flags of the project.
     """
     try:
-        return str(Flags(args_to_context(["run", *words])).LOG_LEVEL_FILE)
+        return Flags(args_to_context(["run", *words]))
     except (click.ClickException, DbtBaseException):
-        return "debug"  # dbt says what is wrong when it runs
+        return None  # dbt says what is wrong when it runs
 
 
 def with_vars(options: Sequence[str], run_vars: Mapping[str, object]) -> list[str]:

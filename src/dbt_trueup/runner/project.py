@@ -16,7 +16,7 @@ from dbt_trueup.errors import UsageError
 
 from . import growth
 from .affected import affected
-from .dbt_options import file_level, known_to_parse, value_of_option, with_vars
+from .dbt_options import file_level, has_defer, known_to_parse, value_of_option, with_vars
 from .rounds import Round, is_hook, read_round
 from .sources import (
     READ_FOLDERS,
@@ -53,6 +53,7 @@ class Project:
         level = file_level([*options, *arguments])
         self.run_options = ["--log-level-file", level, *with_vars(self.options, run_vars or {})]
         self.arguments = list(arguments)
+        self._defers = has_defer([*options, *arguments])
         self.parse_options = [*self.options, *known_to_parse(arguments)]
         self.manifest: Any = None
         self.ran: dict[str, str] = {}
@@ -127,8 +128,11 @@ class Project:
         """Return dbt's selectors of the models that `grown` tables concern.
 
         Returns no selector if all models must run: something else than these tables has changed,
-        or only a hook reads them.
+        or only a hook reads them. With `--defer` they always run: dbt may read a model that it does
+        not run in the other schema.
         """
+        if self._defers:
+            return []
         versions = {table.name: table.version for table in self._tables}
         if not all(growth.is_version(versions.get(name)) for name in grown):
             return []
