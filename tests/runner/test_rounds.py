@@ -419,6 +419,25 @@ def test_only_models_after_what_has_grown_are_affected(grown: set[str], expected
     assert affected(SHOP, SHOP_RAN, SHOP_TABLES, grown) == expected
 
 
+def test_all_models_above_a_select_run_with_it() -> None:
+    """Otherwise the collection would settle nothing."""
+    manifest = manifest_of(
+        node("orders_commands"),
+        node("orders_state", "orders_commands"),
+        node("orders", "orders_state"),
+        node("raw_days", "source"),
+        node("days", "raw_days"),
+        node("unselected", "above_unselected"),
+        node("above_unselected"),
+        node("totals_desired", "orders", "days", "unselected"),
+        node("totals_corrections", "totals_desired"),
+        node("unrelated", "raw_days"),
+    )
+    ran = [name for name in manifest.nodes if name != "unselected"]
+    tables = [growth.Table("lake.log", "1", frozenset({"orders_commands"}))]
+    assert affected(manifest, ran, tables, {"lake.log"}) == set(ran) - {"unrelated"}
+
+
 def test_models_outside_the_run_lead_to_no_other_model() -> None:
     """A seed has no list of parents, and many unselected models have far too many paths."""
     seed = SeedNode.__new__(SeedNode)

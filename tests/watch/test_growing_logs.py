@@ -103,6 +103,24 @@ def test_appended_commands_become_visible_even_beside_a_failing_model(
     assert all("s; broken: " in line and "\n" not in line for line in failures), failures
 
 
+def test_a_select_over_another_table_settles_after_growth_of_its_input(
+    new_project: Callable[[str], Project],
+) -> None:
+    project = new_project("watched_select")
+    project.add_collection("c", [Column("k", "string")], [Column("v", "string")])
+    project.write("models/days.sql", "{{ config(materialized='table') }} select 1 as day")
+    select = "select k, day from {{ ref('c') }} cross join {{ ref('days') }}"
+    project.add_select("by_day", select, ["k"], of=["c"])
+    project.append("c", [put(1)])
+    runs = WatchedProject(["--project-dir", str(project.folder)], [])
+    runs.run()
+    before = runs.look()
+    project.append("c", [put(2, "b")])
+    done = runs.run(loop.changes(before, runs.look()))
+    assert not done.failures
+    assert project.progress("by_day")[-1]._upper == project.progress("c")[-1]._upper == 3
+
+
 def versions(*names: str, own: str = "") -> dict[str, str | None]:
     """Return the versions of the tables under some names but the model's own."""
     found = growth.tables(dict.fromkeys(names, frozenset({"reader"})), {"writer": own})

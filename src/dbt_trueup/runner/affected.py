@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from .growth import Table
 
 
+DESIRED = "_desired"
+"""The ending of the model with the SELECT of a collection."""
+
+
 def affected(
     manifest: Any, ran: Collection[str], tables: Sequence[Table], grown: Collection[str]
 ) -> set[str]:
@@ -23,7 +27,8 @@ def affected(
 
     Returns:
         The ids of the models. A model comes after another one if it reads it, by `ref`, through
-        an ephemeral model, or by the name of its table.
+        an ephemeral model, or by the name of its table. All models above the SELECT of a collection
+        are added: a run settles its ticks only if it makes the tables that the SELECT reads.
     """
     after: dict[str, set[str]] = {one: set() for one in ran}
     for one in manifest.nodes.keys() & ran:
@@ -38,7 +43,21 @@ def affected(
         one = waiting.pop()
         reached.add(one)
         waiting |= after[one] - reached
-    return reached
+    selects = {one for one in reached if manifest.nodes[one].name.endswith(DESIRED)}
+    return reached | _above(manifest, selects).intersection(ran)
+
+
+def _above(manifest: Any, models: set[str]) -> set[str]:
+    """Return the parents of some models, their parents, and so on."""
+    found: set[str] = set()
+    waiting = set(models)
+    while waiting:
+        node = manifest.nodes.get(waiting.pop())
+        # A source is no node, and a seed has no list of parents.
+        new = set(getattr(node.depends_on, "nodes", ()) if node else ()) - found
+        found |= new
+        waiting |= new
+    return found
 
 
 def _parents(manifest: Any, unique_id: str, ran: Collection[str]) -> Iterator[str]:
