@@ -151,3 +151,19 @@ def test_a_commit_changes_the_version_of_a_table_and_files_have_none(
     assert versions(f"{name}.over", own=f"raw.{name}.grows") == after
     assert versions("files_of_a_folder") == {"files_of_a_folder": None}
     assert versions("not_there") == {"not_there": "AnalysisException"}
+
+
+def test_a_table_grows_even_if_one_view_reads_an_old_version_of_it(
+    spark: SparkSession, project: Project
+) -> None:
+    table = f"{project.name}.travels"
+    spark.sql(f"create table {table} (x int) using iceberg")
+    spark.sql(f"insert into {table} values (1)")
+    [first] = spark.table(f"{table}.snapshots").collect()
+    old = f"select * from {table} version as of {first.snapshot_id}"
+    spark.sql(f"create or replace temporary view a_new as select * from {table}")
+    spark.sql(f"create or replace temporary view b_old as {old}")
+    before = versions("a_new", "b_old")
+    spark.sql(f"insert into {table} values (2)")
+    assert versions("a_new", "b_old") != before
+    assert versions("b_old").keys() == before.keys()

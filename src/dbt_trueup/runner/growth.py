@@ -106,10 +106,24 @@ def tables(readers: Mapping[str, frozenset[str]], ran: Mapping[str, str]) -> lis
     found: dict[str, Table] = {}
     for name, those in readers.items():
         for table, version in _under(session, name):
-            others = found[table].readers if table in found else frozenset()
+            seen = found.get(table)
             writer = writers.get(full_name(table, catalog))
-            found[table] = Table(table, version, those | others, writer)
+            found[table] = (
+                Table(table, _both(seen.version, version), those | seen.readers, writer)
+                if seen
+                else Table(table, version, those, writer)
+            )
     return list(found.values())
+
+
+def _both(first: str | None, second: str | None) -> str | None:
+    """Return the versions of one table under two names as one text.
+
+    A view may read an old version of the table. It must not hide that the table grows.
+    """
+    if first is None or second is None or not (is_version(first) and is_version(second)):
+        return second
+    return " ".join(sorted({*first.split(), second}))
 
 
 def is_version(version: object) -> bool:
