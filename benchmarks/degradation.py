@@ -9,8 +9,8 @@ commands (100), all on the first `--hot` keys (all keys). One collection is neve
 other maintains itself after every `--every`-th batch (10), and then the operation expires all but
 the last ten snapshots, as if a day had passed. With `--same-day` it does not: then all snapshots
 stay, as in a process that has run for less than a day. The two take turns, so that what else the
-machine does falls on both. `--only` runs one of them. After `--minutes` it ends
-with the next batch whose tables are measured.
+machine does falls on both. `--only` runs one of them. After `--minutes` it ends with the next batch
+whose tables are measured.
 
 It prints the seconds of the batches: the mean of the last twentieth of them is compared with that
 of the second twentieth. It prints the seconds of the operation. Just before and just after some of

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .growth import parents
+
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
     from .growth import Table
 
@@ -32,7 +34,8 @@ def affected(
     """
     after: dict[str, set[str]] = {one: set() for one in ran}
     for one in manifest.nodes.keys() & ran:
-        for parent in _parents(manifest, one, ran):
+        # Nothing comes through a parent that does not run.
+        for parent in after.keys() & parents(manifest, one):
             after[parent].add(one)
     for table in tables:
         if table.writer is not None:
@@ -58,15 +61,3 @@ def _above(manifest: Any, models: set[str]) -> set[str]:
         found |= new
         waiting |= new
     return found
-
-
-def _parents(manifest: Any, unique_id: str, ran: Collection[str]) -> Iterator[str]:
-    """Return the parents of a model that are in `ran`, and those above its ephemeral parents.
-
-    Another parent does not run, so nothing comes through it. A seed has not even a list of parents.
-    """
-    for parent in manifest.nodes[unique_id].depends_on.nodes:
-        if parent in ran:
-            yield parent
-        elif parent in manifest.nodes and not manifest.nodes[parent].relation_name:
-            yield from _parents(manifest, parent, ran)

@@ -61,25 +61,21 @@ def inputs(manifest: Any, ran: Collection[str]) -> dict[str, frozenset[str]]:
             continue
         if node.name.endswith(LOGS):
             readers.setdefault(node.relation_name, set()).add(reader)
-        for parent in node.depends_on.nodes:
-            for name in _relations(manifest, parent, ran):
-                readers.setdefault(name, set()).add(reader)
+        for parent in parents(manifest, reader):
+            above = manifest.sources.get(parent) or manifest.nodes.get(parent)
+            if above is not None and parent not in ran:
+                readers.setdefault(above.relation_name, set()).add(reader)
     return {name: frozenset(readers[name]) for name in sorted(readers)}
 
 
-def _relations(manifest: Any, unique_id: str, ran: Collection[str]) -> Iterator[str]:
-    """Return the name of a parent that is no model of `ran`.
-
-    An ephemeral parent has no name: return those of its parents.
-    """
-    node = manifest.sources.get(unique_id) or manifest.nodes.get(unique_id)
-    if node is None or unique_id in ran:
-        return
-    if node.relation_name:
-        yield node.relation_name
-        return
-    for parent in node.depends_on.nodes:
-        yield from _relations(manifest, parent, ran)
+def parents(manifest: Any, unique_id: str) -> Iterator[str]:
+    """Return the ids of a model's parents. An ephemeral one has no name: return its parents."""
+    for parent in manifest.nodes[unique_id].depends_on.nodes:
+        node = manifest.nodes.get(parent)
+        if node is not None and not node.relation_name:
+            yield from parents(manifest, parent)
+        else:
+            yield parent
 
 
 def tables(readers: Mapping[str, frozenset[str]], ran: Mapping[str, str]) -> list[Table]:
