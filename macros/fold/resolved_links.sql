@@ -104,3 +104,29 @@ links as (
 
 )
 {%- endmacro %}
+
+
+{#-
+    Steps with the values that they carry from key to key, as one select. It writes no table, unlike
+    `_ensure_carried_values`. Steps that carry nothing stay as they are.
+
+    `steps` is the select that `_steps_select` makes.
+-#}
+{% macro _resolved_steps_select(collection, steps, values) -%}
+    {%- if not trueup._has_carried_values(collection.extras) -%}
+        {{ return(steps) }}
+    {%- endif -%}
+with
+
+filled as (
+
+{{ steps }}
+
+),
+
+{{ trueup._resolved_links_ctes(
+    'filled', collection.identity, trueup._sequence_terms(collection.options), values
+) }}
+
+{{ trueup._carried_select('filled', 'links', values) }}
+{%- endmacro %}

@@ -195,26 +195,5 @@ where _ts >= {{ trueup._first_tick_expr(collection.options) }} and _ts < (select
     {%- set steps = trueup._steps_select(
         collection, trueup._subquery(settled), none, values, has_truncates=true
     ) -%}
-    {%- if not changes_keys -%}
-        {{ return(trueup._last_values_select(collection, steps)) }}
-    {%- endif -%}
-with
-
-filled as (
-
-{{ steps }}
-
-),
-
-{{ trueup._resolved_links_ctes(
-    'filled', collection.identity, trueup._sequence_terms(collection.options), values
-) }},
-
-steps as (
-
-{{ trueup._carried_select('filled', 'links', values) }}
-
-)
-
-{{ trueup._last_values_select(collection, 'select * from steps') }}
+    {{ return(trueup._last_values_select(collection, trueup._resolved_steps_select(collection, steps, values))) }}
 {%- endmacro %}

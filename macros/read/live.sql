@@ -53,22 +53,14 @@ persisted as (
 
 ),
 
-filled as (
-
-{{ trueup._steps_select(collection, 'input', 'persisted', values, has_truncates=true) }}
-
-),
-
-{% if trueup._has_carried_values(extras) -%}
-{{ trueup._resolved_links_ctes('filled', collection.identity, sequence, values) }},
-
 steps as (
 
-{{ trueup._carried_select('filled', 'links', values) }}
+{{ trueup._resolved_steps_select(
+    collection, trueup._steps_select(collection, 'input', 'persisted', values, has_truncates=true), values
+) }}
 
 ),
 
-{% endif -%}
 looked_ahead as (
 
     select
@@ -76,7 +68,7 @@ looked_ahead as (
         _error_key,
         max_by(_value, struct({{ position | join(', ') }})) as _value,
         count_if(_step <> {{ step.prior }}) = 0 as _is_final
-    from {{ 'steps' if trueup._has_carried_values(extras) else 'filled' }}
+    from steps
     group by {{ key }}, _error_key
 
 )
