@@ -4,25 +4,22 @@
     ticks. All choices depend on the seed alone.
 -#}
 {% macro _dealt_commands_select(collection, draw, upper) -%}
-    {%- set identity, seed = trueup._column_list(collection.identity), draw.seed -%}
+    {%- set seed = draw.seed -%}
 with
 
--- The random number, which nobody reads, keeps Spark from reading the log twice.
 log as (
 
-    select *, rand() as _step_token
-    from {{ trueup._subquery(trueup._explained_input_select(collection)) }}
-    where
-        _ts >= {{ trueup._first_tick_expr(collection.options) }}
-        and _ts < {{ trueup._number_or_null(upper) }}
+{{ trueup._settled_log_select(collection, upper) }}
 
 ),
 
 sample as (
 
-    select distinct {{ identity }} from log where not _is_truncate
-    order by xxhash64({{ seed }}, {{ identity }}), {{ identity }}
-    limit {{ draw['keys'] }}
+    {% if trueup._has_carried_values(collection.extras) -%}
+    select inline({{ trueup._session_name(collection.name, 'dealt_sample') }})
+    {%- else -%}
+    {{ trueup._drawn_keys_select(collection, draw) | indent }}
+    {%- endif %}
 
 ),
 
@@ -77,10 +74,11 @@ having sum(_diff) > 0
     {%- set commands -%}
 select * from {{ trueup._session_name(collection.name, 'dealt_commands') }} where _step_batch = {{ number }}
     {%- endset -%}
-    {%- set steps = trueup._steps_select(
-        collection, trueup._subquery(commands), trueup._subquery(persisted) if number > 1 else none,
-        trueup._value_names(collection.columns, collection.unique_key), has_truncates=true
-    ) -%}
+    {%- set values = trueup._value_names(collection.columns, collection.unique_key) -%}
+    {%- set steps = trueup._resolved_steps_select(collection, trueup._steps_select(
+        collection, trueup._subquery(commands), trueup._subquery(persisted) if number > 1 else none, values,
+        has_truncates=true
+    ), values) -%}
 with
 
 steps as (

@@ -8,7 +8,8 @@
     Deals and folds the commands of one round of `trueup prove`, and returns a select of everything that the
     round compares: `part` says what a row is about, and `key` is JSON.
 
-    - `command`: a settled command of the sample, with its `place` among all of them
+    - `command`: a settled command of the sample, with its `place` among all of them. Commands of one tick and order
+      have one `moment`. `old_key` is the key from which it takes the columns that it leaves unchanged
     - `folded`: an update that the fold makes of the dealt commands
     - `changelog`: an update of the changelog. Both are net: equal updates of a tick are added up
     - `applied`: a row that the updates of the applied batches add up to; `state`: a row of the state
@@ -30,6 +31,9 @@
     {#- The fold of a batch treats late commands by itself. Here all commands are in time. -#}
     {%- set proved = dict(proved, options=dict(proved.options, late='drop', eager=false)) -%}
     {%- set last = run_query(trueup._readable_ticks_select(proved.changelog)).rows[0].dict() -%}
+    {%- if trueup._has_carried_values(proved.extras) -%}
+        {%- do trueup._ensure_dealt_sample(proved, draw, last.upper) -%}
+    {%- endif -%}
     {%- set commands = trueup._session_name(collection, 'dealt_commands') -%}
     {%- do run_query('drop view if exists ' ~ commands) -%}
     {%- do run_query(
@@ -49,14 +53,12 @@
 {#- Raises unless the commands of a sample of keys say all that their keys have. -#}
 {% macro _require_provable(collection) -%}
     {%- set got = 'a collection by a SELECT' if collection.is_by_select
-        else 'a log whose commands can change a key and leave columns unchanged, as with Debezium'
-            if trueup._has_carried_values(collection.extras)
         else 'the option `log: partial`' if collection.options.log == 'partial' -%}
     {%- if got -%}
         {%- do trueup._raise_error(
             'The collection ' ~ collection.name ~ ' of `trueup prove`',
-            'made by a log that has all commands of each key, none of which takes values from another key',
-            got, 'Use `trueup check`, which compares the tables with their certificates.'
+            'made by a log that has all commands of each key', got,
+            'Use `trueup check`, which compares the tables with their certificates.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -64,21 +66,28 @@
 
 {#- The type of the variable with the updates: an array of structs. -#}
 {% macro _updates_type(collection) -%}
-    {%- set types, keys, values = {}, [], [] -%}
-    {%- for column in collection.columns -%}
-        {%- set field = trueup._quoted(column.name) ~ ': ' ~ trueup._sql_type(column.type) -%}
-        {%- do types.update({column.name: field}) -%}
-        {%- if column.name not in collection.unique_key -%}
-            {%- do values.append(field) -%}
-        {%- endif -%}
-    {%- endfor -%}
-    {%- for name in collection.unique_key -%}
-        {%- do keys.append(types[name]) -%}
+    {%- set values = [] -%}
+    {%- for column in collection.columns | rejectattr('name', 'in', collection.unique_key) -%}
+        {%- do values.append(trueup._quoted(column.name) ~ ': ' ~ trueup._sql_type(column.type)) -%}
     {%- endfor -%}
     {{ return(
-        'array<struct<' ~ (keys | join(', ')) ~ ', _error_key: string, _ts: bigint, _diff: int, _value: struct<'
-        ~ (values | join(', ')) ~ ', _error: string>>>'
+        'array<struct<' ~ (trueup._identity_fields(collection) | join(', '))
+        ~ ', _ts: bigint, _diff: int, _value: struct<' ~ (values | join(', ')) ~ ', _error: string>>>'
     ) }}
+{%- endmacro %}
+
+
+{#- The columns of the identity, each with its type, as in the type of a struct. -#}
+{% macro _identity_fields(collection) -%}
+    {%- set fields = {} -%}
+    {%- for column in collection.columns -%}
+        {%- do fields.update({column.name: trueup._quoted(column.name) ~ ': ' ~ trueup._sql_type(column.type)}) -%}
+    {%- endfor -%}
+    {%- set identity = [] -%}
+    {%- for name in collection.unique_key -%}
+        {%- do identity.append(fields[name]) -%}
+    {%- endfor -%}
+    {{ return(identity + ['_error_key: string']) }}
 {%- endmacro %}
 
 
@@ -141,6 +150,9 @@ select
     null as diff,
     _is_truncate as is_truncate,
     {{ '_unchanged' if '_unchanged' in collection.extras else 'cast(null as array<string>)' }} as unchanged,
+    {{ trueup._exact_json_expr(trueup._old_identity_expr(collection))
+        if trueup._has_carried_values(collection.extras) else 'cast(null as string)' }} as old_key,
+    dense_rank() over (order by _ts, _order) as moment,
     dense_rank() over (order by _ts, {{ trueup._proof_sequence(collection) | join(', ') }}) as place
 from {{ commands }}
 where _step_copy = 1
@@ -151,7 +163,7 @@ where _step_copy = 1
 union all
 select
     '{{ part }}' as part, {{ key }} as key, _ts, {{ value }} as value, sum(_diff) as diff,
-    null as is_truncate, null as unchanged, null as place
+    null as is_truncate, null as unchanged, null as old_key, null as moment, null as place
 from {{ relation }}
 group by {{ columns }}, _ts, _value
 having sum(_diff) <> 0
@@ -159,7 +171,7 @@ having sum(_diff) <> 0
 union all
 select
     'since' as part, null as key, {{ trueup._number_or_null(last.since) }} as _ts, null as value,
-    null as diff, null as is_truncate, null as unchanged, null as place
+    null as diff, null as is_truncate, null as unchanged, null as old_key, null as moment, null as place
 {%- endmacro %}
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from decimal import Decimal
+from itertools import pairwise
 from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -35,8 +37,11 @@ KEYS = [(float("nan"), None), (0.0, ""), (1.5, "${x}"), (1.5, None)]
 DRAW = {"keys": 4, "seed": 7, "batches": 2}
 
 
-def command(draw: Random) -> Command:
-    """Invent a command: a value, a partial value, an error, a delete or a truncate."""
+def command(draw: Random, *, changes_keys: bool = False) -> Command:
+    """Invent a command: a value, a partial value, an error, a delete or a truncate.
+
+    With `changes_keys`, the unchanged column of a partial value may come from another key.
+    """
     ts, order, key = draw.randrange(12), (draw.randrange(100_000),), draw.choice(KEYS)
     kind = draw.randrange(16)
     if kind == 0:
@@ -46,28 +51,41 @@ def command(draw: Random) -> Command:
     if kind < 4:
         return Command(ts, order, key, None)
     value = (draw.choice(["a", None, "\x1f é"]), None)
-    return Command(ts, order, key, value, unchanged=frozenset({1} if kind < 9 else ()))
+    unchanged = frozenset({1} if kind < 9 else ())
+    if changes_keys:
+        order = (draw.randrange(4),)
+        whole = (value[0], draw.choice([Decimal("1.50"), Decimal(2), None]))
+        old_key = draw.choice([*KEYS, None]) if unchanged else None
+        return Command(ts, order, key, whole, unchanged=unchanged, old_key=old_key)
+    return Command(ts, order, key, value, unchanged=unchanged)
 
 
-def invented() -> list[Command]:
+def invented(*, changes_keys: bool = False) -> list[Command]:
     draw = Random(3)  # noqa: S311 - the same commands each time
-    return [command(draw) for _ in range(120)]
+    commands = [command(draw, changes_keys=changes_keys) for _ in range(120)]
+    # No two commands of a key have one tick and order: nothing says which of them is the last.
+    return list({(one.ts, one.order, one.identity): one for one in commands}.values())
 
 
 def as_row(one: Command, place: int) -> dict[str, Any]:
     """Write a command as `trueup._ensure_proof` returns it."""
     value = None
-    if one.value is not None or one.error is not None:
-        columns = zip(("v", "W"), one.value or (None, None), strict=True)
-        value = [*(json.dumps({name: item}) for name, item in columns), one.error]
+    if one.content is not None:
+        columns = zip(("v", "W"), one.content[0] or (None, None), strict=True)
+        value = [*(json.dumps({name: item}, default=str) for name, item in columns), one.error]
     unchanged = ["w"] if one.unchanged else []
     key = json.dumps([str(item) for item in one.key or ()])
-    row = {"key": key, "_ts": one.ts, "value": value, "place": place}
-    return {**row, "is_truncate": one.is_truncate, "unchanged": unchanged}
+    takes = one.payload[2] not in {None, one.identity}
+    old_key = json.dumps([str(item) for item in one.old_key or ()]) if takes else None
+    row = {"key": key, "_ts": one.ts, "value": value, "place": place, "moment": one.order}
+    return {**row, "is_truncate": one.is_truncate, "unchanged": unchanged, "old_key": old_key}
 
 
-def test_the_fold_with_a_dict_makes_the_updates_of_the_oracle() -> None:
-    commands = sorted(invented(), key=lambda one: (one.ts, one.order, not one.is_truncate))
+@pytest.mark.parametrize("changes_keys", [False, True])
+def test_the_fold_with_a_dict_makes_the_updates_of_the_oracle(*, changes_keys: bool) -> None:
+    invented_commands = invented(changes_keys=changes_keys)
+    assert any(one.old_key for one in invented_commands) == changes_keys
+    commands = sorted(invented_commands, key=lambda one: (one.ts, one.order, not one.is_truncate))
     oracle = Collection(tie_breaker=lambda rivals: rivals[-1])
     oracle.run(commands)
     expected: Counter[Any] = Counter()
@@ -75,7 +93,7 @@ def test_the_fold_with_a_dict_makes_the_updates_of_the_oracle() -> None:
         assert key is not None
         names = ["nan" if item == ("NaN",) else str(item) for item in key]
         pairs = zip(("v", "W"), value or (None, None), strict=True)
-        content = (*(json.dumps({name: item}) for name, item in pairs), error)
+        content = (*(json.dumps({name: item}, default=str) for name, item in pairs), error)
         expected[json.dumps(names), ts, content] += diff
     rows = [as_row(one, place) for place, one in enumerate(commands)]
     Random(1).shuffle(rows)  # noqa: S311
@@ -115,7 +133,7 @@ def test_the_text_of_a_timestamp_is_the_same_moment_in_any_zone(
 
 
 A = {"key": '{"k":"a","_error_key":null}', "_ts": 1, "value": ['{"v":1}', None], "diff": 1}
-PLACED = {**A, "is_truncate": False, "unchanged": None, "place": 1}
+PLACED = {**A, "is_truncate": False, "unchanged": None, "old_key": None, "moment": 1, "place": 1}
 NOW = {**A, "_ts": None}
 GOOD: dict[str, list[dict[str, Any]]] = {
     "command": [PLACED],
@@ -187,6 +205,18 @@ def test_a_retraction_is_a_difference_too() -> None:
     assert found.got == []
 
 
+def test_a_late_command_of_an_old_key_explains_a_difference_of_the_new_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    old = '{"k":"old","_error_key":null}'
+    monkeypatch.setattr(proof, "is_late", lambda _, __, key: key == old)
+    moved = {**PLACED, "unchanged": ["v"], "old_key": old}
+
+    found = judge([], "c", DRAW, {**GOOD, "command": [moved], "changelog": []})
+
+    assert (found.counterexamples, found.late_keys) == ([], [A["key"]])
+
+
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[str], Project]) -> Project:
     """A collection with hostile names and values, after one run."""
@@ -212,6 +242,38 @@ def test_batches_duplicates_and_the_sequence_of_commands_change_nothing(
         "seed 7: 4 keys, 120 commands in 3 batches: equal",
         "c: equal",
     ]
+
+
+def test_keys_from_which_the_sample_takes_values_belong_to_it(
+    new_project: Callable[[str], Project], capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = new_project("proved_moved")
+    project.add_collection("c", KEY, VALUE, extra=["truncate_when", "unchanged", "old_key"])
+    commands = invented(changes_keys=True)
+    chain = [(100.0 + number, "chain") for number in range(8)]
+    moved = [
+        Command(20 + number, (1,), new, ("moved", None), unchanged=frozenset({1}), old_key=old)
+        for number, (old, new) in enumerate(pairwise(chain))
+    ]
+    first = Command(19, (1,), chain[0], ("first", Decimal("0.10")))
+    project.append("c", [*commands, first])
+    project.run()
+    project.append("c", moved)
+    project.run()
+
+    assert prove(project, "c", "--keys", "12", "--seed", "3") == 0
+    assert prove(project, "c", "--keys", "1", "--seed", "3", "--rounds", "2", "--json") == 0
+
+    out = capsys.readouterr().out
+    every, sampled = out.split("\n{", 1)
+    count = len(commands) + len(chain)
+    assert every.splitlines() == [
+        f"seed 3: 12 keys, {count} commands in 1 batch: equal",
+        f"seed 4: 12 keys, {count} commands in 2 batches: equal",
+        f"seed 5: 12 keys, {count} commands in 3 batches: equal",
+        "c: equal",
+    ]
+    assert all(one["keys"] > 1 for one in json.loads("{" + sampled)["rounds"])
 
 
 def test_a_broken_fold_has_a_counterexample(

@@ -61,7 +61,10 @@ class Round:
     commands: int
     counterexamples: list[Difference] = field(default_factory=list)
     late_keys: list[str] = field(default_factory=list)
-    """Keys whose changelog differs because of late commands, or of corrections with a cause."""
+    """Keys whose changelog differs because of late commands, or of corrections with a cause.
+
+    The late command may be one of a key from which the key takes values.
+    """
     compares_ticks: bool = True
     """False if something was compacted: then only the rows that exist now are compared."""
 
@@ -128,7 +131,8 @@ def judge(
         model, persisted = without_ticks(model), without_ticks(persisted)
     late_keys = []
     for difference in differences(model, persisted, "the dict model and the changelog"):
-        if is_late(options, collection, difference.key):
+        keys = with_sources(difference.key, parts["command"])
+        if any(is_late(options, collection, key) for key in keys):
             late_keys.append(difference.key)
         else:
             counterexamples.append(difference)
@@ -166,6 +170,20 @@ def only_in(updates: Counter[Update], others: Counter[Update]) -> list[tuple[Any
         ),
         key=repr,
     )
+
+
+def with_sources(key: str, commands: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a key, the keys from which it takes values, those from which these do, and so on.
+
+    Example:
+        >>> with_sources("c", [{"key": "b", "old_key": "a"}, {"key": "c", "old_key": "b"}])
+        ['c', 'b', 'a']
+    """
+    keys = [key]
+    for taker in keys:
+        found = {one["old_key"] for one in commands if one["key"] == taker} - {None, *keys}
+        keys += sorted(found)
+    return keys
 
 
 def is_late(options: Sequence[str], collection: str, key: str) -> bool:
@@ -210,9 +228,9 @@ def fold(commands: Sequence[dict[str, Any]]) -> Updates:
     """Fold commands with a dict. The last command of each tick says what its key has.
 
     Example:
-        >>> one = {"key": "a", "is_truncate": False, "unchanged": None}
-        >>> placed = {**one, "_ts": 1, "place": 1, "value": ['{"v":1}', None]}
-        >>> deleted = {**one, "_ts": 2, "place": 2, "value": None}
+        >>> one = {"key": "a", "is_truncate": False, "unchanged": None, "old_key": None}
+        >>> placed = {**one, "_ts": 1, "moment": 1, "place": 1, "value": ['{"v":1}', None]}
+        >>> deleted = {**one, "_ts": 2, "moment": 2, "place": 2, "value": None}
         >>> dict(fold([deleted, placed, placed])["a"])
         {(1, ('{"v":1}', None)): 1, (2, ('{"v":1}', None)): -1}
     """
@@ -221,13 +239,7 @@ def fold(commands: Sequence[dict[str, Any]]) -> Updates:
     in_sequence = sorted(commands, key=lambda one: int(one["place"]))
     for tick, group in groupby(in_sequence, key=lambda one: one["_ts"]):
         before = dict(held)
-        for command in group:
-            if command["is_truncate"]:
-                held.clear()
-            elif command["value"] is None:
-                held.pop(command["key"], None)
-            else:
-                held[command["key"]] = put_onto(held.get(command["key"]), command)
+        fold_tick(held, list(group))
         for key in before.keys() | held.keys():
             if before.get(key) != held.get(key):
                 if key in before:
@@ -235,6 +247,30 @@ def fold(commands: Sequence[dict[str, Any]]) -> Updates:
                 if key in held:
                     updates[key][tick, held[key]] += 1
     return updates
+
+
+def fold_tick(held: dict[str, Value], commands: Sequence[dict[str, Any]]) -> None:
+    """Put the commands of one tick, which are in sequence, onto what the keys have.
+
+    A command with an old key takes the columns that it leaves unchanged from that key: what the
+    key had before all commands of the same order, even if the tick has deleted it before.
+    """
+    deleted: dict[str, Value] = {}
+    for _, group in groupby(commands, key=lambda one: one["moment"]):
+        same_order = list(group)
+        if any(one["is_truncate"] for one in same_order):
+            held.clear()
+            deleted.clear()
+        of_keys = [one for one in same_order if not one["is_truncate"]]
+        old_keys = {one["old_key"] for one in of_keys} - {None}
+        taken = {key: held.get(key, deleted.get(key)) for key in old_keys}
+        for command in of_keys:
+            own = held.pop(command["key"], None)
+            if command["value"] is not None:
+                base = own if command["old_key"] is None else taken[command["old_key"]]
+                held[command["key"]] = put_onto(base, command)
+            elif own is not None:
+                deleted[command["key"]] = own
 
 
 def put_onto(before: Value | None, command: dict[str, Any]) -> Value:
