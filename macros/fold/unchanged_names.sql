@@ -4,18 +4,12 @@
     keeps out of the tables. An unknown name raises.
 -#}
 {% macro _known_names_expr(values, left_out) -%}
-    {%- set names = [] -%}
-    {%- for column in values -%}
-        {%- do names.append(trueup._literal(column.name | lower)) -%}
-    {%- endfor -%}
-    {%- set other_names = [] -%}
-    {%- for name in left_out -%}
-        {%- do other_names.append(trueup._literal(name | lower)) -%}
-    {%- endfor -%}
+    {%- set names = trueup._literal_list(values | map(attribute='name') | map('lower')) -%}
+    {%- set other_names = trueup._literal_list(left_out | map('lower')) -%}
 transform(filter(
-            coalesce(_unchanged, array()), name -> name is null or lower(name) not in ({{ other_names | join(', ') }})
+            coalesce(_unchanged, array()), name -> name is null or lower(name) not in ({{ other_names }})
         ), name -> case
-            when lower(name) in ({{ names | join(', ') or 'null' }}) then lower(name)
+            when lower(name) in ({{ names or 'null' }}) then lower(name)
             else raise_error(concat(
                 {{ trueup._literal(trueup._argument('commands', 'unchanged')) }},
                 ' must be names of value columns.\nGot: ', coalesce(name, 'null'),

@@ -17,10 +17,6 @@
     {%- set step = trueup._step_numbers() -%}
     {%- set identity, sequence = collection.identity, trueup._sequence_terms(collection.options) -%}
     {%- set columns = trueup._column_list(identity) -%}
-    {%- set names = [] -%}
-    {%- for name in values -%}
-        {%- do names.append(trueup._literal(name | lower)) -%}
-    {%- endfor -%}
 touched as (
 
     select {{ columns }} from given
@@ -51,7 +47,7 @@ prior_and_given as (
             {%- endfor %}
             '_error', null
         ) as _value,
-        array({{ names | join(', ') }}) as _unchanged,
+        array({{ trueup._literal_list(values | map('lower')) }}) as _unchanged,
         struct({{ trueup._column_list(identity[:-1]) }}) as _old_key
         {%- for name in step_extras[2:] %},
         null as {{ name }}

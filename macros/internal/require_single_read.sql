@@ -8,7 +8,7 @@
         {%- do trueup._raise_error(
             'The Spark setting `spark.sql.legacy.inlineCTEInCommands`',
             'false, because the steps of a batch are read once',
-            'true', 'Leave it out of the profile, the hooks and the configuration of Spark.'
+            'true', trueup._setting_next_step()
         ) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -80,6 +80,16 @@
 {%- endmacro %}
 
 
+{#- Texts as a comma-separated list of SQL string literals. -#}
+{% macro _literal_list(texts) -%}
+    {%- set literals = [] -%}
+    {%- for text in texts -%}
+        {%- do literals.append(trueup._literal(text)) -%}
+    {%- endfor -%}
+    {{ return(literals | join(', ')) }}
+{%- endmacro %}
+
+
 {#-
     A type as Spark describes it, rewritten as SQL: Spark does not quote the fields of a struct. If the name
     of a field has one of `<>,:`, it cannot be told from two fields.

@@ -11,7 +11,7 @@
     {%- if trueup._get_lacks_time_zones() -%}
         {%- do trueup._raise_error(
             'The Spark setting `spark.sql.timestampType`', 'TIMESTAMP_LTZ', 'TIMESTAMP_NTZ',
-            trueup._timestamp_setting_advice()
+            trueup._setting_next_step()
         ) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -30,13 +30,7 @@ if(
         current_timestamp(),
         raise_error({{ trueup._literal(
             'The Spark setting `spark.sql.timestampType` must be TIMESTAMP_LTZ.\nGot: TIMESTAMP_NTZ\n'
-            ~ trueup._timestamp_setting_advice()
+            ~ trueup._setting_next_step()
         ) }})
     )
-{%- endmacro %}
-
-
-{#- What to do about the setting `spark.sql.timestampType`. -#}
-{% macro _timestamp_setting_advice() -%}
-    {{ return('Leave it out of the profile, the hooks and the configuration of Spark.') }}
 {%- endmacro %}

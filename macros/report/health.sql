@@ -149,7 +149,7 @@ state_facts as (
     {%- set models = [] -%}
     {%- for name in collections if execute -%}
         {%- for role in trueup._recorded_roles() if trueup._enabled_models(name ~ '_' ~ role) -%}
-            {%- do models.append(trueup._literal(name ~ '_' ~ role)) -%}
+            {%- do models.append(name ~ '_' ~ role) -%}
         {%- endfor -%}
     {%- endfor -%}
 last_outcomes as (
@@ -173,7 +173,7 @@ failures as (
     where
         outcome = 'failed'
         {%- if models %}
-        and model in ({{ models | join(', ') }})
+        and model in ({{ trueup._literal_list(models) }})
         {%- endif %}
     group by collection
 

@@ -95,8 +95,7 @@ select
     -- Of this moment, as the certificate and the state: another run may have come since `last` was read.
     coalesce({{ trueup._last_seq_expr(tables.changelog) }}, 0) as batch,
     (select max_by(_upper, _seq) from {{ tables.changelog }} where _kind = 'progress') as frontier,
-    array({% for name in tables.key %}{{ trueup._literal(name) }}{{ ', ' if not loop.last }}{% endfor %})
-        as key,
+    array({{ trueup._literal_list(tables.key) }}) as key,
     {{ 'true' if tables.commands else 'false' }} as has_log,
     {{ last.errors_of_a_day }} as errors_of_a_day,
     max(_seq) filter (where _kind = 'progress') as applied_batch,

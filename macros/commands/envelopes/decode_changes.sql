@@ -173,12 +173,8 @@ decoded as (
 
 {#- The key columns in a map of variants, as JSON. Null if the map has none of them. -#}
 {% macro _key_json_expr(fields, key) -%}
-    {%- set names = [] -%}
-    {%- for name in key -%}
-        {%- do names.append(trueup._literal(name)) -%}
-    {%- endfor -%}
     {{ return(
         'nullif(to_json(map_filter(' ~ fields ~ ', (_name, _one) -> _name in ('
-        ~ (names | join(', ')) ~ "))), '{}')"
+        ~ trueup._literal_list(key) ~ "))), '{}')"
     ) }}
 {%- endmacro %}
