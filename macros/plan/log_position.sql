@@ -16,7 +16,6 @@
     lose rows. Otherwise the run reads the whole log, and says why.
 -#}
 
-
 {#-
     A hash of the query of the commands and of the type of `arrived`. With `late: correct` also of their
     columns and of the options that say which commands count: others give other rows, also for settled ticks.

@@ -12,3 +12,23 @@
     {%- endif -%}
     {{ return(select or trueup._batch_select(collection)) }}
 {%- endmacro %}
+
+
+{#-
+    Whether a batch is staged by `_small_batch_select`: up to 10,000 changes, which one task folds faster than Spark
+    plans shuffles. A window keeps thousands of rows in memory. So the changes may have 50 MB together, if each one is
+    as long as the mean row. Before the first batch that length is not known.
+
+    A truncate touches all keys. Open ticks and order rows need joins that the small select does not have.
+-#}
+{% macro _is_small_batch(collection, plan) -%}
+    {%- set changes = trueup._folded_count(plan) -%}
+    {{ return(
+        changes <= 10000
+        and plan.records_indexed > 0
+        and changes * plan.bytes_indexed <= 50000000 * plan.records_indexed
+        and not plan.has_truncates
+        and not collection.options.eager
+        and collection.options.late != 'newest'
+    ) }}
+{%- endmacro %}

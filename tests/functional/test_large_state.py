@@ -337,7 +337,7 @@ def test_a_truncate_that_arrives_after_planning_stops_the_run(
     )
     edited = edit(
         project,
-        "plan/measured_log.sql",
+        "plan/measured_log_select.sql",
         "coalesce(next_truncate < {{ open_upper }}, false)",
         "false",
     )
@@ -463,7 +463,7 @@ def test_both_selects_stage_the_same_batch(
     small = staged()
     (statement,) = (sql for sql in sent if "_step_plan" in sql)
     assert mistakes(statement[statement.index("with\n") :]) == set()
-    with edit(project, "stage/small_batch.sql", "changes <= 10000", "changes < 0"):
+    with edit(project, "stage/select_of_batch.sql", "changes <= 10000", "changes < 0"):
         large = staged()
     assert not any("_step_plan" in sql for sql in sent)
 
