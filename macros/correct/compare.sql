@@ -3,7 +3,7 @@
     `_ensure_comparison_scope`). With `keeps_edits` they come after the edits that a heal has found. Returns
     how many more rows are desired than persisted; none if that is not known.
 -#}
-{% macro _ensure_compared(collection, plan, columns, select, scope, keeps_edits=false) -%}
+{% macro _ensure_compared(collection, plan, columns, select, scope, keeps_edits) -%}
     {%- set corrections = collection.corrections -%}
     {%- do trueup._ensure_plan_variable(collection.name, plan) -%}
     {%- do trueup._ensure_persisted_view(collection, plan, columns) -%}

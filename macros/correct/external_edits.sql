@@ -1,8 +1,8 @@
 {#-
     The changes of a heal, as a select with the columns of the corrections: one row for each row of the
-    state that should not exist, is missing, or is different. With no `buckets` all buckets are compared.
+    state that should not exist, is missing, or is different. If `buckets` is none, all buckets are compared.
 -#}
-{% macro _external_edits_select(collection, plan, columns, buckets=none) -%}
+{% macro _external_edits_select(collection, plan, columns, buckets) -%}
     {%- set unique_key, names = collection.unique_key, collection.identity -%}
     {%- set identity = trueup._column_list(names) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}

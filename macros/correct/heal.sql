@@ -4,12 +4,12 @@
 -#}
 
 {#-
-    CTEs of the rows that the changelog gives for wrong buckets, up to the batch `seq`. With no buckets: for
-    all of them.
+    CTEs of the rows that the changelog gives for wrong buckets, up to the batch `seq`. If `buckets` is none:
+    for all buckets.
 
     Reads: the changelog. Ends with: `truth`.
 -#}
-{% macro _truth_ctes(collection, columns, seq, buckets=none) -%}
+{% macro _truth_ctes(collection, columns, seq, buckets) -%}
     {%- set unique_key, identity = collection.unique_key, trueup._column_list(collection.identity) -%}
     {%- set values = trueup._value_names(columns, unique_key) -%}
     {%- set value = 'struct(' ~ trueup._column_list(values + ['_error']) ~ ')' -%}

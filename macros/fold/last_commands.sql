@@ -56,7 +56,7 @@
     The last command of each key as a step, as a select, with the number of its commands. `has_few_keys` is what
     `_get_has_few_keys` returns.
 -#}
-{% macro _last_commands_select(collection, input, has_few_keys=false) -%}
+{% macro _last_commands_select(collection, input, has_few_keys) -%}
     {%- set step = trueup._step_numbers() -%}
     {%- set identity = trueup._column_list(collection.identity) -%}
     {%- set sequence = trueup._sequence_terms(collection.options) -%}

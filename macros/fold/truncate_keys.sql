@@ -9,7 +9,7 @@
 
     Reads: `given`, the relation `source`. Ends with: `steps_and_truncations`.
 -#}
-{% macro _truncations_ctes(source, identity, sequence, step_extras, is_remainder=false) -%}
+{% macro _truncations_ctes(source, identity, sequence, step_extras, is_remainder) -%}
     {%- set step = trueup._step_numbers() -%}
     {%- set columns = trueup._column_list(identity) -%}
 last_truncates as (

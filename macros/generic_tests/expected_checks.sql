@@ -61,7 +61,7 @@
 
 
 {#- The rules of the tables that are made from the changelog. -#}
-{% macro _get_reader_checks(tables, key, inline_errors=none) -%}
+{% macro _get_reader_checks(tables, key, inline_errors) -%}
     {%- set state = tables.state -%}
     {%- set changelog = tables.changelog -%}
     {%- set columns = trueup._get_user_columns(changelog) -%}

@@ -81,7 +81,7 @@ cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
 
 
 {#- The value of a text. -#}
-{% macro _decode_expr(text, type, depth=0) -%}
+{% macro _decode_expr(text, type, depth) -%}
     {%- if type.name == 'array' -%}
         {%- set item = 'item_' ~ depth -%}
         {%- set texts = 'split(' ~ trueup._unescape_expr(text) ~ ', char(2))' -%}
