@@ -21,8 +21,8 @@
 
 
 {#-
-    Forgets the last scan if one commit is about to apply several batches. To fill a state that has applied no batch
-    replaces all its rows.
+    Forgets the last scan if one commit is about to apply several batches. If the state has applied no batch, that
+    commit replaces all its rows. Then the state is right, and needs no scan.
 -#}
 {% macro _ensure_scan_follows(state, tail) -%}
     {%- if tail.applied_seq == 0 and tail.last_seq > 1 -%}

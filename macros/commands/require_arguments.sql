@@ -52,7 +52,9 @@
     {%- elif columns is not none -%}
         {%- do trueup._require_list(columns_subject, columns) -%}
         {%- if not trueup._names_but(columns, key) -%}
-            {%- do trueup._raise_error(columns_subject, 'a list with at least one column that is not in the key', columns) -%}
+            {%- do trueup._raise_error(
+                columns_subject, 'a list with at least one column that is not in the key', columns
+            ) -%}
         {%- endif -%}
     {%- elif except_columns is not none -%}
         {%- do trueup._require_list(except_subject, except_columns) -%}

@@ -1,4 +1,4 @@
-{#- What must be so before a collection adopts a table (var `trueup_adopt`), and while it does. -#}
+{#- Checks before and during the adoption of a table (var `trueup_adopt`). -#}
 
 {#- Raises if the run also builds another collection by commands: it would adopt the same table. -#}
 {% macro _require_alone(collection) -%}

@@ -30,7 +30,7 @@
 {% macro _refused_commands_select(collection) -%}
     {%- set options, columns = collection.options, collection.command_columns -%}
     {%- set key = trueup._column_list(collection.identity) -%}
-    {#- A log without ticks has its one tick from the run: the first one. -#}
+    {#- In a log without ticks the run gives the tick. The first batch has one: the first tick. -#}
     {%- set tick = 'cast(' ~ (options.as_of or 0) ~ ' as bigint)' -%}
     {%- set commands = trueup._subquery('select * except (_ts), ' ~ tick ~ ' as _ts from ' ~ collection.commands)
         if '_offset' in collection.extras else collection.commands -%}

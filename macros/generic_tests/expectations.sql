@@ -1,5 +1,6 @@
 {#-
-    The rules of a collection, as JSON, for `trueup check`, which renders it with `dbt compile --inline`. The queries are those of the generic tests.
+    The rules of a collection, as JSON. `trueup check` renders this macro with `dbt compile --inline`. The queries are
+    those of the generic tests.
 -#}
 {% macro expectations(collection, max_errors=0) -%}
     {%- if max_errors is not integer or max_errors < 0 -%}

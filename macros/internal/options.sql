@@ -4,8 +4,8 @@
 
     `allowed` is a list of values, or one of `boolean`, `integer`, `positive integer`, `expression`, `name`,
     `list`, `schedule`, `count or share`, `ticks or a time`, or a text such as `always, never, or a positive
-    integer`. An option whose default is none may stay unset. If only some collections have an option, `of` says which: those by
-    commands, or those by a select.
+    integer`. An option whose default is none may stay unset. If only some collections have an option, `of` says
+    which: those by commands, or those by a select.
 -#}
 {% macro _option_rules() -%}
     {{ return({

@@ -52,7 +52,7 @@
 {%- endmacro %}
 
 
-{#- The begin of a call of a procedure of Iceberg for a table. -#}
+{#- The start of a call of a procedure of Iceberg for a table. -#}
 {% macro _procedure_sql(name, relation, detail) -%}
     {{ return(
         'call ' ~ trueup._quoted(detail.catalog) ~ '.system.' ~ name ~ '(table => '

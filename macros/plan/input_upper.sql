@@ -6,7 +6,7 @@
     the part of the log as it is now. The value has a statement of its own: beside a part of an Iceberg table, Spark
     would take this part for the whole table, in a subquery, too.
 
-    A log without ticks (`reclock`) has its ticks from the run itself. There an option that uses `log_upper` stays in
+    In a log without ticks (`reclock`) the run itself gives the ticks. There an option that uses `log_upper` stays in
     the statement that reads the log.
 -#}
 {% macro _ensure_input_upper(collection, progress) -%}

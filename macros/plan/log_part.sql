@@ -136,9 +136,9 @@ _arrived >= {{ trueup._arrived_value_expr(arrived, arrived_type) }} or _arrived 
 
 
 {#-
-    A relation with all commands up to the end of the part that the run reads; none if there is none. One
-    statement reads it together with that part. In an Iceberg log it must be a read of a version: Spark
-    resolves a table only once in a statement, so a plain read would return only the part, too.
+    A relation with all commands up to the end of the part that the run reads; none if the columns of the log have
+    changed since then. One statement reads it together with that part. In an Iceberg log it must be a read of a
+    version: Spark resolves a table only once in a statement, so a plain read would return only the part, too.
 -#}
 {% macro _ensure_log_history_view(collection, plan) -%}
     {%- if collection.arrived_type -%}

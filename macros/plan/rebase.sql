@@ -1,4 +1,4 @@
-{#- Drops the tables that a rebase makes again. What would refuse the new batch is looked up first. -#}
+{#- Drops the tables that a rebase makes again. Before that, it checks what could stop the new batch. -#}
 
 {#-
     Drops the changelog and the state of a collection for a rebase. Raises before it drops anything if the
@@ -26,7 +26,10 @@
 {%- endmacro %}
 
 
-{#- Raises if Spark cannot compute the option `input_upper`. A log without ticks has its one tick from the run. -#}
+{#-
+    Raises if Spark cannot compute the option `input_upper`. In a log without ticks the run gives the tick. So one
+    command at this tick stands for the log.
+-#}
 {% macro _require_input_upper(collection) -%}
     {%- set options = collection.options -%}
     {%- set lower = options.as_of or 0 -%}

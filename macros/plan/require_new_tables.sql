@@ -1,4 +1,4 @@
-{#- What must be so before a collection gets an empty changelog. -#}
+{#- Checks before a collection gets an empty changelog. -#}
 
 {#-
     Raises if there is a state with batches, but no changelog. An empty changelog would hide that the history is

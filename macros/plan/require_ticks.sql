@@ -127,7 +127,7 @@
 {%- endmacro %}
 
 
-{#- Raises if the option is `late: newest`, and the newest command of a key does not say its value alone. -#}
+{#- Raises if the option is `late: newest`, and the newest command of a key is not enough to know its value. -#}
 {% macro _require_newest_decides(collection, has_truncates) -%}
     {%- if collection.options.late == 'newest' and (has_truncates or '_unchanged' in collection.extras) -%}
         {%- do trueup._raise_error(

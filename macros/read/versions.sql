@@ -14,7 +14,7 @@
     longer valid, null if it is valid now.
 
     A correction may write into a tick that has updates already. So the updates of a place are added up
-    first. After that, a tick has at most the end of one version of a key and the begin of another. A batch may have
+    first. After that, a tick has at most the end of one version of a key and the start of another. A batch may have
     more: a compaction may leave an addition whose retraction is of an earlier batch (option `eager`). So by batch
     a version is valid while its diffs sum to 1.
 

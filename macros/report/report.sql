@@ -92,7 +92,7 @@ where _kind = 'progress'
 {% macro _collection_facts_select(tables, last) -%}
 select
     true as has_run,
-    -- Of this moment, as the certificate and the state: another run may have come since `last` was read.
+    -- Read now, like the certificate and the state: another run may have appended since `last` was read.
     coalesce({{ trueup._last_seq_expr(tables.changelog) }}, 0) as batch,
     (select max_by(_upper, _seq) from {{ tables.changelog }} where _kind = 'progress') as frontier,
     array({{ trueup._literal_list(tables.key) }}) as key,

@@ -77,8 +77,7 @@ from (
 
 {#-
     The rows of the table of corrections: what the last comparison or heal found. Each row also has the number
-    of all rows. Changes of a SELECT have no cause, so they are left out: they are no
-    corrections.
+    of all rows. Changes of a SELECT are no corrections: they have no cause, and are left out.
 -#}
 {% macro _corrected_rows_select(tables, limit) -%}
 select

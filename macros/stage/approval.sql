@@ -1,6 +1,6 @@
 {#-
-    Whether the var `trueup_approve` names the staged batch, and it can be appended: the changelog may have got columns
-    since it was staged. Then it must be staged again.
+    Whether the var `trueup_approve` names the staged batch, and this batch can still be appended. If the changelog has
+    got columns since then, the batch must be staged again.
 -#}
 {% macro _get_is_still_approved(collection, batch_id) -%}
     {{ return(

@@ -4,6 +4,7 @@
 -#}
 {% macro _drop_table_sql(relation, file_format) -%}
     {{ return(
-        trueup._step_marker('drop') ~ '\ndrop table if exists ' ~ relation ~ (' purge' if file_format == 'iceberg' else '')
+        trueup._step_marker('drop') ~ '\ndrop table if exists ' ~ relation
+        ~ (' purge' if file_format == 'iceberg' else '')
     ) }}
 {%- endmacro %}

@@ -3,7 +3,7 @@
     column again, but the values are gone until the state is healed.
 -#}
 
-{#- Those of some columns that have a value in any update of a changelog, as a list of names. -#}
+{#- The columns among `names` that have a value in any update of a changelog, as a list of names. -#}
 {% macro _get_columns_with_values(changelog, names) -%}
     {%- set terms, found = [], [] -%}
     {%- for name in names -%}

@@ -1,7 +1,7 @@
 {#-
-    Notes on the last scan of a state, in its properties. untouched.sql reads them. Runs may overlap: a slow scan may
-    be noted after another run has forgotten the scans. So each note says which forgetting it knows, and counts only
-    if that is the last one.
+    Notes on the last scan of a state, in its properties. correct/untouched.sql reads them. Runs may overlap: a slow
+    scan may be noted after another run has forgotten the scans. So each note says which forgetting it knows, and
+    counts only if that is the last one.
 -#}
 
 {#-

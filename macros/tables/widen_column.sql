@@ -36,7 +36,8 @@
     {%- set old = trueup._quoted(trueup._widening_prefix() ~ 'from_' ~ run) -%}
     {{ return([
         alter ~ ' add column ' ~ helper ~ ' ' ~ column.type,
-        trueup._step_marker('widen') ~ '\nupdate ' ~ table ~ ' set ' ~ helper ~ ' = case when typeof(' ~ name ~ ") = 'date' then "
+        trueup._step_marker('widen') ~ '\nupdate ' ~ table ~ ' set ' ~ helper
+            ~ ' = case when typeof(' ~ name ~ ") = 'date' then "
             ~ trueup._utc_timestamp_expr(name) ~ ' else raise_error('
             ~ trueup._literal(trueup._columns_moved_message(table)) ~ ') end'
             ~ ' where ' ~ name ~ " is not null or _kind = 'progress'",

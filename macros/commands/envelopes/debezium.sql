@@ -100,8 +100,8 @@ envelopes as (
 
 ),
 
--- Rule: a null `after` is a delete. Any other `after` is the row. `op` and `before` are not read for this. A row without
--- an envelope may have a column `op`, too. It also has columns that no envelope has.
+-- Rule: a null `after` is a delete. Any other `after` is the row. `op` and `before` are not read for this. A row
+-- without an envelope may have a column `op`, too. It also has columns that no envelope has.
 opened as (
 
     select

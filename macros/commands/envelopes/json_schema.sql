@@ -10,7 +10,8 @@
         Of a text that begins with no year, such as a time, Spark makes a time of the day on which it is read. After a
         date it reads nothing: PostgreSQL's `0044-03-15 BC` would become a date after Christ.
     -#}
-    {%- set date = '^" *[+-]?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}([T ][0-9:.]*( ?(Z|UTC|GMT|[+-][0-9:]+))?(\\[[^]]*\\])?)? *"$' -%}
+    {%- set date = '^" *[+-]?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}'
+        ~ '([T ][0-9:.]*( ?(Z|UTC|GMT|[+-][0-9:]+))?(\\[[^]]*\\])?)? *"$' -%}
     {%- set point_in_time = '^" *[+-]?[0-9]{4,7}-[0-9]' -%}
     {{ return({
         'tinyint': integer, 'smallint': integer, 'int': integer, 'bigint': integer,

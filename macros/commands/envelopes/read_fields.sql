@@ -100,7 +100,7 @@ try_variant_get({{ variant }}, '$', {{ trueup._literal(type) }})
 {%- endmacro %}
 
 
-{#- Whether a variant may hold less than the JSON number of such a column: numbers with a fraction. -#}
+{#- Whether a variant may have fewer digits than the JSON has. Only types of numbers with a fraction can lose some. -#}
 {% macro _may_be_inexact(type) -%}
     {{ return('<' not in type and modules.re.match('(decimal|float|double)', type) is not none) }}
 {%- endmacro %}
@@ -113,8 +113,8 @@ try_variant_get({{ variant }}, '$', {{ trueup._literal(type) }})
 -#}
 {% macro _is_exact_double_expr(json, typed) -%}
     {{ return(
-        'length(regexp_replace(' ~ json ~ ", 'E.*|^-?0[.]0*|[^0-9]', '')) <= 15 and double(" ~ typed ~ ') = double(' ~ json
-        ~ ')'
+        'length(regexp_replace(' ~ json ~ ", 'E.*|^-?0[.]0*|[^0-9]', '')) <= 15"
+        ~ ' and double(' ~ typed ~ ') = double(' ~ json ~ ')'
     ) }}
 {%- endmacro %}
 

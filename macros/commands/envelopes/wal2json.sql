@@ -56,8 +56,8 @@ envelopes as (
 
 ),
 
--- Rule: in an update, a column missing in `columns` is unchanged. `identity` has the old values of the key; with REPLICA
--- IDENTITY FULL it has those of all columns, and so an unchanged value that is not in `columns`.
+-- Rule: in an update, a column missing in `columns` is unchanged. `identity` has the old values of the key. With
+-- REPLICA IDENTITY FULL it has the old values of all columns, and so an unchanged value that is not in `columns`.
 opened as (
 
     select
@@ -97,8 +97,9 @@ changes as (
             when envelope.action in ('B', 'C', 'M') then null
             {%- if table %}
             -- With `include-schemas=false` a message has only the name of its table.
-            when concat(coalesce(envelope.`schema`, {{ trueup._literal(table.partition('.')[0]) }}), '.', envelope.`table`)
-                <> {{ trueup._literal(table) }}
+            when concat(
+                coalesce(envelope.`schema`, {{ trueup._literal(table.partition('.')[0]) }}), '.', envelope.`table`
+            ) <> {{ trueup._literal(table) }}
                 then null
             {%- endif %}
             when envelope.action = 'T' then 'truncate'
