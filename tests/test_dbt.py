@@ -10,7 +10,7 @@ import jinja2
 import pytest
 from dbt.cli.exceptions import DbtUsageException
 
-from dbt_trueup import dbt
+from dbt_trueup import dbt, dbt_errors
 from dbt_trueup.errors import DbtError
 from tests.conftest import ROOT
 
@@ -61,11 +61,12 @@ def test_a_command_keeps_the_results_of_the_last_run_and_no_query(
 
 def test_a_missing_profile_is_named() -> None:
     error = DbtUsageException("Path '/root/.dbt' does not exist.")
-    assert dbt.describe_error(error) == (
+    assert dbt_errors.describe_error(error) == (
         "Path '/root/.dbt' does not exist: dbt finds no profiles.yml; run this in the folder of the"
         " project, or give --profiles-dir"
     )
-    assert dbt.describe_error(DbtUsageException("No such option: -x")) == "No such option: -x"
+    wrong_option = DbtUsageException("No such option: -x")
+    assert dbt_errors.describe_error(wrong_option) == "No such option: -x"
 
 
 def test_a_macro_gets_the_arguments_of_a_call_unchanged() -> None:

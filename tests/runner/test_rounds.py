@@ -16,12 +16,13 @@ from dbt.contracts.graph.nodes import SeedNode
 from dbt.graph.selector_methods import FileSelectorMethod, PackageSelectorMethod
 from pyspark.sql import SparkSession
 
-from dbt_trueup import dbt
+from dbt_trueup import dbt, dbt_errors
 from dbt_trueup.errors import DbtError, UsageError
 from dbt_trueup.runner import growth, project, rounds, screen
 from dbt_trueup.runner.affected import affected
 from dbt_trueup.runner.batches import Settled
 from dbt_trueup.runner.dbt_options import file_level, with_vars
+from dbt_trueup.runner.inputs import inputs
 from dbt_trueup.runner.rounds import Round
 from dbt_trueup.watch.loop import describe_tables
 
@@ -108,11 +109,11 @@ def test_a_session_that_has_stopped_is_another_version_so_a_round_reports_it(
     assert describe_tables(versions, 60, 1) == "cannot see shop.log grow; runs every 60 s"
 
 
-def test_a_long_error_keeps_its_begin_and_its_next_step() -> None:
+def test_a_long_error_keeps_its_beginning_and_its_next_step() -> None:
     keys = ", ".join(f"key {number}" for number in range(200))
     error = f"The batch must be small.\nGot: {keys}\nTo approve it: dbt run --vars '{{a: plan-1}}'"
-    shown = dbt.to_one_line(error)
-    assert len(shown) <= dbt.SHOWN_CHARACTERS + 5
+    shown = dbt_errors.to_one_line(error)
+    assert len(shown) <= dbt_errors.SHOWN_CHARACTERS + 5
     assert shown.startswith("The batch must be small. Got: key 0, key 1, ")
     assert shown.endswith(" To approve it: dbt run --vars '{a: plan-1}'")
 
@@ -366,7 +367,7 @@ def test_the_inputs_are_the_logs_and_the_parents_outside_the_run() -> None:
         node("below"),
         node("unrelated"),
     )
-    assert growth.inputs(manifest, ["a_commands", "a_batch", "b_desired"]) == {
+    assert inputs(manifest, ["a_commands", "a_batch", "b_desired"]) == {
         "`s`.`a_commands`": {"a_commands"},
         "`s`.`b_desired`": {"b_desired"},
         "`s`.`below`": {"b_desired"},

@@ -97,10 +97,7 @@ def require_session(name: str) -> None:
     Raises:
         ExpectationsError: It has not, because its profile connects to a server.
     """
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - heavy
-
-    # `getActiveSession` does not see the session of another thread.
-    if SparkSession._instantiatedSession is None:  # noqa: SLF001 - has no public form
+    if dbt.spark_session() is None:
         message = (
             f"The expectations of `{name}` need a dbt profile with `method: session`.\n"
             "Got: one without a Spark session in this process, such as Thrift or Spark Connect; use"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .growth import parents
+from .inputs import parents
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

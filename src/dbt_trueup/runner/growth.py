@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dbt_trueup.dbt import spark_session
 from dbt_trueup.errors import SparkStoppedError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-LOGS = ("_commands", "_desired")
-"""The endings of models that may read a table by its name, without `ref` or `source`."""
+    from collections.abc import Iterator, Mapping
 
 CONSTANT = ("LocalRelation", "OneRowRelation")
 """Relations that are part of the plan itself, and so never grow."""
@@ -42,53 +40,14 @@ class Table:
     """The id of the model that writes it, if it is one of the models themselves."""
 
 
-def inputs(manifest: Any, ran: Collection[str]) -> dict[str, frozenset[str]]:
-    """Find the inputs of the models.
-
-    Args:
-        manifest: The result of `dbt parse`.
-        ran: The ids of the models.
-
-    Returns:
-        The name of each input, as dbt writes it in SQL, and the ids of the models that read it. An
-        input is a parent that is not among the models themselves, or a model whose name ends with
-        one of `LOGS`: it may read a table that is no parent.
-    """
-    readers: dict[str, set[str]] = {}
-    for reader in ran:
-        node = manifest.nodes.get(reader)
-        if node is None:
-            continue
-        if node.name.endswith(LOGS):
-            readers.setdefault(node.relation_name, set()).add(reader)
-        for parent in parents(manifest, reader):
-            above = manifest.sources.get(parent) or manifest.nodes.get(parent)
-            if above is not None and parent not in ran:
-                readers.setdefault(above.relation_name, set()).add(reader)
-    return {name: frozenset(readers[name]) for name in sorted(readers)}
-
-
-def parents(manifest: Any, unique_id: str) -> Iterator[str]:
-    """Return the ids of a model's parents. An ephemeral one has no name: return its parents."""
-    for parent in manifest.nodes[unique_id].depends_on.nodes:
-        node = manifest.nodes.get(parent)
-        if node is not None and not node.relation_name:
-            yield from parents(manifest, parent)
-        else:
-            yield parent
-
-
 def tables(readers: Mapping[str, frozenset[str]], ran: Mapping[str, str]) -> list[Table]:
     """Find the tables under some inputs, with their versions. No row is read.
 
     Args:
-        readers: The inputs, tables and views, as `inputs` returns them.
+        readers: The inputs, tables and views, as `inputs.inputs` returns them.
         ran: The names of the models' own tables and views, as in SQL, by id.
     """
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - heavy
-
-    # `getActiveSession` does not see the session of another thread.
-    session = SparkSession._instantiatedSession  # noqa: SLF001 - has no public form
+    session = spark_session()
     if session is None:
         return [Table(name, None, readers[name]) for name in readers]
     try:
@@ -139,9 +98,8 @@ def require_spark() -> None:
     from py4j.protocol import (  # type: ignore[import-untyped]  # noqa: PLC0415 - heavy
         Py4JError,
     )
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - heavy
 
-    session = SparkSession._instantiatedSession  # noqa: SLF001 - has no public form
+    session = spark_session()
     if session is None:
         return
     try:

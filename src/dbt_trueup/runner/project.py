@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from dbt.cli.exceptions import DbtUsageException
 from dbt.cli.main import dbtRunner
 
-from dbt_trueup.dbt import QUIET, TARGET_PATH_VARIABLES, describe_error
+from dbt_trueup.dbt import QUIET, TARGET_PATH_VARIABLES
+from dbt_trueup.dbt_errors import describe_error
 from dbt_trueup.errors import UsageError
 
 from . import growth
 from .affected import affected
 from .dbt_options import file_level, has_defer, known_to_parse, value_of_option, with_vars
+from .inputs import inputs
 from .rounds import Round, is_hook, read_round
 from .sources import (
     READ_FOLDERS,
@@ -120,7 +122,7 @@ class Project:
         """
         if self.manifest is None:
             return {}
-        self._tables = growth.tables(growth.inputs(self.manifest, self.ran), self.ran)
+        self._tables = growth.tables(inputs(self.manifest, self.ran), self.ran)
         read = {table.name: table.version for table in self._tables if table.writer is None}
         return {**read, **self.files()}
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dbt_trueup.dbt import FAILED, to_one_line
+from dbt_trueup.dbt import FAILED
+from dbt_trueup.dbt_errors import to_one_line
 from dbt_trueup.errors import UsageError
 from dbt_trueup.plural import count
 
