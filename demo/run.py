@@ -29,6 +29,7 @@ from pyspark.sql import functions as f
 
 from dbt_trueup.errors import TrueupError
 from dbt_trueup.plugin.java import require_java
+from dbt_trueup.plural import count
 from dbt_trueup.report.data import read_data
 from dbt_trueup.report.page import write_page
 from demo.git_log import (
@@ -269,7 +270,7 @@ def describe(outcome: Outcome) -> str:
     """Describe the result for people, with the rows that differ."""
     upper, seq = (outcome.last["_upper"], outcome.last["_seq"]) if outcome.last else (0, 0)
     proof = "equals" if outcome.is_exact() else "differs from"
-    head, commits = outcome.history[-1][:7], _count(len(outcome.history), "commit")
+    head, commits = outcome.history[-1][:7], count(len(outcome.history), "commit")
     lines = [
         f"files of {outcome.repository.name} at {head} ({commits})",
         "",
@@ -293,19 +294,15 @@ def _describe_changes(outcome: Outcome) -> str:
     )
     return (
         f"{inserted:,} inserted, {updated:,} updated, {deleted:,} deleted "
-        f"by {_count(outcome.commits_settled, 'commit')}"
+        f"by {count(outcome.commits_settled, 'commit')}"
     )
 
 
 def _describe_rows(where: str, rows: Counter[TreeRow]) -> Iterator[str]:
     if rows:
-        yield from ("", f"  {_count(rows.total(), 'row')} {where}")
+        yield from ("", f"  {count(rows.total(), 'row')} {where}")
     for row in sorted(rows.elements(), key=repr)[:SHOWN_ROWS]:
         yield f"    {row.mode} {row.blob} {row.path!r}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FINE = frozenset({"agree", "late", "late_forgotten", "scheduled", "sound", "unknown"})
-"""The verdicts on rows that need nobody. With some of them an option wants the difference."""
+"""The verdicts on rows that ask for no action. With some of them an option wants the difference."""
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,6 @@ DELETE_BESIDE = {
 }
 """How a source writes a delete if it writes an upsert like this."""
 
-
 FLAGS = {"1": "0", "true": "false", "yes": "no", "y": "n", "t": "f"}
 """The values of a flag: that of a deleted row, and that of a row that is not deleted."""
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 FILE = r"(?P<file>[^\n(]*?\.(?:parquet|avro|orc|puffin|json)|[^\s,\]]*[^\s,\].:])"
 """A file. If its ending is known, its name may have spaces."""
 
-UNCHANGED = "What was committed stays. Repair the cause, then run again"
+REPAIR_THE_CAUSE = "What was committed stays. Repair the cause, then run again"
 
 OWN_FILE = re.compile(
     r"/(?P<collection>[^/]+)_(?P<role>state|batch|corrections)/(?:data/|(?:\w\w/)?[^/]+$)"
@@ -21,7 +21,6 @@ OWN_FILE = re.compile(
 
 Iceberg has a folder for data. Delta has none, or with column mapping many with two letters.
 """
-
 
 ANOTHER_ERROR = re.compile(r"OutOfMemoryError|SQLSTATE: (?:22|39|42(?!K03)|P0)")
 """An error of the memory, a value, a function or the text of a statement.
@@ -61,7 +60,7 @@ FAULTS = (
     Fault(
         re.compile(rf"(?:Failed to create file|Mkdirs failed to create): ?(?:file:)?{FILE}"),
         "no write access: {} cannot be created",
-        UNCHANGED,
+        REPAIR_THE_CAUSE,
     ),
     Fault(
         re.compile(
@@ -69,7 +68,7 @@ FAULTS = (
             r"|Mkdirs failed to create"
         ),
         "no write access: Spark may not read or write a folder of the tables",
-        UNCHANGED,
+        REPAIR_THE_CAUSE,
     ),
     Fault(
         re.compile(
