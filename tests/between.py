@@ -82,6 +82,36 @@ def sent(statement: str) -> Iterator[list[str]]:
         yield found
 
 
+class KilledError(RuntimeError):
+    """The process ended here."""
+
+
+@contextmanager
+def killed_after(statement_no: int, statement: re.Pattern[str]) -> Iterator[list[str]]:
+    """Stop each statement of a run that comes after some that match a pattern.
+
+    Args:
+        statement_no: How many of the matching statements are executed.
+        statement: Matches the beginning of such a statement, after its comments.
+
+    Yields:
+        A list that receives the beginning of each matching statement that was executed.
+    """
+    written: list[str] = []
+
+    def counting(execute: Callable[[str], None], sql: str) -> None:
+        if len(written) == statement_no:
+            message = f"killed after: {written[-1:]}"
+            raise KilledError(message)
+        execute(sql)
+        bare = re.sub(r"^(/\*.*?\*/|\s)*", "", sql, flags=re.DOTALL)
+        if statement.match(bare):
+            written.append(" ".join(bare.split()[:6]))
+
+    with sent_through(counting):
+        yield written
+
+
 @contextmanager
 def views_kept() -> Iterator[dict[str, str]]:
     """Keep the session views that a run would drop at its end, and the variables that they read.

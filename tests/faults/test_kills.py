@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dbt.adapters.spark.session import Cursor
 
 from tests.acceptance import Column, multiset
-from tests.oracle import Collection, Command, check_laws, consolidate
+from tests.between import killed_after
+from tests.oracle import Collection, Command, check_laws, check_updates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tests.project import Project
 
-WRITES = re.compile(r"^(create|declare|merge|delete|insert|drop|alter)\b")
+WRITES = re.compile(r"(create|declare|merge|delete|insert|drop|alter)\b")
 STRIDE = int(os.environ.get("TRUEUP_KILL_STRIDE", "4"))
 """The tests kill a run after every n-th write. A long run sets 1."""
 
@@ -28,32 +27,6 @@ SELECT_STRIDE = 2 * STRIDE - 1
 """The same for the longer run of a collection by a select."""
 
 KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
-
-
-class KilledError(RuntimeError):
-    """The process ended here."""
-
-
-@contextmanager
-def killed_after(statement_no: int) -> Iterator[list[str]]:
-    """Stop each statement after the given write. Yields the writes that ran."""
-    execute = Cursor.execute
-    written: list[str] = []
-
-    def counted(cursor: Cursor, sql: str, *parameters: Any) -> None:
-        if len(written) == statement_no:
-            message = f"killed after: {written[-1:]}"
-            raise KilledError(message)
-        execute(cursor, sql, *parameters)
-        bare = re.sub(r"^(/\*.*?\*/|\s)*", "", sql, flags=re.DOTALL)
-        if WRITES.match(bare):
-            written.append(" ".join(bare.split()[:6]))
-
-    Cursor.execute = counted  # type: ignore[assignment]
-    try:
-        yield written
-    finally:
-        Cursor.execute = execute  # type: ignore[method-assign]
 
 
 def commands(ts: int) -> list[Command]:
@@ -66,9 +39,7 @@ def commands(ts: int) -> list[Command]:
 
 def check(project: Project, name: str, oracle: Collection) -> None:
     updates = project.updates(name)
-    check_laws(updates)
-    assert consolidate(updates) == consolidate(oracle.changelog)
-    assert len(updates) == len(oracle.changelog)
+    check_updates(updates, oracle.changelog)
     assert multiset(project.rows(name)) == multiset(oracle.rows)
     progress = project.progress(name)
     assert [row["_seq"] for row in progress] == list(range(1, len(progress) + 1))
@@ -87,7 +58,7 @@ def test_a_first_run_killed_after_any_write_loses_nothing(
         project, name = own_project("kills"), "first"
         project.add_collection(name, KEY, VALUE)
         project.append(name, commands(1))
-        with killed_after(statement_no) as written:
+        with killed_after(statement_no, WRITES) as written:
             project.run(f"{name}_commands", fails=None)
             project.run(f"{name}_batch+", fails=None)
         ended = len(written) < statement_no
@@ -110,7 +81,7 @@ def test_a_later_run_killed_after_any_write_loses_nothing(project: Project) -> N
         arriving = commands(statement_no + 1)
         log += arriving
         project.append("later", arriving)
-        with killed_after(statement_no) as written:
+        with killed_after(statement_no, WRITES) as written:
             project.run("later_batch", "later_changelog", "later_state", fails=None)
         ended = len(written) < statement_no
         project.run("later_batch", "later_changelog", "later_state")
@@ -136,7 +107,7 @@ def test_a_run_of_a_select_killed_after_any_write_loses_nothing(project: Project
         project.sql(
             f"insert into {table} values ('always', {statement_no}), ('new {statement_no}', 1)"
         )
-        with killed_after(statement_no) as written:
+        with killed_after(statement_no, WRITES) as written:
             project.run(*tables, fails=None)
         ended = len(written) < statement_no
         project.run(*tables)

@@ -9,12 +9,11 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dbt.adapters.spark.session import Cursor
 
 from dbt_trueup.adopt import steps
 from dbt_trueup.command_line.program import main
 from tests.acceptance import Column, multiset
-from tests.faults.test_kills import KilledError
+from tests.between import KilledError, sent_through
 from tests.oracle import Collection, Command, canonical, check_laws
 from tests.project import TICK, quote
 
@@ -230,22 +229,18 @@ def test_a_second_adoption_changes_nothing(
 @contextmanager
 def killed_after(written: str) -> Iterator[None]:
     """Stop each statement after the first one that has this text."""
-    execute = Cursor.execute
     is_killed: list[bool] = []
 
-    def counted(cursor: Cursor, sql: str, *parameters: Any) -> None:
+    def counting(execute: Callable[[str], None], sql: str) -> None:
         if is_killed:
             message = f"killed after: {written}"
             raise KilledError(message)
-        execute(cursor, sql, *parameters)
+        execute(sql)
         if written in sql:
             is_killed.append(True)
 
-    Cursor.execute = counted  # type: ignore[assignment]
-    try:
+    with sent_through(counting):
         yield
-    finally:
-        Cursor.execute = execute  # type: ignore[method-assign]
     assert is_killed, f"no statement has: {written}"
 
 

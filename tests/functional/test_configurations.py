@@ -14,7 +14,7 @@ import pytest
 from dbt.adapters.spark.session import Cursor
 
 from tests.acceptance import Column, multiset
-from tests.oracle import Collection, Command, check_laws, consolidate
+from tests.oracle import Collection, Command, check_updates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -137,9 +137,7 @@ def run_batches(
         for each, value in before.items():
             project.spark.conf.set(each, value)
     updates = project.updates(name)
-    check_laws(updates)
-    assert consolidate(updates) == consolidate(oracle.changelog)
-    assert len(updates) == len(oracle.changelog)
+    check_updates(updates, oracle.changelog)
     assert multiset(project.rows(name)) == multiset(oracle.rows)
     shown = {
         row["key"]: row["value"] for row in project.sql(f"show tblproperties {{}}.{name}_state")

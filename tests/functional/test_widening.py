@@ -6,20 +6,19 @@ import os
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dbt.adapters.spark.session import Cursor
 from pyspark.errors import PySparkException
 
-from tests.between import before, sent
+from tests.between import KilledError, before, killed_after, sent
 from tests.functional.test_schema_evolution import Evolving
 from tests.macros.package import RefusedError, a_collection, column, in_model, models
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.project import Project
@@ -47,10 +46,6 @@ def wait_for(file: Path) -> None:
     while not file.exists() and time.monotonic() < until:
         time.sleep(0.05)
     assert file.exists(), f"nobody has made {file.name}"
-
-
-class KilledError(RuntimeError):
-    """The process ended here."""
 
 
 def kill() -> None:
@@ -168,32 +163,11 @@ def test_two_runs_that_widen_a_column_at_once_lose_no_value(widened: Widened) ->
     assert widened.project.progress("c") == before, "running again changes nothing"
 
 
-@contextmanager
-def killed_after(statement_no: int) -> Iterator[list[str]]:
-    """Stop each statement after the given one of a widening. Yields the statements that ran."""
-    execute, written = Cursor.execute, list[str]()
-
-    def counted(cursor: Cursor, sql: str, *parameters: Any) -> None:
-        if len(written) == statement_no:
-            message = f"killed after: {written[-1:]}"
-            raise KilledError(message)
-        execute(cursor, sql, *parameters)
-        bare = re.sub(r"^(/\*.*?\*/|\s)*", "", sql, flags=re.DOTALL)
-        if WRITES.match(bare):
-            written.append(bare)
-
-    Cursor.execute = counted  # type: ignore[assignment]
-    try:
-        yield written
-    finally:
-        Cursor.execute = execute  # type: ignore[method-assign]
-
-
 @pytest.mark.long
 def test_the_next_run_completes_a_killed_widening(widened: Widened) -> None:
     for statement_no in count(1, STRIDE):
         widened.begin_round()
-        with killed_after(statement_no) as written:
+        with killed_after(statement_no, WRITES) as written:
             widened.project.run(*RUN, fails=None)
         widened.check_round()
         if len(written) < statement_no:
@@ -316,7 +290,7 @@ def test_an_append_during_a_widening_writes_nothing_and_loses_no_date(
 @pytest.mark.long
 def test_a_killed_widening_is_dropped_if_the_log_has_a_date_again(widened: Widened) -> None:
     name = widened.begin_round()
-    with killed_after(2) as written:
+    with killed_after(2, WRITES) as written:
         widened.project.run(*RUN, fails=True)
     assert len(written) == 2
     assert "killed after: " in "\n".join(widened.project.messages)
@@ -330,7 +304,7 @@ def test_a_column_that_leaves_the_log_during_its_widening_keeps_its_values(
     widened: Widened,
 ) -> None:
     name = widened.begin_round()
-    with killed_after(3) as written:
+    with killed_after(3, WRITES) as written:
         widened.project.run(*RUN, fails=True)
     assert len(written) == 3
     assert "killed after: " in "\n".join(widened.project.messages)
