@@ -8,11 +8,11 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dbt.adapters.spark.session import Cursor
 
 from dbt_trueup.catch_up.loop import run_until_caught_up
 from dbt_trueup.runner.project import Project as WarmProject
 from tests.acceptance import Column, multiset
+from tests.between import sent_through
 from tests.oracle import Collection, Command, check_laws, consolidate
 from tests.runner.fakes import Printed
 
@@ -61,22 +61,18 @@ def progress(lines: list[str]) -> list[str]:
 @contextmanager
 def killed_before(statement: str, times: int) -> Iterator[None]:
     """Stop every statement from the n-th one on that matches a pattern."""
-    execute = Cursor.execute
     found: list[str] = []
 
-    def counted(cursor: Cursor, sql: str, *parameters: Any) -> None:
+    def counting(execute: Callable[[str], None], sql: str) -> None:
         if re.search(statement, sql):
             found.append(sql)
         if len(found) >= times:
             message = "killed"
             raise RuntimeError(message)
-        execute(cursor, sql, *parameters)
+        execute(sql)
 
-    Cursor.execute = counted  # type: ignore[assignment]
-    try:
+    with sent_through(counting):
         yield
-    finally:
-        Cursor.execute = execute  # type: ignore[method-assign]
 
 
 def test_a_log_is_settled_in_bounded_batches_also_after_a_kill(project: Project) -> None:

@@ -14,6 +14,7 @@ import pytest
 from dbt_trueup.runner import growth
 from tests.acceptance import Column, multiset
 from tests.between import sent
+from tests.functional.edits import delete, insert, merge, update
 from tests.oracle import Command
 
 if TYPE_CHECKING:
@@ -148,28 +149,6 @@ def test_a_session_in_which_a_merge_adds_columns_stops_a_run(project: Project) -
 
 def state(project: Project) -> Any:
     return multiset(project.sql("select * from {}.orders_state"))
-
-
-def update(project: Project) -> None:
-    project.sql("update {}.orders_state set v = 'edited' where k = 1")
-
-
-def delete(project: Project) -> None:
-    project.sql("delete from {}.orders_state where k = 2")
-
-
-def insert(project: Project) -> None:
-    project.sql(
-        "insert into {}.orders_state by name"
-        " select * except (k), 99 as k from {}.orders_state where k = 1"
-    )
-
-
-def merge(project: Project) -> None:
-    project.sql(
-        "merge into {}.orders_state as state using (select 2 as k) as edit on state.k = edit.k"
-        " when matched then update set v = 'merged'"
-    )
 
 
 def restore(project: Project) -> None:

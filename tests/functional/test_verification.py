@@ -9,6 +9,7 @@ import pytest
 
 from tests.acceptance import Column, multiset
 from tests.between import before, sent
+from tests.functional.edits import delete, insert, merge, update
 from tests.oracle import Command
 
 if TYPE_CHECKING:
@@ -130,28 +131,6 @@ def test_option_verify_says_how_often_the_content_is_scanned(
         assert verified_by(project) is None
     else:
         assert verified_by(project) == ("scan" if counts[-1] else "snapshots")
-
-
-def update(project: Project) -> None:
-    project.sql("update {}.orders_state set v = 'edited' where k = 1")
-
-
-def delete(project: Project) -> None:
-    project.sql("delete from {}.orders_state where k = 2")
-
-
-def insert(project: Project) -> None:
-    project.sql(
-        "insert into {}.orders_state by name"
-        " select * except (k), 99 as k from {}.orders_state where k = 1"
-    )
-
-
-def merge(project: Project) -> None:
-    project.sql(
-        "merge into {}.orders_state as state using (select 2 as k) as edit on state.k = edit.k"
-        " when matched then update set v = 'merged'"
-    )
 
 
 def roll_back(project: Project) -> None:
