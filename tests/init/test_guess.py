@@ -301,6 +301,58 @@ def test_the_id_of_another_thing_is_never_surely_the_key() -> None:
     assert unsure(log, key=["order_id", "sku"]) == {}
 
 
+TICKETS = "tenant string, ticket_no bigint, title string, op string, lsn bigint, arrived_at bigint"
+
+
+def test_a_key_that_is_inserted_again_while_it_exists_lacks_a_column() -> None:
+    log = table(
+        "tickets_log",
+        TICKETS,
+        ("a", 1, "broken", "insert", 1, 1),
+        ("b", 1, "lost", "insert", 2, 1),
+        ("a", 1, "mended", "update", 3, 1),
+        ("b", 2, "late", "insert", 4, 1),
+    )
+    made = guess(log, "tickets", {}).guesses["key"]
+    assert made.value == ["ticket_no"]
+    assert not made.is_sure
+    assert made.candidates == ("ticket_no", "ticket_no,tenant")
+    assert made.why.endswith(
+        "; 1 key is inserted again without a delete, so a column may be missing in the key"
+    )
+    assert unsure(log, key=["tenant", "ticket_no"]) == {}
+
+
+def test_inserts_after_a_delete_and_duplicates_of_inserts_are_no_doubt() -> None:
+    log = table(
+        "tickets_log",
+        TICKETS,
+        ("a", 1, "broken", "insert", 1, 1),
+        ("a", 1, "broken", "insert", 1, 2),
+        ("a", 1, None, "delete", 2, 1),
+        ("a", 1, "broken again", "insert", 3, 1),
+        ("a", 1, "mended", "update", 4, 1),
+    )
+    assert unsure(log) == {}
+
+
+def test_inserts_say_nothing_in_a_log_without_updates_or_with_truncates() -> None:
+    inserts = [("a", 1, "broken", "insert", 1, 1), ("b", 1, "lost", "insert", 2, 1)]
+    for other in ("delete", "truncate", "upsert"):
+        log = table("tickets_log", TICKETS, *inserts, ("c", 2, "late", other, 3, 1))
+        assert "key" not in unsure(log)
+    updated = ("c", 2, "late", "update", 3, 1)
+    truncated = ("c", 2, "late", "truncate", 4, 1)
+    assert "key" not in unsure(table("tickets_log", TICKETS, *inserts, updated, truncated))
+    assert "key" in unsure(table("tickets_log", TICKETS, *inserts, updated))
+
+
+def test_a_log_without_a_tick_is_pointed_to_reclock() -> None:
+    log = table("sensors", "part int, off int, sensor_id int, x int", (0, 0, 1, 1))
+    assert guess(log, "sensors", {}).guesses["ts"].why.endswith("give --reclock")
+    assert unsure(log, reclock=["part", "off"]) == {}
+
+
 def test_an_id_of_the_thing_itself_is_sure() -> None:
     for column in ("id", "order_item_id", "order_items_key"):
         log = table("order_items", f"{column} int, order_id int, ts int", (1, 7, 1))

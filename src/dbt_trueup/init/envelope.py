@@ -196,7 +196,7 @@ def guess_old_key(facts: Facts) -> Guess:
         if found:
             name = quoted(column)
             expression = f"get(filter({name}, header -> header.key = '{OLD_KEY}'), 0).value"
-            why = f"{count(found, 'message')} have it in `{column}`, so keys change"
+            why = f"`{column}` has it in {count(found, 'message')}, so keys change"
             return Guess("old_key", expression, why)
     return Guess("old_key", None, "no message has the header")
 

@@ -10,6 +10,7 @@ from dbt_trueup.plural import count
 
 from . import words
 from .facts import Guess, share
+from .lives import count_lives, missing_columns
 from .log import column_of, hashable
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def guess_key(facts: Facts) -> Guess:
         name for name in facts.row_columns if words.COUNTER.search(name) and name not in best
     ]
     nulls = nulls_of(facts.rows, best[:1])
-    candidates = [*best, *others, *(f"{best[0]},{name}" for name in counters)]
+    parts = dict.fromkeys([*missing_columns(facts, best[:1]), *counters])
+    candidates = [*best, *others, *(f"{best[0]},{name}" for name in parts)]
     doubt = doubt_of_key(facts, best[:1])
     why = describe(facts, best[:1]) + doubt
     is_sure = len(best) == 1 and not (counters or nulls or doubt) and bool(facts.rows)
@@ -123,14 +125,22 @@ def rank_columns(facts: Facts) -> list[list[str]]:
 
 
 def doubt_of_key(facts: Facts, key: Sequence[str]) -> str:
-    """Say if a key has the id of another thing; an empty text if it has none.
+    """Say what speaks against a key; an empty text if nothing does.
 
-    Such a column is often a foreign key: many rows have the same value. A sample cannot prove the
-    opposite, so no guess with it is sure.
+    The id of another thing is often a foreign key: many rows have the same value. A sample cannot
+    prove the opposite, so no guess with it is sure.
     """
     (*_, ids_of_others) = rank_columns(facts)
     doubtful = [name for name in key if name in ids_of_others]
-    return f"; {', '.join(doubtful)} may be the id of another thing" if doubtful else ""
+    doubt = f"; {', '.join(doubtful)} may be the id of another thing" if doubtful else ""
+    lives = count_lives(facts, key)
+    if lives and lives.inserted_again:
+        verb = "is" if lives.inserted_again == 1 else "are"
+        doubt += (
+            f"; {count(lives.inserted_again, 'key')} {verb} inserted again without a delete, so a"
+            " column may be missing in the key"
+        )
+    return doubt
 
 
 def describe(facts: Facts, key: Sequence[str]) -> str:

@@ -8,7 +8,12 @@ import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from . import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Row: TypeAlias = dict[str, Any]
 
@@ -84,6 +89,20 @@ def hashable(value: Any) -> Any:
     """
     is_nested = isinstance(value, list | dict)
     return json.dumps(value, sort_keys=True, default=str) if is_nested else value
+
+
+def to_text(values: Iterable[Any]) -> str:
+    """Values as one text, to compare them; lists and structs are not hashable."""
+    return json.dumps(list(values), sort_keys=True, default=str)
+
+
+def contents(log: Log) -> list[str]:
+    """Each sampled row as a text, without what says when it came and where it comes from.
+
+    Two rows with equal texts are duplicates.
+    """
+    left_out = {*log.named(words.ARRIVAL), *log.named(words.PLACE)}
+    return [to_text(item for item in row.items() if item[0] not in left_out) for row in log.rows]
 
 
 def read_fraction(text: str) -> Decimal | float:

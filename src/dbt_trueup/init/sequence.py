@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dbt_trueup.plural import count
 
 from . import words
 from .envelope import extract_columns
 from .facts import Guess, share
-from .log import all_match, column_of, hashable, quoted, sortable, tick_expression
+from .log import (
+    all_match,
+    column_of,
+    contents,
+    hashable,
+    quoted,
+    sortable,
+    tick_expression,
+    to_text,
+)
 from .messages import POSITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from .facts import Facts
     from .log import Log
     from .messages import Change
@@ -125,7 +131,10 @@ def ts_of_columns(facts: Facts) -> Guess:
     ]
     candidates = tuple(dict.fromkeys(name for _, name in ranked)) or tuple(possible)
     if not ranked:
-        why = "no column is called commit, lsn, updated_at or the like"
+        why = (
+            "no column is called commit, lsn, updated_at or the like. If no column is a tick, but"
+            " the log has the partition and the offset of a topic, give --reclock"
+        )
         return Guess("ts", None, why, is_sure=False, candidates=candidates)
     rank, column = ranked[0]
     falls, ordered_by = count_falls(log, column)
@@ -226,15 +235,8 @@ def order_expression(log: Log, column: str) -> str:
 
 def count_ties(facts: Facts, tick: str, order: str) -> int:
     """The groups of different rows with the same key, tick and order."""
-    about_arrival = [*facts.log.named(words.ARRIVAL), *facts.log.named(words.PLACE)]
     group = [*(facts["key"] or ()), tick, order]
-    contents: dict[str, set[str]] = {}
-    for row in facts.log.rows:
-        rest = {name: value for name, value in row.items() if name not in about_arrival}
-        contents.setdefault(to_text(row[name] for name in group), set()).add(to_text(rest.items()))
-    return sum(len(different) > 1 for different in contents.values())
-
-
-def to_text(values: Iterable[Any]) -> str:
-    """Values as one text, to compare them; lists and structs are not hashable."""
-    return json.dumps(list(values), sort_keys=True, default=str)
+    found: dict[str, set[str]] = {}
+    for row, content in zip(facts.log.rows, contents(facts.log), strict=True):
+        found.setdefault(to_text(row[name] for name in group), set()).add(content)
+    return sum(len(different) > 1 for different in found.values())

@@ -83,6 +83,11 @@ UPSERTS = {
 }
 TRUNCATES = {"t", "truncate"}
 
+INSERTS = {"i", "insert", "inserted", "create", "created", "a", "add", "added"}
+"""The upserts of a key that did not exist, in a log that also has updates."""
+UPDATES = {"u", "update", "updated", "m", "modify", "modified", "update_postimage"}
+"""The upserts of a key that existed."""
+
 DELETE_BESIDE = {
     **dict.fromkeys(("u", "i", "c", "a", "m"), "d"),
     **dict.fromkeys(("update", "insert", "upsert"), "delete"),
