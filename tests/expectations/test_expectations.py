@@ -258,9 +258,11 @@ def test_open_errors_fail_only_above_their_threshold(
     assert (orders.folder / "gx" / "site" / "index.html").is_file()
 
 
-def test_an_unknown_collection_is_an_error(orders: Project, check: Callable[..., Printed]) -> None:
+def test_an_unknown_collection_is_an_error_before_spark_is_asked(
+    orders: Project, check: Callable[..., Printed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("dbt_trueup.expectations.check.read_collection")
     printed = check("order", "--project-dir", str(orders.folder))
 
-    assert printed.exit_code == 2
-    assert printed.out == ""
-    assert "`trueup.expectations` argument `collection` must be the name of one" in printed.err
+    unknown = "trueup check: COLLECTION must be one of orders.\nGot: order\n"
+    assert printed == (2, "", unknown)

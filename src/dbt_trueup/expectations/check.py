@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbt_trueup.dbt import TARGET_PATH_VARIABLES
+from dbt_trueup.dbt import TARGET_PATH_VARIABLES, collections, parse, require_collection
 from dbt_trueup.errors import ExpectationsError
 from dbt_trueup.libraries import require_library
 from dbt_trueup.runner.sources import settings_of
@@ -35,8 +35,9 @@ def check(name: str, max_errors: int, folder: Path, options: Sequence[str] = ())
         options: Options for dbt's command line, such as `["--project-dir", "shop"]`.
 
     Raises:
-        ExpectationsError: Great Expectations is not installed, dbt does not know the collection,
-            the collection has not run yet, or dbt has no Spark session in this process.
+        ExpectationsError: Great Expectations is not installed, the collection has not run yet, or
+            dbt has no Spark session in this process.
+        UsageError: The project has no such collection.
     """
     require_library(
         module="great_expectations",
@@ -44,6 +45,7 @@ def check(name: str, max_errors: int, folder: Path, options: Sequence[str] = ())
         needs="the suite needs Great Expectations",
         error=ExpectationsError,
     )
+    require_collection(name, collections(parse(options)))  # before Spark starts
     collection = read_collection(name, max_errors, options)
     require_session(name)
     from . import suite  # noqa: PLC0415 - heavy, and not always installed
