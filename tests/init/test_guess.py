@@ -323,6 +323,14 @@ def test_a_key_that_is_inserted_again_while_it_exists_lacks_a_column() -> None:
     assert unsure(log, key=["tenant", "ticket_no"]) == {}
 
 
+def test_a_null_in_a_key_of_several_columns_names_its_column() -> None:
+    log = table("tickets_log", TICKETS, (None, 1, "broken", "insert", 1, 1))
+    assert warnings(log, key=["tenant", "ticket_no"]) == [
+        "tenant is null in 1 of 1 sampled row: in a key of several columns a null is an ordinary"
+        " value"
+    ]
+
+
 def test_inserts_after_a_delete_and_duplicates_of_inserts_are_no_doubt() -> None:
     log = table(
         "tickets_log",

@@ -160,5 +160,9 @@ def warn_of_nulls(facts: Facts, key: Sequence[str]) -> tuple[str, ...]:
     nulls = nulls_of(facts.rows, key)
     if not nulls:
         return ()
-    then = "each is an error row (option `null_keys`)" if len(key) == 1 else "it is a key value"
-    return (f"{', '.join(key)} is null in {share(nulls, len(facts.rows), 'row')}: {then}",)
+    if len(key) == 1:
+        then = "each is an error row (option `null_keys`)"
+    else:
+        then = "in a key of several columns a null is an ordinary value"
+    empty = " or ".join(name for name in key if nulls_of(facts.rows, [name]))
+    return (f"{empty} is null in {share(nulls, len(facts.rows), 'row')}: {then}",)
