@@ -52,11 +52,22 @@ def guess_delete_when(facts: Facts) -> Guess:
             why += ", so all of them would delete"
             return Guess("delete_when", condition, why, is_sure=False, candidates=(condition,))
         return Guess("delete_when", condition, why)
-    return Guess(
-        "delete_when",
-        None,
-        "no column is called op, is_deleted, deleted_at or the like: no command deletes",
-    )
+    return delete_of_values(log)
+
+
+def delete_of_values(log: Log) -> Guess:
+    """The condition of a delete, if no column has a name for it. The values may tell."""
+    why = "no column is called op, is_deleted, deleted_at or the like"
+    known = words.UPSERTS | words.DELETES | words.TRUNCATES
+    for column in log.types:
+        values = texts_of(log, column) if log.types[column] == "string" else []
+        deletes = [value for value in values if value.lower() in words.DELETES]
+        if 0 < len(deletes) < len(values) and {value.lower() for value in values} <= known:
+            why += f", but `{column}` has the values of one"
+            condition = equals(column, deletes)
+            candidates = (condition, "none")
+            return Guess("delete_when", condition, why, is_sure=False, candidates=candidates)
+    return Guess("delete_when", None, f"{why}: no command deletes")
 
 
 def delete_of_flag(log: Log, column: str) -> Guess:
@@ -100,6 +111,8 @@ def delete_of_operation(log: Log, column: str) -> Guess:
             seen += "; the sample has no delete"
     if not deletes or unknown:
         why = f"{seen}: {', '.join(unknown[:5]) or 'nothing'} is not understood"
+        if old_rows := [value for value in unknown if value.lower() in words.OLD_ROWS]:
+            why += f". {old_rows[0]} is no command: give a model that leaves these rows out as LOG"
         candidates = tuple(condition_of(log, column, one) for one in (deletes or unknown)[:5])
         condition = equals(column, deletes) if deletes else None
         return Guess("delete_when", condition, why, is_sure=False, candidates=candidates)

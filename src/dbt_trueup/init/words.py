@@ -57,8 +57,10 @@ OPERATION = re.compile(
 )
 """What a change does: insert, update or delete."""
 
-DELETED_FLAG = re.compile(r"^_*(is_)?(deleted|delete_flag|deleted_flag|is_delete|removed)$")
-DELETED_TIME = re.compile(r"^_*(deleted|removed)_(at|on|time|ts|date)$|^_fivetran_deleted_at$")
+DELETED_FLAG = re.compile(
+    r"^_*(fivetran_|is_)?(deleted|delete_flag|deleted_flag|is_delete|removed)$"
+)
+DELETED_TIME = re.compile(r"^_*(ab_cdc_|fivetran_)?(deleted|removed)_(at|on|time|ts|date)$")
 
 EXTRACT = re.compile(
     r"(^|_)(snapshot|extract|extracted|export|exported|dump|as_of)(_|$)|^(ds|dt|load_date|batch_date)$"
@@ -87,6 +89,9 @@ INSERTS = {"i", "insert", "inserted", "create", "created", "a", "add", "added"}
 """The upserts of a key that did not exist, in a log that also has updates."""
 UPDATES = {"u", "update", "updated", "m", "modify", "modified", "update_postimage"}
 """The upserts of a key that existed."""
+
+OLD_ROWS = {"update_preimage", "update_before"}
+"""How the row before an update is marked. It is no command: the row after it says all."""
 
 DELETE_BESIDE = {
     **dict.fromkeys(("u", "i", "c", "a", "m"), "d"),
