@@ -9,7 +9,8 @@
     The buckets to compare. A dict: `buckets`, a list, or none for all of them; `surplus`, how many more
     rows are desired than persisted, none if that is not known.
 
-    All buckets are compared at once in two cases:
+    No bucket is compared if a schedule changes nothing now: the plan has a `reason` then. All buckets are compared at
+    once in two cases:
 
     - The certificate does not describe the desired rows: only those of the late keys are folded, the log
       does not hold all keys, or open ticks were written.
@@ -85,7 +86,7 @@ digested as (
 
 
 {#-
-    The buckets in doubt, as the views use them. For commands it is the list that the gate has found.
+    The buckets to compare, as the views use them. For commands it is the list that the gate has found.
 
     The inputs of a select may change after the gate has read them. Then the batch would mix parts of two
     results, and the select has never returned such a mix. So for a select the statement that compares the
@@ -108,7 +109,7 @@ select bucket from wrong
 {%- endmacro %}
 
 
-{#- The views `desired_in_doubt` and `persisted_in_doubt` of the Spark session. -#}
+{#- Makes the views `desired_in_doubt` and `persisted_in_doubt` of the Spark session: the rows to compare. -#}
 {% macro _ensure_mismatched_views(collection, columns, extent, buckets) -%}
     {%- for side in ['desired', 'persisted'] -%}
         {%- set rows = trueup._session_name(collection.name, side) -%}

@@ -1,7 +1,7 @@
 {#-
-    `late: newest`: of all commands of a key the newest one wins, in whatever run it comes. The place of a
-    command is its tick and its order. In a log without ticks (`reclock`) the tick only says when it was read,
-    so its place is the order alone.
+    `late: newest`: of all commands of a key the newest one wins, no matter which run reads it. The place of a
+    command is its tick and its order. In a log without ticks (`reclock`) the tick only says when a run has read the
+    command, so its place is the order alone.
 
     The changelog and the state keep the place of the last command of each key, also of a deleted key: an
     order row. Its kind is `order`. It has an identity of its own: its `_error_key` is `_order_key_expr`. Its
