@@ -74,7 +74,7 @@
     {%- if given.keys() | sort != unique_key | map('lower') | sort -%}
         {%- do trueup._raise_error(
             subject, 'a value for each of the key columns ' ~ (unique_key | join(', ')), key,
-            'Name each key column once; null is a value, too.'
+            'Name each key column once. A null is a value, too: `trueup explain` takes --null COLUMN.'
         ) -%}
     {%- endif -%}
     {%- set types = {} -%}

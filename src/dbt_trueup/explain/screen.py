@@ -128,11 +128,22 @@ def order(fields: str) -> str:
     Example:
         >>> order('{"_1":7}'), order('{"_1":7,"_2":null}'), order('{"_1":1234567890123456789.01}')
         ('7', '7, null', '1234567890123456789.01')
+        >>> order('{"_1":{"_1":null,"_2":"bin.3","_3":154}}'), order('{"_1":{"_1":21,"_2":null}}')
+        ('(bin.3, 154)', '21')
     """
     # A decimal keeps all its digits as a text.
-    terms = json.loads(fields, parse_float=str).values()
-    texts = (term if isinstance(term, str) else json.dumps(term) for term in terms)
-    return printable(", ".join(texts))
+    return printable(", ".join(map(term_text, json.loads(fields, parse_float=str).values())))
+
+
+def term_text(term: Any) -> str:
+    """Write one term of an order.
+
+    A struct is a position of Debezium. It has a field for each kind of database, so most are null.
+    """
+    if isinstance(term, dict):
+        parts = [term_text(one) for one in term.values() if one is not None]
+        return f"({', '.join(parts)})" if len(parts) > 1 else "".join(parts) or "null"
+    return term if isinstance(term, str) else json.dumps(term)
 
 
 def content(fact: dict[str, Any]) -> str:
