@@ -58,7 +58,8 @@
     {%- endif -%}
     {{ return({
         'code': 'OK',
-        'message': 'batch ' ~ staged.seq ~ ': ' ~ appended.updates_staged ~ ' updates, upper ' ~ staged.upper,
+        'message': 'batch ' ~ staged.seq ~ ': ' ~ appended.updates_staged
+            ~ (' update, upper ' if appended.updates_staged == 1 else ' updates, upper ') ~ staged.upper,
         'rows_affected': appended.updates_staged,
     }) }}
 {%- endmacro %}

@@ -77,7 +77,7 @@ def watcher(project: Project) -> Iterator[Watcher]:
 def test_appended_commands_become_visible_even_beside_a_failing_model(
     project: Project, watcher: Watcher
 ) -> None:
-    watcher.wait_for("c_changelog: batch 1: 1 updates, upper 2")
+    watcher.wait_for("c_changelog: batch 1: 1 update, upper 2")
     # The state of c is under `sum_desired`, but a round writes it itself.
     watcher.wait_for("looks at lake.watched.c_log, lake.watched.other_log every 0.1 s")
     assert project.rows("c") == [("a", "value 1")]
@@ -88,13 +88,13 @@ def test_appended_commands_become_visible_even_beside_a_failing_model(
 
     # Only the seven models of the collection whose log has grown run.
     project.append("other", [put(1)])
-    line = watcher.wait_for("other_changelog: batch 1: 1 updates, upper 2")
+    line = watcher.wait_for("other_changelog: batch 1: 1 update, upper 2")
     assert " 7 models in " in line, watcher.lines
 
     # The project is parsed again. The log is settled although another model fails.
     project.write("models/broken.sql", "{{ config(materialized='table') }} select raise_error('!')")
     project.append("c", [put(4, "c")])
-    watcher.wait_for("c_changelog: batch 3: 1 updates, upper 5")
+    watcher.wait_for("c_changelog: batch 3: 1 update, upper 5")
     watcher.wait_for("failed")
     assert ("c", "value 4") in project.rows("c")
     watcher.stop.set()
