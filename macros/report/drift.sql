@@ -6,9 +6,9 @@
     {%- set found = trueup._get_collection_to_adopt(collection) -%}
     {%- do trueup._require_adoptable_log(found.extras) -%}
     {%- set now = trueup._get_table_to_adopt(collection, table).now -%}
+    {%- set table_columns = trueup._get_columns('select * from ' ~ now) -%}
     {%- set rows = trueup._adopted_rows_select(
-        now, trueup._get_columns('select * from ' ~ now), found.command_columns, found.unique_key,
-        found.options.null_keys
+        now, table_columns, found.command_columns, found.unique_key, found.options.null_keys
     ) -%}
     {%- set log = run_query(trueup._measured_log_select(
         found.commands, {'last_seq': 0, 'last_batch_id': none, 'lower': found.options.as_of or 0}, none,
@@ -23,15 +23,28 @@
             'Nothing is changed. Look at the model ' ~ found.commands ~ '.'
         ) -%}
     {%- endif -%}
-    {{ return(trueup._drift_select(found, rows, log, limit)) }}
+    {{ return(trueup._drift_select(found, rows, log, limit, one_sided={
+        'only_in_log': trueup._missing_names(found.command_columns, table_columns),
+        'only_in_table': trueup._missing_names(table_columns, found.command_columns),
+    })) }}
+{%- endmacro %}
+
+
+{#- The names of the columns that `others` does not have. As in an adoption, upper and lower case are the same. -#}
+{% macro _missing_names(columns, others) -%}
+    {%- set known, missing = others | map(attribute='name') | map('lower') | list, [] -%}
+    {%- for column in columns if column.name | lower not in known -%}
+        {%- do missing.append(column.name) -%}
+    {%- endfor -%}
+    {{ return(missing) }}
 {%- endmacro %}
 
 
 {#-
     The select behind `_get_drift_select`. `rows` is that of `_adopted_rows_select`, and `log` says where the
-    log ends.
+    log ends. Each row also has `one_sided` in JSON: the names of the columns that only the log or only the table has.
 -#}
-{% macro _drift_select(collection, rows, log, limit) -%}
+{% macro _drift_select(collection, rows, log, limit, one_sided) -%}
     {%- set key, columns = collection.unique_key, collection.command_columns -%}
     {%- set settled = trueup._input_select(
         collection, columns, trueup._first_tick_expr(collection.options), log.upper
@@ -93,7 +106,8 @@ select
     _cause as cause,
     _match_rows as cause_rows,
     {{ trueup._key_texts_expr(key) }} as key,
-    {{ trueup._differing_values_expr(trueup._value_names(columns, key)) }} as differing
+    {{ trueup._differing_values_expr(trueup._value_names(columns, key)) }} as differing,
+    {{ trueup._literal(tojson(one_sided)) }} as one_sided
 from counted
 where _match_place <= {{ limit }}
 {%- endmacro %}

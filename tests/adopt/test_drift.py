@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+ONE_SIDED = {"one_sided": '{"only_in_log": ["updated_at"], "only_in_table": ["a", "b\\u001b"]}'}
+
 ROWS: list[dict[str, Any]] = [
-    {"cause": "equal", "cause_rows": 1200, "key": ["1"], "differing": None},
+    {"cause": "equal", "cause_rows": 1200, "key": ["1"], "differing": None}
+    | {"one_sided": '{"only_in_log": [], "only_in_table": []}'},
     {
         "cause": "late_update",
         "cause_rows": 3000,
@@ -51,6 +54,7 @@ def test_the_report_masks_keys_and_values_unless_they_are_asked_for() -> None:
 def test_a_value_does_not_reach_the_terminal_as_a_command(*, show_values: bool) -> None:
     pair = {"column": "status", "in_table": "\x1b[2Jpaid", "in_log": "a\x9b31mb\x7f"}
     row = {"cause": "other", "cause_rows": 1, "key": ["\x1b]0;title\x07"], "differing": [pair]}
+    row |= ONE_SIDED
     shown = describe_drift("orders", drift.parse_drift([row], show_values=show_values))
     assert all(line.isprintable() for line in shown.splitlines())
     assert ("paid" in shown) == show_values
@@ -66,6 +70,15 @@ def test_every_cause_of_the_macro_is_known_and_on_the_page() -> None:
     assert set(drift.CAUSES) <= set(rows)
     with pytest.raises(KeyError):
         drift.parse_drift([{**ROWS[2], "cause": "invented"}], show_values=False)
+
+
+def test_the_report_names_the_columns_that_only_one_side_has() -> None:
+    shown = describe_drift("orders", drift.parse_drift([ROWS[0] | ONE_SIDED], show_values=False))
+    assert shown.splitlines()[1:] == [
+        "only the log has updated_at: null in each row of the table, so nearly all rows differ",
+        "  To compare the others alone, leave it out of the model of the commands.",
+        "only the table has a, b: the collection leaves it out",
+    ]
 
 
 def test_an_adoption_renames_then_runs_twice_and_a_second_one_only_corrects(
@@ -172,7 +185,7 @@ def test_the_next_command_has_the_options_of_this_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     facts = drift.Facts("shop.old", "shop.old", is_adopted=False)
-    found = drift.parse_drift([{**ROWS[2]}], show_values=False)
+    found = drift.parse_drift([ROWS[2] | ONE_SIDED], show_values=False)
     for name, answer in (
         ("parse", manifest("orders")),
         ("read_facts", facts),

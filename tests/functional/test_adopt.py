@@ -105,7 +105,7 @@ def make_table(project: Project, name: str) -> None:
     """Make the table that has drifted from its log."""
     columns = ", ".join(f"{quote(column.name)} {column.type}" for column in (*KEY, *VALUE))
     frame = project.spark.createDataFrame(DRIFTED, columns)
-    frame.coalesce(1).writeTo(f"{project.name}.{name}").create()
+    frame.selectExpr("*", "1 as loaded").coalesce(1).writeTo(f"{project.name}.{name}").create()
 
 
 @pytest.fixture
@@ -162,6 +162,7 @@ def test_a_drifted_table_becomes_a_healed_collection(
     assert code == 1, errors
     report = json.loads(printed)
     assert report["counts"] == COUNTS
+    assert (report["only_in_log"], report["only_in_table"]) == ([], ["loaded"])
     samples = sorted(report["samples"]["late_update"], key=itemgetter("key"))
     assert samples == [
         {"key": ["back", "1"], "differing": {V: ["back1", "back3"]}},

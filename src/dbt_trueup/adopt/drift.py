@@ -49,6 +49,10 @@ class Drift:
     """The rows of each cause."""
     samples: dict[str, list[dict[str, Any]]]
     """Some rows of each cause: `key`, and `differing`, the columns that differ."""
+    only_in_log: list[str]
+    """The columns that the table does not have."""
+    only_in_table: list[str]
+    """The columns that the commands do not have."""
 
     @property
     def differing_rows(self) -> int:
@@ -84,7 +88,8 @@ def parse_drift(rows: Sequence[dict[str, Any]], *, show_values: bool) -> Drift:
 
     Example:
         >>> row = {"cause": "equal", "cause_rows": 7, "key": ["1"], "differing": None}
-        >>> parse_drift([row], show_values=False).counts["equal"]
+        >>> one_sided = '{"only_in_log": [], "only_in_table": []}'
+        >>> parse_drift([{**row, "one_sided": one_sided}], show_values=False).counts["equal"]
         7
     """
     counts = dict.fromkeys((EQUAL, *CAUSES), 0)
@@ -93,7 +98,11 @@ def parse_drift(rows: Sequence[dict[str, Any]], *, show_values: bool) -> Drift:
         counts[row["cause"]] = row["cause_rows"]
         if row["cause"] != EQUAL:
             samples[row["cause"]].append(shown(row, show_values=show_values))
-    return Drift(counts, samples)
+    # All rows say the same. Without rows, table and log are both empty.
+    one_sided = json.loads(rows[0]["one_sided"]) if rows else {}
+    return Drift(
+        counts, samples, one_sided.get("only_in_log", []), one_sided.get("only_in_table", [])
+    )
 
 
 def shown(row: dict[str, Any], *, show_values: bool) -> dict[str, Any]:

@@ -25,7 +25,29 @@ def describe_drift(table: str, drift: Drift) -> str:
         if drift.counts[cause]:
             lines.append(f"{drift.counts[cause]:>11,}  {cause:<{NAME_WIDTH}}{why}")
             lines += [f"{'':13}  {describe_row(row)}" for row in drift.samples[cause]]
-    return "\n".join(lines)
+    return "\n".join([*lines, *describe_columns(drift)])
+
+
+def describe_columns(drift: Drift) -> list[str]:
+    """Write which columns only one side has, and what follows from it.
+
+    Example:
+        >>> from .drift import Drift
+        >>> describe_columns(Drift({}, {}, [], ["loaded_at"]))
+        ['only the table has loaded_at: the collection leaves it out']
+    """
+    lines = []
+    if drift.only_in_log:
+        lines.append(
+            f"only the log has {texts(drift.only_in_log)}: null in each row of the table, so nearly"
+            " all rows differ"
+        )
+        lines.append("  To compare the others alone, leave it out of the model of the commands.")
+    if drift.only_in_table:
+        lines.append(
+            f"only the table has {texts(drift.only_in_table)}: the collection leaves it out"
+        )
+    return lines
 
 
 def describe_row(row: dict[str, Any]) -> str:
