@@ -80,8 +80,8 @@ def test_the_second_line_says_which_states_are_wrong() -> None:
     assert summarize([FRESH, wrong, waiting])[1] == (
         False,
         (
-            "payments_state differs from its certificate in 1 bucket; a run with `verify: content`"
-            " heals it;"
+            "payments_state differs from its certificate in 1 bucket: the next run heals"
+            " an edit that it sees; if it stays, ask `trueup.doctor`;"
             " late_state has not applied batch 3 yet."
         ),
     )

@@ -81,7 +81,8 @@ def summarize_certificates(collections: Sequence[Collection]) -> Line:
         return Line(is_good=True, text="No state differs from its certificate.")
     told = [
         f"{one.name}_state differs from its certificate in"
-        f" {count(len(one.wrong_buckets), 'bucket')}; a run with `verify: content` heals it"
+        f" {count(len(one.wrong_buckets), 'bucket')}: the next run heals an edit that it sees;"
+        " if it stays, ask `trueup.doctor`"
         for one in wrong
     ] + [describe_waiting(one) for one in waiting]
     return Line(is_good=False, text="; ".join(some(told)) + ".")
