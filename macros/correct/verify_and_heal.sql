@@ -70,7 +70,11 @@
     {%- endif -%}
     {%- do run_query(trueup._heal_sql(collection, columns, plan.last_seq, found.buckets)) -%}
     {%- do trueup._ensure_heal_trusted(collection.state, snapshot, forgetting) -%}
-    {{ return((found.buckets | length) ~ ' buckets of the state were healed') }}
+    {%- set healed_count = found.buckets | length -%}
+    {{ return(
+        '1 bucket of the state was healed' if healed_count == 1
+        else healed_count ~ ' buckets of the state were healed'
+    ) }}
 {%- endmacro %}
 
 
