@@ -16,6 +16,7 @@ from dbt_trueup.init.guess import guess
 from dbt_trueup.init.log import read_log
 from dbt_trueup.init.project import save_files
 from dbt_trueup.init.properties import scalar
+from dbt_trueup.init.screen import describe_guesses
 from dbt_trueup.init.words import collection_name
 from tests.init.logs import CUSTOMERS, INVOICES, ORDERS, PARCELS, SUPPLIERS, TOPIC, event, table
 
@@ -148,6 +149,16 @@ def test_the_last_time_of_debezium_is_held_back_if_it_is_the_tick() -> None:
 def test_the_last_second_of_wal2json_is_held_back() -> None:
     models = yaml.safe_load(files(PARCELS)["slot.yml"])["models"]
     assert models[0]["config"]["meta"] == {"trueup": {"input_upper": "log_upper - 1000000"}}
+
+
+@pytest.mark.parametrize("log", [INVOICES, PARCELS, ORDERS, CUSTOMERS], ids=lambda log: log.name)
+def test_the_screen_says_that_the_last_commands_are_held_back(log: Log) -> None:
+    name = collection_name(log.name)
+    note = "\nnote: the last commands of the log wait until later ones come (option `input_upper`)"
+    models = yaml.safe_load(files(log)[f"{name}.yml"])["models"]
+    is_held_back = "meta" in models[0]["config"]
+    assert is_held_back == (log in (INVOICES, PARCELS))
+    assert (note in describe_guesses(guess(log, name, {}))) == is_held_back
 
 
 def test_the_source_is_the_log_and_its_place_is_never_null() -> None:

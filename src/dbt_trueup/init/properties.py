@@ -157,19 +157,24 @@ sources:
 """
 
 
+def options_of(facts: Facts) -> str:
+    """The line of the options, with a comment."""
+    if facts["envelope"] == "dms":
+        return HOLD_BACK_THE_LAST_TICK
+    is_by_message = not facts["reclock"] and not facts["ts"]
+    if facts["envelope"] == "debezium" and is_by_message:
+        return HOLD_BACK_THE_LAST_TIME
+    if facts["envelope"] == "wal2json" and is_by_message:
+        return HOLD_BACK_THE_LAST_SECOND
+    if facts["envelope"] == "plain" and str(facts["ts"]).startswith("unix_date("):
+        return HOLD_BACK_THE_LAST_DAY
+    return NO_OPTIONS
+
+
 def model_properties(facts: Facts, file_format: str) -> str:
     """The properties of all models of a collection, whose tables have a table format."""
-    options = NO_OPTIONS
-    if facts["envelope"] == "dms":
-        options = HOLD_BACK_THE_LAST_TICK
-    elif facts["envelope"] == "debezium" and not facts["reclock"] and not facts["ts"]:
-        options = HOLD_BACK_THE_LAST_TIME
-    elif facts["envelope"] == "wal2json" and not facts["reclock"] and not facts["ts"]:
-        options = HOLD_BACK_THE_LAST_SECOND
-    elif facts["envelope"] == "plain" and str(facts["ts"]).startswith("unix_date("):
-        options = HOLD_BACK_THE_LAST_DAY
     words = {
-        "OPTIONS": options,
+        "OPTIONS": options_of(facts),
         "COLUMNS": view_columns(facts, file_format),
         "KEY": f"[{', '.join(map(scalar, facts['key']))}]",
         "MODEL": scalar(facts.name),
