@@ -56,9 +56,9 @@ def invoke(options: Sequence[str], *words: str) -> Any:
         results = getattr(ran.result, "results", [])
         failed = [str(one.message) for one in results if str(one.status) in FAILED]
         # If an ephemeral parent fails, only its skipped child says so.
-        said = failed or [str(one.message) for one in results if one.message]
+        messages = failed or [str(one.message) for one in results if one.message]
         raise DbtError(
-            describe_error(ran.exception) if ran.exception else to_one_line("; ".join(said))
+            describe_error(ran.exception) if ran.exception else to_one_line("; ".join(messages))
         )
     return ran.result
 

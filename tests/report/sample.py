@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from dbt_trueup.report.data import Collection, Data, leave_out, limits_of, parse_collection
+from dbt_trueup.report.data import Collection, Data, describe_left_out, limits_of, parse_collection
 from dbt_trueup.report.page import render
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def sample(*, show_values: bool = True) -> Data:
         generated_at="2026-11-24 12:00:00",
         are_values_shown=show_values,
         collections=collections,
-        left_out=[said for one in collections for said in leave_out(one)],
+        left_out=[text for one in collections for text in describe_left_out(one)],
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_trueup.command_line.program import main
-from dbt_trueup.report.data import leave_out, read_collection
+from dbt_trueup.report.data import describe_left_out, read_collection
 from tests import oracle
 from tests.acceptance import Column
 from tests.oracle import Command
@@ -158,7 +158,7 @@ def test_older_batches_are_groups_with_their_sums(project: Project, expected: Ex
     for name in COUNTS:
         assert found.batches[0][name] == sum(counts[name] for counts in expected.counts[:2])
     assert found.batches[0]["causes"] == expected.causes[1]
-    assert leave_out(found) == [
+    assert describe_left_out(found) == [
         "The oldest 2 of 3 batches of orders are shown in 1 group.",
         "1 of 3 open errors of orders are listed.",
         "1 of 2 wrong rows of orders are listed.",

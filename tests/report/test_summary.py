@@ -12,7 +12,7 @@ from dbt_trueup import dbt
 from dbt_trueup.command_line import program
 from dbt_trueup.errors import DbtError
 from dbt_trueup.report import data
-from dbt_trueup.report.data import Collection, leave_out, leave_out_collections
+from dbt_trueup.report.data import Collection, describe_left_out, describe_left_out_collections
 from dbt_trueup.report.summary import summarize
 
 if TYPE_CHECKING:
@@ -167,13 +167,13 @@ def test_a_report_says_what_it_leaves_out() -> None:
     batches = [{"batches": 11}] * 2 + [{"batches": 1}]
     large = logged("orders", batches=batches, batch=23, corrections=[row], open_errors=1)
 
-    assert leave_out(FRESH) == []
-    assert leave_out(large) == [
+    assert describe_left_out(FRESH) == []
+    assert describe_left_out(large) == [
         "The oldest 22 of 23 batches of orders are shown in 2 groups.",
         "0 of 1 open errors of orders are listed.",
         "1 of 700 corrected rows of orders are listed.",
     ]
-    assert leave_out_collections(["c"] * 100) == []
-    assert leave_out_collections(["c"] * 101) == [
+    assert describe_left_out_collections(["c"] * 100) == []
+    assert describe_left_out_collections(["c"] * 101) == [
         "1 of 101 collections are not shown: name those that you want to see."
     ]

@@ -10,8 +10,8 @@ import re
 
 from .commit_conflicts import MARK
 
-SAID = re.compile(r"(\[[A-Z][A-Z_.]+\] .+?) SQLSTATE: \w{5}", re.DOTALL)
-"""What Spark says of a statement that it cannot read. A position and a plan follow."""
+REASON = re.compile(r"(\[[A-Z][A-Z_.]+\] .+?) SQLSTATE: \w{5}", re.DOTALL)
+"""Why Spark cannot read a statement. A position and a plan follow."""
 
 MISSING = re.compile(r"^\[TABLE_OR_VIEW_NOT_FOUND\] The table or view (\S+) cannot be found")
 """What Spark says of a table that does not exist, and its name."""
@@ -43,10 +43,10 @@ def describe_wrong_arguments(statement: str, error: str) -> str | None:
         Got: no table or view `a`.`b`
         Make it, or correct its name where a model, source or view has it. The view is not made.
     """
-    mark, said, line = MARK.search(statement), SAID.search(error), LINE.search(error)
-    if mark is None or mark["step"] != "check" or said is None:
+    mark, reason, line = MARK.search(statement), REASON.search(error), LINE.search(error)
+    if mark is None or mark["step"] != "check" or reason is None:
         return None
-    missing = MISSING.search(said[1])
+    missing = MISSING.search(reason[1])
     if missing is not None:
         return (
             "Each table that the model of the commands reads must exist.\n"
@@ -56,6 +56,6 @@ def describe_wrong_arguments(statement: str, error: str) -> str | None:
         )
     return (
         "The arguments of `trueup.commands` must be SQL that Spark can read over the log.\n"
-        f"Got: {' '.join(said[1].split())}{f' In: {line[1].strip()}' if line else ''}\n"
+        f"Got: {' '.join(reason[1].split())}{f' In: {line[1].strip()}' if line else ''}\n"
         "Correct the argument that has it. The view is not made."
     )

@@ -128,9 +128,9 @@ def read_data(options: Sequence[str], names: Sequence[str] = (), *, show_values:
         are_values_shown=show_values,
         collections=found,
         left_out=[
-            *leave_out_collections(chosen),
+            *describe_left_out_collections(chosen),
             *unreadable.values(),
-            *(one for each in found for one in leave_out(each)),
+            *(one for each in found for one in describe_left_out(each)),
         ],
         unreadable=[*unreadable],
     )
@@ -185,7 +185,7 @@ def limits_of(collection_count: int) -> dict[str, int]:
     return {"recent": recent, "older": points - recent, "rows": MOST_ROWS}
 
 
-def leave_out_collections(names: Sequence[str]) -> list[str]:
+def describe_left_out_collections(names: Sequence[str]) -> list[str]:
     """Say how many collections are not shown."""
     more = len(names) - MOST_COLLECTIONS
     if more <= 0:
@@ -195,13 +195,13 @@ def leave_out_collections(names: Sequence[str]) -> list[str]:
     ]
 
 
-def leave_out(collection: Collection) -> list[str]:
+def describe_left_out(collection: Collection) -> list[str]:
     """Say what is not shown of a collection."""
-    said = []
+    sentences = []
     grouped = [each for each in collection.batches if each["batches"] > 1]
     if grouped:
         old = sum(each["batches"] for each in grouped)
-        said.append(
+        sentences.append(
             f"The oldest {old:,} of {collection.batch:,} batches of {collection.name} are shown"
             f" in {count(len(grouped), 'group')}."
         )
@@ -211,8 +211,8 @@ def leave_out(collection: Collection) -> list[str]:
         ("wrong rows", collection.wrong_rows, count_rows(collection.wrong_rows)),
     ):
         if total > len(rows):
-            said.append(f"{len(rows):,} of {total:,} {what} of {collection.name} are listed.")
-    return said
+            sentences.append(f"{len(rows):,} of {total:,} {what} of {collection.name} are listed.")
+    return sentences
 
 
 def count_rows(rows: Sequence[dict[str, Any]]) -> int:

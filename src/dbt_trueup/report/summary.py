@@ -79,13 +79,13 @@ def summarize_certificates(collections: Sequence[Collection]) -> Line:
     wrong = [one for one in collections if one.is_applied and one.wrong_buckets]
     if not waiting and not wrong:
         return Line(is_good=True, text="No state differs from its certificate.")
-    told = [
+    clauses = [
         f"{one.name}_state differs from its certificate in"
         f" {count(len(one.wrong_buckets), 'bucket')}: the next run heals an edit that it sees;"
         " if it stays, ask `trueup.doctor`"
         for one in wrong
     ] + [describe_waiting(one) for one in waiting]
-    return Line(is_good=False, text="; ".join(some(told)) + ".")
+    return Line(is_good=False, text="; ".join(some(clauses)) + ".")
 
 
 def describe_waiting(one: Collection) -> str:

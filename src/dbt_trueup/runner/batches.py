@@ -81,8 +81,8 @@ class Batch:
 
     def is_skipped(self) -> bool:
         """Return whether another run got in the way of the batch."""
-        said = [one.message for one in (self.staged, self.appended) if code(one) == NOTICE]
-        return any(message.startswith(SKIPPED) for message in said)
+        messages = [one.message for one in (self.staged, self.appended) if code(one) == NOTICE]
+        return any(message.startswith(SKIPPED) for message in messages)
 
 
 def read_batches(results: Sequence[Any]) -> list[Batch]:

@@ -117,9 +117,9 @@ def has_failed(result: Any) -> bool:
     dbt gives a skipped model the error of its ephemeral parent. With `--fail-fast` it only says
     that it has skipped the model.
     """
-    said = result.message or ""
+    message = result.message or ""
     return result.status in FAILED or (
-        result.status == "skipped" and said != "" and "fail_fast" not in said
+        result.status == "skipped" and message != "" and "fail_fast" not in message
     )
 
 
