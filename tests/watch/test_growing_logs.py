@@ -149,8 +149,34 @@ def test_a_commit_changes_the_version_of_a_table_and_files_have_none(
     assert after[table] != before[table]
     assert versions(f"{name}.over", own=f"`{name}`.`grows`") == {}
     assert versions(f"{name}.over", own=f"raw.{name}.grows") == after
-    assert versions("files_of_a_folder") == {"files_of_a_folder": None}
+    assert versions("files_of_a_folder") == {"the data of files_of_a_folder": None}
+    # A SELECT that is a table: its model writes it, so it is no growth.
+    (itself,) = growth.tables({f"{name}.grows": frozenset("w")}, {"w": f"`{name}`.`grows`"})
+    assert itself.writer == "w"
     assert versions("not_there") == {"not_there": "AnalysisException"}
+
+
+def test_a_log_of_files_is_named_although_no_source_names_it(
+    new_project: Callable[[str], Project], tmp_path: Path
+) -> None:
+    project = new_project("watched_files")
+    project.add_collection("c", [Column("k", "string")], [Column("v", "string")])
+    files = f"spark_catalog.{project.name}.c_files"
+    project.sql("create database if not exists spark_catalog.{}")
+    project.sql(
+        f"create table {files} using parquet location '{tmp_path / 'files'}'"
+        " as select * from {}.c_log"
+    )
+    path = "models/c/c_commands.sql"
+    text = (project.folder / path).read_text()
+    project.write(path, text.replace(f"{project.name}.c_log", files))
+    runs = WatchedProject(["--project-dir", str(project.folder)], [])
+    assert not runs.run().failures
+    assert loop.describe_tables(runs.look(), 60, 1) == (f"cannot see {files} grow; runs every 60 s")
+    project.sql(f"drop table {files}")
+    assert loop.describe_tables(runs.look(), 60, 1) == (
+        f"cannot see {project.name}.c_commands grow; runs every 60 s"
+    )
 
 
 def test_a_table_grows_even_if_one_view_reads_an_old_version_of_it(

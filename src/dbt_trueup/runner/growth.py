@@ -63,6 +63,9 @@ def tables(readers: Mapping[str, frozenset[str]], ran: Mapping[str, str]) -> lis
         for table, version in _under(session, name):
             seen = found.get(table)
             writer = writers.get(full_name(table, catalog))
+            if isinstance(version, Unread) and writer in those:
+                # The model's own view is there, but what it reads cannot be read.
+                writer = None
             found[table] = (
                 Table(table, _both(seen.version, version), those | seen.readers, writer)
                 if seen
@@ -143,19 +146,23 @@ def _items(sequence: Any) -> Iterator[Any]:
 
 
 def _version_of_v1(name: str, leaf: Any) -> tuple[str, str | None]:
-    """Return the version of a relation of Spark's interface V1. Delta's tables have one.
+    """Return the name and the version of a relation of Spark's interface V1.
 
-    A table that was dropped and made again has another id, and begins with version 0 again.
+    Delta's tables have a version. A table that was dropped and made again has another id, and
+    begins with version 0 again. Files that a view reads have no name. The name of the view alone
+    would stand for a table that a model writes.
     """
     from py4j.protocol import Py4JError  # noqa: PLC0415 - heavy
 
+    found = f"the data of {name}"
     try:
-        location = leaf.relation().location()
-        version = f"{location.version()}@{location.metadata().id()}"
         table = leaf.catalogTable()
-        return table.get().identifier().unquotedString() if table.isDefined() else name, version
+        if table.isDefined():
+            found = table.get().identifier().unquotedString()
+        location = leaf.relation().location()
+        return found, f"{location.version()}@{location.metadata().id()}"
     except Py4JError:
-        return name, None
+        return found, None
 
 
 def full_name(name: str, catalog: str) -> str:
