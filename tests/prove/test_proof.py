@@ -106,6 +106,22 @@ def test_the_fold_with_a_dict_makes_the_updates_of_the_oracle(*, changes_keys: b
     } == dict(expected)
 
 
+def test_a_negative_zero_in_an_array_or_a_key_is_a_zero() -> None:
+    def rows(part: str, zero: str, tick: int) -> dict[str, Any]:
+        key, value = f'{{"k":{{"x":{zero}}}}}', [f'{{"v":["NaN",{zero}]}}', "-0.0"]
+        row = {"part": part, "key": key, "value": value, "_ts": tick, "diff": 1}
+        return {**row, "is_truncate": False, "unchanged": None, "place": tick}
+
+    parts = proof.split(
+        [rows("command", "0.0", 1), rows("command", "-0.0", 2), rows("folded", "-0.0", 1)]
+    )
+
+    # The second command changes nothing, as in Spark.
+    assert differences(fold(parts["command"]), net(parts["folded"]), "") == []
+    (updates,) = net(parts["folded"]).values()
+    assert [value[-1] for _, value in updates] == ["-0.0"]
+
+
 def test_the_texts_of_timestamps_have_microseconds(spark: SparkSession) -> None:
     text = in_model("files_batch")._exact_json_expr("struct(at, local)")
     found = spark.sql(

@@ -26,6 +26,9 @@ LATE = frozenset(
 )
 """The verdicts on commands that explain why a changelog differs from the fold of its log."""
 
+ZERO_OR_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|-0\.0(?!\d)')
+"""A negative zero in a JSON, or a text, which may look like one."""
+
 MOST_BATCHES = 3
 """The most batches of a round. A round with more of them would take Spark long to plan."""
 
@@ -112,8 +115,26 @@ def split(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of `trueup._ensure_proof`, by part."""
     parts: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        parts[row["part"]].append(row)
+        same = {"key": row["key"] and with_one_zero(row["key"])}
+        if row["value"]:
+            *columns, error = row["value"]
+            same["value"] = [*(column and with_one_zero(column) for column in columns), error]
+        parts[row["part"]].append({**row, **same})
     return parts
+
+
+def with_one_zero(text: str) -> str:
+    """Write the zeros of a JSON in one form, because Spark takes -0.0 and 0.0 for equal.
+
+    The commands have one form outside of arrays, structs and maps only.
+
+    Example:
+        >>> with_one_zero('{"v":[-0.0,-0.05,"-0.0"]}')
+        '{"v":[0.0,-0.05,"-0.0"]}'
+    """
+    if "-0.0" not in text:
+        return text
+    return ZERO_OR_TEXT.sub(lambda found: "0.0" if found[0] == "-0.0" else found[0], text)
 
 
 def judge(
