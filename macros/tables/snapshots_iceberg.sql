@@ -9,10 +9,24 @@
 {%- endmacro %}
 
 
-{#- The answer of `_get_commit_operations` for an Iceberg table. -#}
+{#-
+    The answer of `_get_commit_operations` for an Iceberg table. If the commits since then do not lead back to `first`,
+    all commits of the table are asked: a branch or a staged snapshot that was published has the times at which it was
+    written.
+-#}
 {% macro _get_iceberg_commit_operations(relation, first, last, since, through) -%}
+    {%- set found = trueup._get_operations_on_path(trueup._commits_select(relation, since), first, last, through) -%}
+    {{ return(
+        trueup._get_operations_on_path(trueup._commits_select(relation), first, last, through) if found is none
+        else found
+    ) }}
+{%- endmacro %}
+
+
+{#- The same answer from the commits that a select gives. -#}
+{% macro _get_operations_on_path(select, first, last, through) -%}
     {%- set commits = {} -%}
-    {%- for row in run_query(trueup._commits_select(relation, since)).rows -%}
+    {%- for row in run_query(select).rows -%}
         {%- do commits.update({row[0]: {'parent': row[1], 'operation': row[2]}}) -%}
     {%- endfor -%}
     {%- set operations, path = [], [last] -%}
@@ -26,16 +40,18 @@
 
 
 {#-
-    The select behind `_get_iceberg_commit_operations`: the commits after a time. The writers of a table may have
-    different clocks, so it goes back ten minutes more.
+    The select behind `_get_iceberg_commit_operations`: the commits after a time, or all of them. The writers of a table
+    may have different clocks, so it goes back ten minutes more.
 -#}
-{% macro _commits_select(relation, since) -%}
+{% macro _commits_select(relation, since=none) -%}
 select
     cast(snapshot_id as string) as snapshot_id,
     cast(parent_id as string) as parent_id,
     operation
 from {{ relation }}.snapshots
+{%- if since is not none %}
 where committed_at >= timestamp_seconds({{ since - 600 }})
+{%- endif %}
 {%- endmacro %}
 
 
