@@ -109,8 +109,8 @@ def test_the_fold_with_a_dict_makes_the_updates_of_the_oracle(*, changes_keys: b
 def test_a_negative_zero_in_an_array_or_a_key_is_a_zero() -> None:
     def rows(part: str, zero: str, tick: int) -> dict[str, Any]:
         key, value = f'{{"k":{{"x":{zero}}}}}', [f'{{"v":["NaN",{zero}]}}', "-0.0"]
-        row = {"part": part, "key": key, "value": value, "_ts": tick, "diff": 1}
-        return {**row, "is_truncate": False, "unchanged": None, "place": tick}
+        row = {"part": part, "key": key, "value": value, "_ts": tick, "diff": 1, "old_key": None}
+        return {**row, "is_truncate": False, "unchanged": None, "moment": tick, "place": tick}
 
     parts = proof.split(
         [rows("command", "0.0", 1), rows("command", "-0.0", 2), rows("folded", "-0.0", 1)]

@@ -115,7 +115,7 @@ def split(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of `trueup._ensure_proof`, by part."""
     parts: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        same = {"key": row["key"] and with_one_zero(row["key"])}
+        same = {name: row[name] and with_one_zero(row[name]) for name in ("key", "old_key")}
         if row["value"]:
             *columns, error = row["value"]
             same["value"] = [*(column and with_one_zero(column) for column in columns), error]
