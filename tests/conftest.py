@@ -67,14 +67,14 @@ SMALL_DELTA = {
 """Settings for Delta, in addition to SMALL."""
 
 SLOWEST_FIRST = [
-    *("log_position", "late_correct", "eager", "damage", "desired", "races", "bad_input", "fold"),
+    *("log_position", "late_correct", "proof", "damage", "desired", "races", "bad_input", "fold"),
     *("newest", "widening", "overlaps", "verification", "monitoring", "adopt", "explain", "init"),
     *("edits", "large_state", "doctor", "rehydration", "desired_errors", "acceptance", "history"),
     *("changed_tables", "first_batch", "random_logs", "ticks", "time_zones", "bounded_batches"),
     *("defer", "protocol", "compact", "lost_races", "kills", "real_kills", "interleavings"),
     *("torture", "live", "schema_evolution", "convergence", "collection", "expectations"),
     *("configurations", "commands_of_dbt", "flags_of_dbt", "corners", "hostile"),
-    *("random_options", "reclock", "histories", "maintain", "envelopes", "rules", "run"),
+    *("eager", "random_options", "reclock", "histories", "maintain", "envelopes", "rules", "run"),
 ]
 """The slowest test files. If they start first, two processes end at about the same time."""
 

@@ -60,9 +60,9 @@ def command(draw: Random, *, changes_keys: bool = False) -> Command:
     return Command(ts, order, key, value, unchanged=unchanged)
 
 
-def invented(*, changes_keys: bool = False) -> list[Command]:
+def invented(count: int = 120, *, changes_keys: bool = False) -> list[Command]:
     draw = Random(3)  # noqa: S311 - the same commands each time
-    commands = [command(draw, changes_keys=changes_keys) for _ in range(120)]
+    commands = [command(draw, changes_keys=changes_keys) for _ in range(count)]
     # No two commands of a key have one tick and order: nothing says which of them is the last.
     return list({(one.ts, one.order, one.identity): one for one in commands}.values())
 
@@ -265,8 +265,9 @@ def test_keys_from_which_the_sample_takes_values_belong_to_it(
 ) -> None:
     project = new_project("proved_moved")
     project.add_collection("c", KEY, VALUE, extra=["truncate_when", "unchanged", "old_key"])
-    commands = invented(changes_keys=True)
-    chain = [(100.0 + number, "chain") for number in range(8)]
+    # Spark takes a round for each link of a chain, so these are not many.
+    commands = invented(40, changes_keys=True)
+    chain = [(100.0 + number, "chain") for number in range(4)]
     moved = [
         Command(20 + number, (1,), new, ("moved", None), unchanged=frozenset({1}), old_key=old)
         for number, (old, new) in enumerate(pairwise(chain))
@@ -277,19 +278,11 @@ def test_keys_from_which_the_sample_takes_values_belong_to_it(
     project.append("c", moved)
     project.run()
 
-    assert prove(project, "c", "--keys", "12", "--seed", "3") == 0
     assert prove(project, "c", "--keys", "1", "--seed", "3", "--rounds", "2", "--json") == 0
 
-    out = capsys.readouterr().out
-    every, sampled = out.split("\n{", 1)
-    count = len(commands) + len(chain)
-    assert every.splitlines() == [
-        f"seed 3: 12 keys, {count} commands in 1 batch: equal",
-        f"seed 4: 12 keys, {count} commands in 2 batches: equal",
-        f"seed 5: 12 keys, {count} commands in 3 batches: equal",
-        "c: equal",
-    ]
-    assert all(one["keys"] > 1 for one in json.loads("{" + sampled)["rounds"])
+    rounds = json.loads(capsys.readouterr().out)["rounds"]
+    # The one key that is drawn takes values from two others.
+    assert [one["keys"] for one in rounds] == [3, 3]
 
 
 def test_a_broken_fold_has_a_counterexample(
