@@ -23,7 +23,9 @@ sequenced as (
         {% endfor -%}
         _value,
         _is_truncate,
-        {{ '_unchanged' if has_unchanged else 'cast(null as array<string>) as _unchanged' }}
+        {{ '_unchanged' if has_unchanged else 'cast(null as array<string>) as _unchanged' }},
+        {{ trueup._exact_json_expr('_old_key') if trueup._has_carried_values(collection.extras)
+            else 'cast(null as string)' }} as _old_key
     from explained
 
 ),

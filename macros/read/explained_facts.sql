@@ -15,7 +15,7 @@
         'scheduled': 'differs from the changelog; the run of the next refresh writes the difference (option `refresh`)',
         'unknown': 'the log may have lost commands of the key (option `log: partial`)',
         'duplicate_key': 'the SELECT has more than one row for the key, and each run refuses that',
-        'differ': 'differs from the changelog, and no command explains why',
+        'differ': 'differs from the changelog, and no command of the key explains why',
         'edited': 'differs from the changelog: somebody else changed the state; the next run that verifies it'
             ~ ' repairs it'
     }) }}
@@ -69,6 +69,7 @@ select
         then array_join(transform(_rows, _row -> _row._error), '\n')
     end as _error,
     cast(null as array<string>) as _unchanged,
+    cast(null as string) as _old_key,
     1 as row_no,
     1 as row_count
 from (
@@ -167,6 +168,7 @@ select
     {{ trueup._content_expr(values, 'updates._value') }} as content,
     updates._value._error,
     cast(null as array<string>) as _unchanged,
+    cast(null as string) as _old_key,
     row_number() over (order by updates._seq desc, updates._ts desc, updates._diff desc, updates._value)
         as row_no,
     count(*) over () as row_count
@@ -197,6 +199,7 @@ select
     {{ trueup._content_expr(values, '_value') }} as content,
     _value._error,
     _unchanged,
+    _old_key,
     row_number() over (
         order by judged._ts desc, _command_rank, _is_duplicate, judged._is_truncate
     ) as row_no,

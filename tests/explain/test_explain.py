@@ -90,8 +90,13 @@ PARTIAL = [
     Command(3, (6,), (2,), ("moved", None), unchanged=frozenset({1}), old_key=(1,)),
     Command(4, (1,), (3,), ("gone", 1)),
     truncate(4, 2),
+    Command(5, (1,), (5,), ("five", 50)),
+    Command(6, (1,), (5,), None),
+    Command(6, (2,), (6,), ("moved", None), unchanged=frozenset({1}), old_key=(5,)),
+    Command(7, (1,), (6,), None),
+    Command(7, (2,), (7,), ("again", None), unchanged=frozenset({1}), old_key=(6,)),
 ]
-"""Commands that leave the second value unchanged, one of which moves a row to another key."""
+"""Commands that leave the second value unchanged, some of which move a row to another key."""
 QUEUED = [Command(place, (offset,), (1,), ("p",)) for offset, place in enumerate([10, 11])]
 QUEUED_LATER = [Command(9, (2,), (1,), ("q",))]
 UNREAD = [Command(30, (3,), (1,), ("q",))]
@@ -249,6 +254,19 @@ def test_a_command_below_a_partial_one_gives_the_columns_that_it_leaves_unchange
     assert (partial["verdict"], partial["_unchanged"]) == ("superseded", ["w"])
     assert whole["verdict"] == "merged"
     assert asked["parts"]["updates"][1]["content"] == '{"v":"y","w":5}'
+
+
+def test_a_late_command_of_an_old_key_explains_a_difference_of_the_new_key(
+    project: Project,
+) -> None:
+    project.append("parts", [Command(5, (2,), (5,), ("five", 55))])
+
+    found = say_why(project, "parts", "k=7")
+
+    assert found["commands"][0]["_old_key"] == '{"k":6}'
+    assert rows(found)["log"] == ("late", '{"v":"again","w":55}')
+    assert rows(found)["changelog"] == ("sound", '{"v":"again","w":50}')
+    assert 'a command came late for the key {"k":5}' in found["rows"][0]["rule"]
 
 
 def test_a_delete_wins_and_a_truncate_of_an_absent_key_is_left_out(asked: Documents) -> None:

@@ -7,9 +7,9 @@ from dataclasses import asdict
 
 import click
 
-from dbt_trueup.explain.facts import explain as ask
 from dbt_trueup.explain.facts import read_key
 from dbt_trueup.explain.screen import describe
+from dbt_trueup.explain.sources import explain_with_sources
 
 from .options import dbt_options, epilog, json_option
 
@@ -54,7 +54,7 @@ def explain(  # noqa: PLR0913 - each is an option of the command
 
     Give a value for each key column. Values are cast to the type of the column.
     """
-    explanation = ask(dbt, collection, read_key(key, nulls), error_key, latest)
+    explanation = explain_with_sources(dbt, collection, read_key(key, nulls), error_key, latest)
     if as_json:
         click.echo(json.dumps({**asdict(explanation), "agrees": explanation.agrees}))
     else:

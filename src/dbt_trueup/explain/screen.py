@@ -61,7 +61,7 @@ def name_key(explanation: Explanation) -> str:
 def describe_row(row: dict[str, Any]) -> str:
     """Describe what one place has for the key, and whether it agrees."""
     place = f"{row['source']:<10}{content(row)}"
-    return f"{place}\n          {row['verdict']}: {row['rule']}"
+    return f"{place}\n          {row['verdict']}: {printable(row['rule'])}"
 
 
 def describe_winner(explanation: Explanation) -> str:
@@ -154,6 +154,8 @@ def content(fact: dict[str, Any]) -> str:
         ('{"v":1}', 'error: no number', '(no row)')
         >>> content({"content": '{"v":1,"w":null}', "_unchanged": ["w"]})
         '{"v":1,"w":null} with w unchanged'
+        >>> content({"content": '{"v":1}', "_unchanged": ["w"], "_old_key": '{"k":7}'})
+        '{"v":1} with w unchanged from {"k":7}'
     """
     parts = []
     if "content" in fact:
@@ -165,4 +167,7 @@ def content(fact: dict[str, Any]) -> str:
     if len(text) > SHOWN_CHARACTERS:
         text = text[:SHOWN_CHARACTERS] + "..."
     unchanged = fact.get("_unchanged")
-    return f"{text} with {', '.join(unchanged)} unchanged" if unchanged else text
+    if not unchanged:
+        return text
+    source = f" from {printable(fact['_old_key'])}" if "_old_key" in fact else ""
+    return f"{text} with {', '.join(unchanged)} unchanged{source}"

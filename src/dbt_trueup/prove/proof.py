@@ -11,20 +11,16 @@ import json
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from decimal import Decimal
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from dbt_trueup import dbt
-from dbt_trueup.explain.facts import FINE, explain
+from dbt_trueup.explain import sources
+from dbt_trueup.explain.facts import explain
+from dbt_trueup.explain.sources import read_json_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-LATE = frozenset(
-    {"late_corrected", "late_dropped", "late_stops", "late_superseded", "late_waiting", "older"}
-)
-"""The verdicts on commands that explain why a changelog differs from the fold of its log."""
 
 ZERO_OR_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|-0\.0(?!\d)')
 """A negative zero in a JSON, or a text, which may look like one."""
@@ -209,40 +205,10 @@ def with_sources(key: str, commands: Sequence[dict[str, Any]]) -> list[str]:
 
 def is_late(options: Sequence[str], collection: str, key: str) -> bool:
     """Ask whether late commands, or corrections with a cause, explain why a key differs."""
-    # A decimal may have more digits than a float.
-    values = json.loads(key, parse_float=Decimal)
+    values = read_json_key(key)
     error_key = values.pop("_error_key")
-    found = explain(
-        options,
-        collection,
-        {} if error_key is not None else {name: as_word(value) for name, value in values.items()},
-        error_key,
-        None,
-    )
-    has_cause = any("_cause" in update for update in found.updates)
-    # The state is compared for itself.
-    rows = [row for row in found.rows if row["source"] != "state"]
-    return all(row["verdict"] in {*FINE, "waits"} for row in rows) and (
-        has_cause or any(command["verdict"] in LATE for command in found.commands)
-    )
-
-
-def as_word(value: Any) -> str | None:
-    """Write a value of a key, as it comes from JSON, as a text that can be cast to its type.
-
-    Example:
-        >>> as_word("a"), as_word(None), as_word(True), as_word([1]), as_word(Decimal("0.10"))
-        ('a', None, 'true', '[1]', '0.10')
-        >>> as_word({"a": Decimal("1234567890123456789.01")})
-        '{"a": 1234567890123456789.01}'
-    """
-    if isinstance(value, Decimal):
-        return str(value)
-    if value is None or isinstance(value, str):
-        return value
-    # `json` writes no Decimal. As a text between two zero bytes it keeps its digits.
-    text = json.dumps(value, default=lambda number: f"\0{number}\0")
-    return re.sub(r'"\\u0000([^"]*)\\u0000"', r"\1", text)
+    found = explain(options, collection, {} if error_key is not None else values, error_key, None)
+    return sources.is_late(found)
 
 
 def fold(commands: Sequence[dict[str, Any]]) -> Updates:
