@@ -61,7 +61,7 @@
 {#- Whether an expression has a subquery. It may have other forms than a SELECT, such as `(table blocked)`. -#}
 {% macro _has_subquery(expression) -%}
     {%- set begins = '(?i)[(]' ~ trueup._space_pattern() ~ '(select|with|table|from|values)\\b' -%}
-    {{ return(modules.re.search(begins, expression) is not none) }}
+    {{ return(modules.re.search(begins, trueup._without_texts(expression)) is not none) }}
 {%- endmacro %}
 
 
@@ -94,19 +94,29 @@
     argument has a window or a subquery: it may depend on other rows of the log.
 -#}
 {% macro _log_of_view(query) -%}
-    {%- set name = trueup._name_pattern() -%}
+    {%- set place = trueup._place_of_log(query or '') -%}
+    {{ return(query[place[0]:place[1]] if place else none) }}
+{%- endmacro %}
+
+
+{#- Where `_log_of_view` is in the query: its begin and its end. -#}
+{% macro _place_of_log(query) -%}
+    {%- set sql, name = trueup._without_texts(query), trueup._name_pattern() -%}
     {%- set marked = 'from\\s+(' ~ name ~ '(?:\\.' ~ name ~ ')*) ' ~ modules.re.escape(trueup._log_mark()) -%}
-    {%- set found = modules.re.findall(marked, query or '') -%}
-    {%- set has_window = modules.re.search('(?i)\\bover(\\s*\\(|\\s+[\\w`])', query or '') -%}
-    {%- set arguments = (query or '').rpartition(trueup._log_boundary())[2] -%}
+    {%- set has_window = modules.re.search('(?i)\\bover(\\s*\\(|\\s+[\\w`])', sql) -%}
+    {%- set arguments = sql.rpartition(trueup._log_boundary())[2] -%}
     {%- set has_subquery = modules.re.findall('(?i)\\bselect\\b', arguments) | length > 1
         or trueup._has_subquery(arguments) -%}
-    {{ return(found[0] if found | length == 1 and not has_window and not has_subquery else none) }}
+    {%- if has_window or has_subquery or modules.re.findall(marked, sql) | length != 1 -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set found = modules.re.search(marked, sql) -%}
+    {{ return([found.start(1), found.end(1)]) }}
 {%- endmacro %}
 
 
 {#- The query of a view of commands that reads `rows` in place of the whole log. -#}
 {% macro _log_part_select(query, rows) -%}
-    {%- set marked = trueup._log_of_view(query) ~ ' ' ~ trueup._log_mark() -%}
-    {{ return(query.replace(marked, rows)) }}
+    {%- set place = trueup._place_of_log(query) -%}
+    {{ return(query[:place[0]] ~ rows ~ query[place[1] + 1 + trueup._log_mark() | length:]) }}
 {%- endmacro %}

@@ -30,7 +30,7 @@
 -#}
 {% macro _require_arrival_of_extracts(relation, arrived) -%}
     {#- Only the SQL of `snapshot_commands` has this name. -#}
-    {%- if arrived is not none and '_ts_extracted' in relation | string
+    {%- if arrived is not none and '_ts_extracted' in trueup._without_texts(relation)
             and arrived | lower | replace('`', '') | trim != 'snapshot_ts' -%}
         {%- do trueup._raise_error(
             trueup._argument('commands', 'arrived'),

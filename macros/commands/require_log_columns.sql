@@ -8,7 +8,8 @@
     {%- for argument, expression in errors.items() -%}
         {%- do items.append('(' ~ expression ~ ') as _' ~ argument) -%}
     {%- endfor -%}
-    {%- set log = commands.split(trueup._log_boundary())[0] ~ ' select ' ~ (items | join(', ')) ~ ' from log' -%}
+    {%- set before = trueup._without_texts(commands).rpartition(trueup._log_boundary())[0] -%}
+    {%- set log = commands[:before | length] ~ ' select ' ~ (items | join(', ')) ~ ' from log' -%}
     {%- set columns = trueup._get_columns(trueup._step_marker('check') ~ log) -%}
     {%- set log_count = columns | length - errors | length -%}
     {%- do trueup._require_error_texts(errors, columns[log_count:]) -%}
@@ -37,12 +38,20 @@
     arguments, and while dbt parses, a `ref` in them does not have its name yet.
 -#}
 {% macro _error_expressions(commands) -%}
+    {%- set sql = trueup._without_texts(commands) -%}
     {%- set found = modules.re.search(
         '(?s) as _op,\n    cast\\((.*?) as string\\) as _error,\n    (?:coalesce\\(\n        )?'
         ~ 'cast\\((.*?) as string\\)(?:,\n        case when `| as _error_key)',
-        commands.rpartition(trueup._log_boundary())[2]
+        sql.rpartition(trueup._log_boundary())[2]
     ) -%}
-    {{ return({'error': found.group(1), 'error_key': found.group(2)} if found else {}) }}
+    {%- if not found -%}
+        {{ return({}) }}
+    {%- endif -%}
+    {%- set begin = sql | length - found.string | length -%}
+    {{ return({
+        'error': commands[begin + found.start(1):begin + found.end(1)],
+        'error_key': commands[begin + found.start(2):begin + found.end(2)],
+    }) }}
 {%- endmacro %}
 
 

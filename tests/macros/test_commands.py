@@ -142,6 +142,8 @@ def test_over_full_extracts_only_the_extract_says_what_arrived(arrived: str) -> 
     assert must.startswith("`trueup.commands` argument `arrived` must be snapshot_ts over ")
     assert got == f"Got: {arrived}"
     assert "`Snapshot_TS` as _arrived" in render(relation=extracts, arrived="`Snapshot_TS`")
+    text = "(select * from lake.log where v <> '_ts_extracted')"
+    assert f"{arrived} as _arrived" in render(relation=text, arrived=arrived)
 
 
 @pytest.mark.parametrize("value", [7, True, ["a"], {"a": 1}])
@@ -504,6 +506,17 @@ def test_the_check_of_the_errors_finds_their_expressions(
     assert trueup._error_expressions(sql) == found
 
 
+def test_a_text_that_looks_like_the_sql_of_the_commands_does_not_mislead_the_check() -> None:
+    trueup = in_model("files_commands")
+    text = "' as _op,\n    cast(x as string) as _error,\n    cast(y as string) as _error_key'"
+    end = f"case when a then '{trueup._log_boundary()}' end"
+
+    sql = render(trueup, error=f"concat({text}, b)", error_key=end, delete_when=f"op = {text}")
+
+    found = {"error": f"concat({text}, b)", "error_key": end}
+    assert trueup._error_expressions(sql) == found
+
+
 @pytest.mark.parametrize("unique_key", [["path"], ["a", "b"]])
 def test_a_bad_option_is_refused_for_every_key(unique_key: list[str]) -> None:
     for options, subject, bad in (
@@ -592,6 +605,53 @@ def test_an_argument_over_other_rows_needs_the_whole_log(expression: str) -> Non
 
 
 @pytest.mark.parametrize(
+    "expression",
+    [
+        "v = 'handed over (twice)'",
+        "v = 'it''s (select 1)'",
+        "v = 'a \\' over ('",
+        'v = "(select a"',
+        "v = r'\\' or w = 'over ('",
+        "v = upper('from lake.log /* the log */')",
+        "`over` = `(select x) from y`",
+        "v /* select, or over ( */ = 1",
+        "v = 1 -- select it\n",
+        "v like 'select%' or v like 'select_'",
+    ],
+)
+def test_a_word_in_a_text_a_name_or_a_comment_needs_only_what_is_new(expression: str) -> None:
+    trueup = in_model("files_commands")
+    sql = render(trueup, error=f"case when {expression} then 'bad' end")
+
+    assert trueup._log_of_view(sql) == "lake.log"
+    part = str(trueup._log_part_select(sql, "lake.part"))
+    assert part == sql.replace("from lake.log /* the log */\n)", "from lake.part\n)")
+
+
+@pytest.mark.parametrize(
+    ("sql", "blank"),
+    [
+        ("a 'b' \"c d\" `e` f", "a '_' \"___\" `_` f"),
+        ("'it''s' x", "'__''_' x"),
+        (r"'\' x' y '\\' z", "'____' y '__' z"),
+        ("r'\\' x R\"\\\" y", "'__' x \"__\" y"),
+        ("bar'x' `a``'` 'b'", "bar'_' `_``_` '_'"),
+        ("a /* 'b */ c", "a          c"),
+        ("a /* x /* ' */ ' */ c", "a                   c"),
+        ("a -- it's\nb 'c'", "a        \nb '_'"),
+        ("'-- a' - 1 / 2 '/* b'", "'____' - 1 / 2 '____'"),
+        ("'two\nlines'", "'_________'"),
+        ("/* the log */ 'x'", "/* the log */ '_'"),
+        ("it's", "it's"),
+        ("", ""),
+    ],
+)
+def test_texts_names_and_comments_of_sql_are_blanked_in_place(sql: str, blank: str) -> None:
+    assert len(blank) == len(sql)
+    assert in_model("files_commands")._without_texts(sql) == blank
+
+
+@pytest.mark.parametrize(
     ("statement", "query"),
     [
         ("CREATE VIEW v (\n  k)\nAS\nwith log as (\n  x", "with log as (\n  x"),
@@ -625,6 +685,8 @@ def test_the_model_of_the_commands_has_its_own_materialization() -> None:
         ("(-- select\n 1)", False),
         ("(-- the operators\nvalues (1))", True),
         ("greatest(selected, 1)", False),
+        ("trim('a' from v) = '(select'", False),
+        ("v in ('a', (select'b'))", True),
         # A pattern that matches the comments in many ways would try all of them.
         ("(" + "/* a */" * 60 + " 1)", False),
     ],
