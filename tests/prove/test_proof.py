@@ -214,6 +214,24 @@ def test_a_value_does_not_reach_the_terminal_as_a_command() -> None:
     )
 
 
+def test_a_long_value_is_cut_at_the_first_difference() -> None:
+    long, other = (f'{{"v":"{"x" * 5_000}{end}"}}' for end in ("a", "b" * 5_000))
+    differs = Difference(
+        f'{{"k":"{"k" * 5_000}"}}', "log and state", [(4, 1, (long, None))], [(5, 1, (other, None))]
+    )
+    found = Round(seed=1, batches=1, keys=1, commands=1, counterexamples=[differs])
+
+    _, key, expected, got, _ = describe_proof(Proof("orders", [found])).splitlines()
+
+    assert max(map(len, (key, expected, got))) < 160
+    assert key.endswith("k...: log and state differ")
+    assert expected.startswith("    expected  tick 4  +  ...xx")
+    assert expected.endswith('xxa"}')
+    assert got.startswith("    got       tick 5  +  ...xx")
+    assert "xxbb" in got
+    assert got.endswith("bb...")
+
+
 def test_a_retraction_is_a_difference_too() -> None:
     (found,) = differences(net([A, {**A, "diff": -1, "_ts": 2}]), net([A]), "two places")
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from dbt_trueup.printable import printable
+from dbt_trueup.printable import cut, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .facts import Explanation
-
-SHOWN_CHARACTERS = 120
-"""How many characters of a content or an error are shown. `--json` prints all of them."""
 
 
 def describe(explanation: Explanation) -> str:
@@ -163,9 +160,7 @@ def content(fact: dict[str, Any]) -> str:
     if "_error" in fact:
         parts.append(f"error: {fact['_error']}")
     text = " and ".join(parts) or ("" if fact.get("_op") in {"delete", "truncate"} else "(no row)")
-    text = printable(text)
-    if len(text) > SHOWN_CHARACTERS:
-        text = text[:SHOWN_CHARACTERS] + "..."
+    text = cut(printable(text))
     unchanged = fact.get("_unchanged")
     if not unchanged:
         return text

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
 
 from dbt_trueup.plural import count
-from dbt_trueup.printable import printable
+from dbt_trueup.printable import cut, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,24 +48,31 @@ def describe_round(one: Round) -> list[str]:
 
 
 def describe_difference(one: Difference) -> list[str]:
-    """Describe a key that is not the same in two places."""
+    """Describe a key that is not the same in two places. Long values are cut where they differ."""
+    pairs = list(zip_longest(one.expected[:SHOWN], one.got[:SHOWN]))
     return [
-        f"  {printable(one.key)}: {one.places} differ",
-        *(f"    expected  {describe_update(*update)}" for update in one.expected[:SHOWN]),
-        *(f"    got       {describe_update(*update)}" for update in one.got[:SHOWN]),
+        f"  {cut(printable(one.key))}: {one.places} differ",
+        *(f"    expected  {describe_update(first, second)}" for first, second in pairs if first),
+        *(f"    got       {describe_update(second, first)}" for first, second in pairs if second),
     ]
 
 
-def describe_update(tick: int | None, diff: int, value: Sequence[str | None]) -> str:
-    """Describe an update, or a row that exists now.
+def describe_update(update: tuple[Any, ...], other: tuple[Any, ...] | None = None) -> str:
+    """Describe an update, or a row that exists now. `other` is the one in the other place.
 
     Example:
-        >>> describe_update(4, -1, ('{"v":1}', '{"w":null}', None))
+        >>> describe_update((4, -1, ('{"v":1}', '{"w":null}', None)))
         'tick 4  -  {"v":1,"w":null}'
-        >>> describe_update(None, 1, ('{"v":null}', '{"w":null}', "no number"))
+        >>> describe_update((None, 1, ('{"v":null}', '{"w":null}', "no number")))
         'error: no number'
     """
+    tick, diff, value = update
+    text = cut(describe_value(value), describe_value(other[2]) if other else None)
+    return text if tick is None else f"tick {tick}  {'+' if diff > 0 else '-'}  {text}"
+
+
+def describe_value(value: Sequence[str | None]) -> str:
+    """Write the columns of a row in one JSON, or the text of an error."""
     *columns, error = value
     text = "{" + ",".join((column or "{}")[1:-1] for column in columns) + "}"
-    text = printable(text if error is None else f"error: {error}")
-    return text if tick is None else f"tick {tick}  {'+' if diff > 0 else '-'}  {text}"
+    return printable(text if error is None else f"error: {error}")
