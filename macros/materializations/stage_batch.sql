@@ -35,7 +35,7 @@
     {%- set plan = trueup._with_adoption(plan) if adopted else plan -%}
     {#- 3. If an approved batch is staged or there is nothing to do, stage nothing. -#}
     {%- set idle = {
-        'message': [trueup._idle_message(plan, note), late_note] | select | join('; '),
+        'message': [trueup._idle_message(plan, collection.options, note), late_note] | select | join('; '),
         'code': trueup._idle_code(plan, note)
     } -%}
     {%- set leftover = plan.leftover_batch_id -%}
@@ -84,6 +84,7 @@
         'batch ' ~ plan.seq ~ ' [' ~ plan.lower ~ ', ' ~ plan.upper ~ ')',
         'adopts ' ~ adopted if adopted,
         trueup._commands_note(plan),
+        trueup._waiting_note(plan, collection.options),
         late_note,
         'folded natively: the session has no Python aggregates' if is_folded_natively,
         note,

@@ -56,8 +56,11 @@ def test_an_input_upper_keeps_a_tick_open_for_more_commands(project: Project) ->
     run(project, "open")
     assert batches(project, "open") == [(0, 2), (2, 3)]
     assert multiset(project.rows("open")) == multiset([("a", "value 2"), ("b", "value 2")])
+    staged = "open_batch: batch 2 [2, 3); commands from tick 3 on wait (option `input_upper`)"
+    assert staged in project.messages
     run(project, "open")
-    assert "open_batch: up to date at 3; 1 commands wait in open ticks" in project.messages
+    idle = "open_batch: up to date at 3; 1 command waits in open ticks (option `input_upper`)"
+    assert idle in project.messages
     assert [row["_statistics"]["late_dropped"] for row in project.progress("open")] == [0, 0]
 
 

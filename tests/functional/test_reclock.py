@@ -202,7 +202,7 @@ def partly(second: Topic) -> Topic:
     second.project.run("c_commands", "c_batch")
     second.land(Message("0", 6, "a", "fourth"), Message("1", 9, "b", "third"))
     second.project.run("c_commands+", until=2)
-    waiting = "c_batch: up to date at 2; 3 commands wait in open ticks"
+    waiting = "c_batch: up to date at 2; 3 commands wait in open ticks (var `trueup_until`)"
     assert waiting in second.project.messages
     second.project.run("c_commands", "c_batch", "c_changelog", until=3)
     second.settle()

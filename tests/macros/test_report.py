@@ -8,6 +8,9 @@ import pytest
 
 from tests.macros.package import Package, in_model
 
+WAITING = {"last_seq": 3, "lower": 12, "upper": 12, "open_upper": 12, "log_upper": 15}
+OPEN = {"input_upper": "log_upper - 3"}
+
 
 def result_of(macro: str, message: str, **arguments: Any) -> dict[str, object]:
     results: list[dict[str, object]] = []
@@ -54,12 +57,10 @@ def test_a_result_has_the_number_of_rows_if_the_caller_gives_it() -> None:
 def test_a_run_that_is_idle_because_the_log_ends_too_early_is_a_notice(
     note: str | None, last_seq: int, message: str, code: str
 ) -> None:
-    trueup, plan = (
-        in_model("files_batch"),
-        {"last_seq": last_seq, "lower": 12, "commands_ahead": 0, "open_upper": 12},
-    )
+    trueup = in_model("files_batch")
+    plan = {**WAITING, "last_seq": last_seq, "log_upper": 12, "commands_ahead": 0}
 
-    assert trueup._idle_message(plan, note) == message
+    assert trueup._idle_message(plan, {}, note) == message
     assert trueup._idle_code(plan, note) == code
 
 
@@ -84,13 +85,42 @@ def test_a_run_says_how_many_late_commands_have_no_effect(
     assert trueup._late_note(collection | {"extras": ["_offset"]}, plan) is None
 
 
-def test_an_idle_run_says_how_many_commands_wait() -> None:
-    trueup, plan = in_model("files_batch"), {"last_seq": 3, "lower": 12, "commands_ahead": 5}
+def test_an_idle_run_says_how_many_commands_wait_and_why() -> None:
+    trueup, plan = in_model("files_batch"), {**WAITING, "commands_ahead": 5}
 
-    said = trueup._idle_message(plan | {"open_upper": 12}, None)
-    assert said == "up to date at 12; 5 commands wait in open ticks"
+    said = trueup._idle_message(plan, OPEN, None)
+    assert said == "up to date at 12; 5 commands wait in open ticks (option `input_upper`)"
+    said = trueup._idle_message(plan | {"commands_ahead": 1}, OPEN, None)
+    assert said == "up to date at 12; 1 command waits in open ticks (option `input_upper`)"
     # With `eager` their rows are there.
-    assert trueup._idle_message(plan | {"open_upper": 15}, None) == "up to date at 12"
+    assert trueup._idle_message(plan | {"open_upper": 15}, OPEN, None) == "up to date at 12"
+    assert trueup._idle_message(plan | {"log_upper": 12}, OPEN, None) == "up to date at 12"
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "until", "cause"),
+    [
+        ({}, OPEN, None, "option `input_upper`"),
+        ({}, {}, 14, "var `trueup_until`"),
+        ({}, OPEN, 14, "var `trueup_until`"),
+        ({}, OPEN, 15, "option `input_upper`"),
+        ({"log_upper": 14}, OPEN, None, None),
+        # A select has no log.
+        ({"log_upper": None}, {}, 14, None),
+        # The limit of the batch cuts it, and not the option.
+        ({"commands_to_settle": 9}, OPEN, None, None),
+        ({"commands_to_settle": 5}, OPEN, None, "option `input_upper`"),
+        ({"open_upper": 15}, OPEN, None, None),
+    ],
+)
+def test_a_batch_says_from_which_tick_on_commands_wait_and_why(
+    changes: dict[str, Any], options: dict[str, str], until: int | None, cause: str | None
+) -> None:
+    plan = {**WAITING, "upper": 14, "open_upper": 14, "commands_ahead": 5, **changes}
+
+    note = in_model("files_batch", variables={"trueup_until": until})._waiting_note(plan, options)
+
+    assert note == (f"commands from tick 14 on wait ({cause})" if cause else None)
 
 
 @pytest.mark.parametrize(
