@@ -354,9 +354,38 @@ def test_inserts_say_nothing_in_a_log_without_updates_or_with_truncates() -> Non
 
 
 def test_a_log_without_a_tick_is_pointed_to_reclock() -> None:
-    log = table("sensors", "part int, off int, sensor_id int, x int", (0, 0, 1, 1))
+    log = table("sensors", "shard int, place int, sensor_id int, x int", (0, 0, 1, 1))
     assert guess(log, "sensors", {}).guesses["ts"].why.endswith("give --reclock")
-    assert unsure(log, reclock=["part", "off"]) == {}
+    assert unsure(log, reclock=["shard", "place"]) == {}
+
+
+def test_part_and_off_are_a_partition_and_an_offset_if_no_other_row_has_the_same() -> None:
+    schema = "part int, off bigint, sensor_id int, x int"
+    log = table("sensors", schema, (0, 0, 1, 1), (0, 1, 1, 2), (1, 0, 1, 3), (1, 0, 1, 3))
+    assert guesses(log)["reclock"] == ["part", "off"]
+    assert guesses(log)["columns"] == {"x": "int"}
+    assert unsure(log) == {}
+    machines = table("machines", schema + ", ts int", (7, 0, 1, 1, 1), (7, 0, 2, 2, 2))
+    assert guesses(machines)["reclock"] is None
+    assert set(guesses(machines)["columns"]) == {"part", "off", "x"}
+    texts = table("sensors", "part string, off string, sensor_id int, x int", ("0", "0", 1, 1))
+    assert guesses(texts)["reclock"] is None
+
+
+def test_pos_is_the_position_of_a_change_in_a_log_of_golden_gate_alone() -> None:
+    schema = (
+        "OP_TYPE string, OP_TS timestamp, CURRENT_TS timestamp, POS string, ORDER_ID int, X int"
+    )
+    at, pos = "2026-01-05 10:00:00Z", "0000000002000000{}"
+    rows = [("I", at, at, pos.format(1234), 1, 5), ("U", at, at, pos.format(1300), 1, 6)]
+    found = guesses(table("orders", schema, *rows))
+    assert (found["key"], found["ts"], found["sequence_by"]) == (["ORDER_ID"], "OP_TS", ["POS"])
+    assert found["columns"] == {"X": "int"}
+    for names in (schema, schema.lower()):
+        assert unsure(table("orders", names, *rows)) == {}
+    # The second line of an order.
+    lines = table("orders", "order_id int, pos int, ts int, x int", (1, 1, 1, 1), (1, 2, 1, 2))
+    assert "pos" in guesses(lines)["columns"]
 
 
 def test_an_id_of_the_thing_itself_is_sure() -> None:

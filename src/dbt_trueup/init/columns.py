@@ -161,7 +161,7 @@ def guess_columns(facts: Facts) -> Guess:
         *(facts["reclock"] or ()),
         *(name for name in log.types if mentions(name, facts["delete_when"])),
         *(name for name in log.types for one in facts["sequence_by"] or () if mentions(name, one)),
-        *(name for name in log.types if words.is_of_change(name) or name.startswith("_")),
+        *(name for name in log.types if log.is_of_change(name) or name.startswith("_")),
         *(extract_columns(log) if facts["envelope"] == "snapshots" else ()),
     }
     odd = [name for name, kind in log.types.items() if re.search(r"\b(map<|variant)", kind)]

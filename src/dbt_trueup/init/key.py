@@ -29,14 +29,12 @@ def guess_key(facts: Facts) -> Guess:
     ranked = [names for names in rank_columns(facts) if names]
     if not ranked:
         why = "no column is called id, *_id, *_key or the like"
-        columns = [name for name in facts.row_columns if not words.is_of_change(name)]
+        columns = [name for name in facts.row_columns if not facts.log.is_of_change(name)]
         return Guess("key", None, why, is_sure=False, candidates=tuple(columns))
     if facts["envelope"] == "snapshots":
         return key_of_extracts(facts, [name for names in ranked for name in names])
     best, others = ranked[0], [name for names in ranked[1:] for name in names]
-    counters = [
-        name for name in facts.row_columns if words.COUNTER.search(name) and name not in best
-    ]
+    counters = [name for name in counters_of(facts) if name not in best]
     nulls = nulls_of(facts.rows, best[:1])
     parts = dict.fromkeys([*missing_columns(facts, best[:1]), *counters])
     candidates = [*best, *others, *(f"{best[0]},{name}" for name in parts)]
@@ -85,12 +83,22 @@ def key_of_extracts(facts: Facts, columns: Sequence[str]) -> Guess:
 def key_in_extracts(facts: Facts, extract: str) -> tuple[str, ...] | None:
     """The fewest columns that are unique for each value of `extract`; None if there are none."""
     columns = [name for names in rank_columns(facts) for name in names]
-    numbers = [name for name in facts.row_columns if words.COUNTER.search(name)]
+    numbers = counters_of(facts)
     for size in (1, 2, 3):
         for key in combinations(dict.fromkeys([*columns, *numbers]), size):
             if is_unique(facts.rows, (extract, *key)):
                 return key
     return None
+
+
+def counters_of(facts: Facts) -> list[str]:
+    """The columns that may number the parts of a thing, such as the lines of an order."""
+    return [
+        name
+        for name in facts.row_columns
+        if words.COUNTER.search(name.lower())
+        and name not in facts.log.of_golden_gate(words.GOLDEN_GATE_POSITION)
+    ]
 
 
 def is_unique(rows: Sequence[Row], names: Sequence[str]) -> bool:
@@ -111,7 +119,7 @@ def rank_columns(facts: Facts) -> list[list[str]]:
     """The columns that may be the key by their names, the best first."""
     thing = words.singular(facts.name)
     own = {thing, *(f"{stem}{ending}" for stem in (thing, facts.name) for ending in ENDINGS)}
-    names = [name for name in facts.row_columns if not words.is_of_change(name)]
+    names = [name for name in facts.row_columns if not facts.log.is_of_change(name)]
     return [
         [name for name in names if name.lower() in own],
         [name for name in names if name.lower() in ("id", "uuid", "guid", "pk", "_id")],

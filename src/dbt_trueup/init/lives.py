@@ -41,7 +41,9 @@ def missing_columns(facts: Facts, key: Sequence[str]) -> list[str]:
 
     A value column is none of them: an update changes it, so the new value has no insert.
     """
-    names = [name for name in facts.row_columns if name not in key and not words.is_of_change(name)]
+    names = [
+        name for name in facts.row_columns if name not in key and not facts.log.is_of_change(name)
+    ]
     before = count_lives(facts, key)
     if before is None or not before.inserted_again:
         return []

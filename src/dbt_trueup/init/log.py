@@ -47,6 +47,22 @@ class Log:
         """The columns whose names match a pattern."""
         return [column for column in self.types if pattern.search(column.lower())]
 
+    def positions(self) -> list[str]:
+        """The columns that are clearly the position of a change in a log."""
+        golden_gate = self.of_golden_gate(words.GOLDEN_GATE_POSITION)
+        return [*filter(words.is_position, self.types), *golden_gate]
+
+    def is_of_change(self, column: str) -> bool:
+        """Whether a column says something of the change or of the log, and nothing of the row."""
+        patterns = (words.GOLDEN_GATE_POSITION, words.GOLDEN_GATE_ARRIVAL)
+        return words.is_of_change(column) or any(
+            column in self.of_golden_gate(pattern) for pattern in patterns
+        )
+
+    def of_golden_gate(self, pattern: re.Pattern[str]) -> list[str]:
+        """The columns whose names match a pattern, in a log of GoldenGate."""
+        return self.named(pattern) if self.named(words.GOLDEN_GATE_TIME) else []
+
     def is_integer(self, column: str) -> bool:
         """Whether a column has a type of whole numbers."""
         return self.types[column] in INTEGERS

@@ -40,6 +40,8 @@ def guess_reclock(facts: Facts) -> Guess:
     log = facts.log
     partitions = log.named(words.PARTITION)
     offsets = [name for name in log.named(words.OFFSET) if log.is_integer(name)]
+    if not (partitions and offsets) and has_short_place(log):
+        partitions, offsets = log.named(words.SHORT_PARTITION), log.named(words.SHORT_OFFSET)
     if not (partitions and offsets):
         return Guess("reclock", None, "no columns have a partition and an offset")
     if facts["envelope"] == "wal2json" and all(change.ts for change in facts.changes):
@@ -48,6 +50,17 @@ def guess_reclock(facts: Facts) -> Guess:
     found = {tuple(hashable(row[name]) for name in place) for row in log.rows}
     why = f"the log is a topic: {count(len(found), 'place')} in {count(len(log.rows), 'row')}"
     return Guess("reclock", place, why)
+
+
+def has_short_place(log: Log) -> bool:
+    """Whether columns named `part` and `off` are the partition and the offset of each row."""
+    partitions, offsets = log.named(words.SHORT_PARTITION), log.named(words.SHORT_OFFSET)
+    names = [*partitions[:1], *offsets[:1]]
+    if not (partitions and offsets and all(map(log.is_integer, names))):
+        return False
+    # A row that is delivered twice has the same place twice.
+    places = {to_text(row[name] for name in names) for row in log.rows}
+    return bool(log.rows) and len(places) == len(set(contents(log)))
 
 
 def ts_of_extracts(log: Log) -> Guess:
@@ -178,9 +191,10 @@ def guess_sequence_by(facts: Facts) -> Guess:
     if facts.is_decoded:
         return order_of_messages(facts)
     log, tick = facts.log, column_of(facts.log, facts["ts"])
+    positions = log.positions()
     columns = [
         name
-        for name in dict.fromkeys([*log.named(words.SEQUENCE), *log.named(words.POSITION)])
+        for name in dict.fromkeys([*log.named(words.SEQUENCE), *positions])
         if name != tick and name not in (facts["key"] or ()) and log.types[name] != "binary"
     ]
     if tick is None:
@@ -188,7 +202,7 @@ def guess_sequence_by(facts: Facts) -> Guess:
         value = orders[:1] if facts["ts"] else None
         return Guess("sequence_by", value, "by its name" if columns else "the same as the tick")
     # On equal ties the sequence decides: clear positions, then the tick, then other columns.
-    choices = [*filter(words.is_position, columns), tick, *columns]
+    choices = [*(name for name in columns if name in positions), tick, *columns]
     ties = {name: count_ties(facts, tick, name) for name in choices}
     chosen = min(ties, key=ties.__getitem__)
     number = ties[chosen]

@@ -52,6 +52,17 @@ OFFSET = re.compile(r"(^|_)offset$")
 TOPIC_OFFSET = re.compile(r"^_*((kafka|topic|message|record|log|event|source|stream)_)?offset$")
 """The offset in a topic. A `utc_offset` is none."""
 
+SHORT_PARTITION = re.compile(r"^_*part$")
+SHORT_OFFSET = re.compile(r"^_*off$")
+"""Short names of the two. `part` may also be a part of a machine, so both must be there."""
+
+GOLDEN_GATE_TIME = re.compile(r"^_*op_ts$")
+"""The time of a change, as Oracle GoldenGate calls it."""
+GOLDEN_GATE_POSITION = re.compile(r"^_*pos$")
+"""The position of a change in the trail of GoldenGate. In another log it may number the lines."""
+GOLDEN_GATE_ARRIVAL = re.compile(r"^_*current_ts$")
+"""When GoldenGate wrote the row."""
+
 OPERATION = re.compile(
     r"^_*(cdc_|dml_|row_|change_)?(op|operation|op_type|action|dml|change_type)$"
 )
