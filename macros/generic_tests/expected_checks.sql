@@ -96,7 +96,8 @@
         {%- do checks.append({
             'name': 'errors_under_threshold',
             'says': tables.errors.identifier ~ ' has '
-                ~ ('no open error' if max_errors == 0 else 'at most ' ~ max_errors ~ ' open errors'),
+                ~ ('no open error' if max_errors == 0
+                    else 'at most ' ~ max_errors ~ (' open error' if max_errors == 1 else ' open errors')),
             'wrong': 'open errors, where at most ' ~ max_errors ~ ' may be',
             'query': trueup._rows_where_select(
                 errors, '(select count(*) from (\n' ~ errors ~ '\n)) > ' ~ max_errors

@@ -254,7 +254,7 @@ def test_open_errors_fail_only_above_their_threshold(
     assert twice.failed()["key_is_unique"] == (
         "keys of orders that are there twice: 1 (order`s no. 1, region 'eu', _row_count 2)"
     )
-    assert "errors_under_threshold          orders_errors has at most 1 open errors" in twice.out
+    assert "errors_under_threshold          orders_errors has at most 1 open error" in twice.out
     assert (orders.folder / "gx" / "site" / "index.html").is_file()
 
 

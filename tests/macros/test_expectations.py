@@ -44,3 +44,13 @@ def test_a_threshold_must_be_a_count(max_errors: object) -> None:
         f"Got: {max_errors}",
         "Call it again with such a number, or leave the argument out.",
     )
+
+
+@pytest.mark.parametrize(
+    ("max_errors", "says"),
+    [(0, "no open error"), (1, "at most 1 open error"), (2, "at most 2 open errors")],
+)
+def test_a_threshold_of_errors_has_its_noun_in_the_right_number(max_errors: int, says: str) -> None:
+    tables = {"errors": Relation.create(schema="lake", identifier="files_errors")}
+    (check,) = TRUEUP._expected_error_checks(tables, max_errors)
+    assert check["says"] == f"files_errors has {says}"
