@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_trueup import dbt
-from dbt_trueup.command_line import program
+from dbt_trueup.command_line import program, report
 from dbt_trueup.errors import DbtError
 from dbt_trueup.report import data
 from dbt_trueup.report.data import Collection, describe_left_out, describe_left_out_collections
@@ -177,3 +177,27 @@ def test_a_report_says_what_it_leaves_out() -> None:
     assert describe_left_out_collections(["c"] * 101) == [
         "1 of 101 collections are not shown: name those that you want to see."
     ]
+
+
+def test_the_page_goes_to_the_target_folder_of_the_project(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    found = SimpleNamespace(collections=[FRESH], unreadable=[])
+    written = []
+    monkeypatch.setattr(report, "require_charts", lambda: None)
+    monkeypatch.setattr(report, "read_data", lambda *_, **__: found)
+    monkeypatch.setattr(report, "write_page", lambda _, file: written.append(file))
+    for name in dbt.TARGET_PATH_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    shop = tmp_path / "shop"
+    shop.mkdir()
+
+    assert program.main(["report", "--project-dir", "shop"]) == 0
+    assert program.main(["report", "--project-dir", "shop", "--output", "page.html"]) == 0
+    (shop / "dbt_project.yml").write_text("target-path: build")
+    assert program.main(["report", "--project-dir", "shop"]) == 0
+
+    page = "trueup_report.html"
+    assert written == [shop / "target" / page, tmp_path / "page.html", shop / "build" / page]
+    assert f"report  {shop / 'target' / page}\n" in capsys.readouterr().out

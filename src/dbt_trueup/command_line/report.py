@@ -11,8 +11,9 @@ from dbt_trueup.report.data import read_data
 from dbt_trueup.report.metrics import read_statistics, require_prometheus, write_metrics
 from dbt_trueup.report.page import require_charts, to_document, write_page
 from dbt_trueup.report.summary import summarize
+from dbt_trueup.runner.sources import target_folder
 
-from .options import dbt_options, epilog, json_option
+from .options import dbt_options, epilog, json_option, project_folder
 
 EXAMPLE = """\
 Example: a file to open in a browser or to send to somebody
@@ -39,9 +40,7 @@ Exit codes
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    default=Path("target/trueup_report.html"),
-    show_default=True,
-    help="The file to write.",
+    help="The file to write; by default trueup_report.html in the target folder of dbt.",
 )
 @click.option(
     "--show-values",
@@ -58,7 +57,7 @@ Exit codes
 def report(  # noqa: PLR0913 - each is an option
     *,
     collections: tuple[str, ...],
-    output: Path,
+    output: Path | None,
     show_values: bool,
     prometheus: Path | None,
     as_json: bool,
@@ -77,10 +76,11 @@ def report(  # noqa: PLR0913 - each is an option
     if as_json:
         click.echo(json.dumps(to_document(data)))
         return 0
-    write_page(data, output)
+    file = (output or target_folder(project_folder(dbt)) / "trueup_report.html").resolve()
+    write_page(data, file)
     for line in summarize(data.collections, data.unreadable):
         click.echo(line.text)
-    click.echo(f"report  {output.resolve()}")
+    click.echo(f"report  {file}")
     return 0
 
 

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbt_trueup.dbt import TARGET_PATH_VARIABLES, collections, parse, require_collection
+from dbt_trueup.dbt import collections, parse, require_collection
 from dbt_trueup.errors import ExpectationsError
 from dbt_trueup.libraries import require_library
-from dbt_trueup.runner.sources import settings_of
+from dbt_trueup.runner.sources import target_folder
 
 from .collection import read_collection, require_session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from .report import Report
 
 
 def default_folder(project: Path) -> Path:
     """Return the folder of the results. It is in the target folder of the dbt project."""
-    named = [*map(os.environ.get, TARGET_PATH_VARIABLES), settings_of(project).get("target-path")]
-    return Path(project, next(filter(None, named), "target"), "expectations")
+    return target_folder(project) / "expectations"
 
 
 def check(name: str, max_errors: int, folder: Path, options: Sequence[str] = ()) -> Report:

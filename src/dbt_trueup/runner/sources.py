@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
+from dbt_trueup.dbt import TARGET_PATH_VARIABLES
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
@@ -62,6 +64,15 @@ def settings_of(root: Path) -> dict[str, Any]:
     except (OSError, ValueError, yaml.YAMLError):
         return {}
     return settings if isinstance(settings, dict) else {}
+
+
+def target_folder(project: Path) -> Path:
+    """Return the target folder of dbt: that of the environment, or else of the settings.
+
+    A relative path counts from the folder of the project, as in dbt.
+    """
+    named = [*map(os.environ.get, TARGET_PATH_VARIABLES), settings_of(project).get("target-path")]
+    return project / next(filter(None, named), WRITTEN_FOLDERS["target-path"])
 
 
 def files_in(folder: str, left_out: Collection[str]) -> Iterator[str]:
