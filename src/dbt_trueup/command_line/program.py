@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dbt_trueup.errors import TrueupError
+from dbt_trueup.errors import SparkStoppedError, TrueupError
 
 from .adopt import adopt
 from .check import check
@@ -47,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit code. 0: all is well. 1: something failed or does not hold. 2: the command could
-        not run, and one line on the standard error says why.
+        not run, and one line on the standard error says why. 3: Spark has stopped, and another
+        process can go on.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -72,6 +73,9 @@ def carry_out(words: list[str]) -> int:
     except click.Abort:
         click.echo("stopped", err=True)
         return 130
+    except SparkStoppedError as error:
+        click.echo(f"trueup {words[0]}: {error}", err=True)
+        return 3
     except (TrueupError, OSError) as error:
         click.echo(f"trueup {words[0]}: {error}", err=True)
         return 2

@@ -55,7 +55,8 @@ WATCH_CODES = """\
 Exit codes
   0  a signal stopped it
   1  with --once, a model failed
-  2  there was nothing to run, or Spark has stopped"""
+  2  there was nothing to run
+  3  Spark has stopped: start the command again"""
 
 
 @click.command(
