@@ -8,6 +8,8 @@
 {% macro compact(collection, since) -%}
     {%- set changelog = trueup._get_relation_of(collection, 'changelog', 'compact') -%}
     {%- set state = trueup._get_relation_of(collection, 'state', 'compact') -%}
+    {%- do trueup._require_known_changelog(changelog) -%}
+    {%- do trueup._require_upgraded(collection, changelog) -%}
     {%- set properties = trueup._get_isolated_properties(changelog) -%}
     {#-
         Read the ticks before the position. If updates are appended in between, they are at or above the
@@ -30,7 +32,6 @@
             'Nothing is left to do. To compact more, call it with a later tick.'
         ) -%}
     {%- endif -%}
-    {%- do trueup._require_known_changelog(changelog) -%}
     {%- set unique_key = trueup._key_of_collection(collection) -%}
     {%- do trueup._require_key_of_changelog(collection, changelog, unique_key, properties) -%}
     {%- do trueup._require_sound_changelog(changelog, unique_key, trueup._ensure_widened(changelog)) -%}

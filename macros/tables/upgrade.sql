@@ -70,6 +70,23 @@ alter table {{ relation }} add columns (
 {%- endmacro %}
 
 
+{#-
+    Raises if an earlier version of trueup has written a changelog, and no run has added the fields of `_statistics`
+    that this version reads. For operations: they do not change the columns of a table.
+-#}
+{% macro _require_upgraded(collection, changelog) -%}
+    {%- set names = trueup._get_statistics_names(load_relation(changelog)) -%}
+    {%- set missing = trueup._statistics_fields() | map(attribute='name') | reject('in', names) | list -%}
+    {%- if missing -%}
+        {%- do trueup._raise_error(
+            'The table ' ~ changelog, 'one with all statistics of this version of trueup',
+            'a table of an earlier version, without ' ~ (missing | join(', ')),
+            'Nothing is changed. A run adds them: dbt run -s +' ~ collection ~ '. Then call it again.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
 {#- The highest number of a format in a changelog. Null if the version that wrote it had no such number. -#}
 {% macro _get_format(changelog, statistics_names) -%}
     {%- if 'format' not in statistics_names -%}

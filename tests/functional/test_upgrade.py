@@ -68,6 +68,9 @@ def restore(project: Project, name: str) -> None:
 def test_tables_of_an_earlier_version_are_continued(project: Project) -> None:
     restore(project, "orders")
     project.append("orders", [Command(6, (1,), ("a",), None), Command(3, (2,), ("b",), (8, DAY))])
+    said = project.operate("compact", collection="orders", since=2, fails=True)
+    assert "Got: a table of an earlier version, without " in " ".join(said)
+    assert "A run adds them: dbt run -s +orders. Then call it again." in " ".join(said)
 
     project.run("models/orders")
 
