@@ -109,12 +109,30 @@
         {{ return('cast(null as ' ~ trueup._sql_type(type) ~ ')') }}
     {%- elif type.startswith(('struct<', 'array<')) -%}
         {#- `from_json` would make a value of nulls of a text that is no such JSON. -#}
+        {%- set read = 'try_variant_get(try_parse_json(' ~ trueup._literal(value) ~ "), '$', " -%}
+        {%- set exact_type = trueup._sql_type(trueup._with_most_decimals(type)) -%}
+        {%- set found = read ~ trueup._literal(trueup._sql_type(type)) ~ ')' -%}
         {{ return(
-            'try_variant_get(try_parse_json(' ~ trueup._literal(value) ~ "), '$', "
-            ~ trueup._literal(trueup._sql_type(type)) ~ ')'
+            'if(cast(' ~ found ~ ' as ' ~ exact_type ~ ') <=> ' ~ read ~ trueup._literal(exact_type) ~ '), '
+            ~ found ~ ', null)' if exact_type != trueup._sql_type(type) else found
         ) }}
     {%- endif -%}
     {{ return('try_cast(' ~ trueup._literal(value) ~ ' as ' ~ type ~ ')') }}
+{%- endmacro %}
+
+
+{#-
+    A type of a struct or an array in which each decimal has as many decimals as Spark allows beside its whole digits.
+    It shows which numbers a cast to the type itself has rounded. A decimal of 38 digits cannot have more.
+-#}
+{% macro _with_most_decimals(type) -%}
+    {%- set wide = namespace(type=type) -%}
+    {%- for digits, decimals in modules.re.findall('decimal[(]([0-9]+),([0-9]+)[)]', type) -%}
+        {%- set wide.type = wide.type.replace(
+            'decimal(' ~ digits ~ ',' ~ decimals ~ ')', 'decimal(38,' ~ (38 - digits | int + decimals | int) ~ ')'
+        ) -%}
+    {%- endfor -%}
+    {{ return(wide.type) }}
 {%- endmacro %}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import redirect_stderr, redirect_stdout
+from decimal import Decimal
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,13 @@ import pytest
 
 from dbt_trueup.command_line.program import main
 from tests.acceptance import Column
+from tests.macros.package import in_model
 from tests.oracle import Collection, Command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
 
     from tests.project import Project
 
@@ -421,3 +425,27 @@ def test_a_late_first_command_of_a_key_waits_for_the_next_run(project: Project) 
     document = say_why(project, "newest", "k=unheard", "N.O=1", code=1)
     assert [one["verdict"] for one in document["commands"]] == ["late_waiting"]
     assert rows(document)["log"][0] == "waits"
+
+
+NESTED = "struct<a:decimal(10,2),b:array<decimal(20,4)>,c:double>"
+
+
+@pytest.mark.parametrize(
+    ("key", "found"),
+    [
+        (
+            '{"a": 1.25, "b": [1.5000, null], "c": 0.1}',
+            (Decimal("1.25"), [Decimal("1.5"), None], 0.1),
+        ),
+        ('{"a": 12345678.90, "b": null, "c": 1}', (Decimal("12345678.9"), None, 1.0)),
+        ('{"a": 1.255, "b": [], "c": 0.1}', None),
+        ('{"a": 1.25, "b": [1.00005], "c": 0.1}', None),
+        ("no JSON", None),
+    ],
+)
+def test_a_decimal_in_a_struct_is_not_rounded_to_another_key(
+    spark: SparkSession, key: str, found: tuple[Any, ...] | None
+) -> None:
+    literal = in_model("files_batch")._typed_literal_expr(key, NESTED)
+    ((value,),) = spark.sql(f"select {literal}").collect()
+    assert (value and tuple(value)) == found

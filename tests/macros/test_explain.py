@@ -187,3 +187,11 @@ def test_a_decimal_is_not_rounded_to_another_key(
     assert (literal == "cast(null as decimal(10,2))") == is_rounded
     # A whole decimal and a double stay as they are.
     assert trueup._typed_literal_expr(number, "double").startswith("try_cast(")
+
+
+def test_only_decimals_that_may_have_more_digits_are_checked_in_a_struct(trueup: Package) -> None:
+    many = trueup._with_most_decimals(
+        "struct<a:decimal(10,2),b:decimal(38,9),c:array<decimal(1,1)>>"
+    )
+    assert many == "struct<a:decimal(38,30),b:decimal(38,9),c:array<decimal(38,38)>>"
+    assert trueup._typed_literal_expr("{}", "struct<a:int>").startswith("try_variant_get(")
