@@ -17,6 +17,7 @@ import pytest
 from dbt.adapters.spark.session import Cursor
 
 from tests.acceptance import Column, multiset
+from tests.macros.package import ROOT
 from tests.oracle import Collection, Command, check_updates
 
 if TYPE_CHECKING:
@@ -257,3 +258,28 @@ def test_the_cost_of_a_run_does_not_grow_with_the_number_of_batches(project: Pro
     # Each batch adds a file of rows to the state. Until maintenance joins these files, each later
     # run with a batch reads it twice: for the values before, and to apply.
     assert many_of_batch.files == few_of_batch.files + 2 * 2
+
+
+def test_a_heal_sends_as_many_statements_as_its_page_says(project: Project) -> None:
+    page = (ROOT / "docs" / "self-correction.md").read_text()
+    scan, heal, rebuild = (
+        int(re.findall(rf"^\| {line}.*? \| \+ (\d+) \|", page, re.MULTILINE)[0])
+        for line in ("a scan", "healing some buckets", "rehydrating the state")
+    )
+
+    def sent() -> int:
+        with counted(project.spark) as cost:
+            project.run(*RUN)
+        return cost.statements["corrections"]
+
+    project.append("orders", commands(30))
+    project.run(*RUN)
+    usual = sent()
+    project.sql("update {}.orders_state set b = b where a = 3")
+    assert sent() == usual + scan
+    project.sql("update {}.orders_state set b = 'edited' where a = 3")
+    assert sent() == usual + scan + heal
+    # After a heal the next run scans once more. It need not list the snapshots first.
+    assert sent() == usual + scan - 1
+    project.sql("update {}.orders_state set _upper = _upper + 1 where _kind = 'progress'")
+    assert sent() == usual + scan + rebuild
