@@ -398,6 +398,24 @@ def test_a_changelog_that_no_command_explains_differs(project: Project) -> None:
 
 
 @pytest.mark.long
+def test_with_late_correct_the_next_run_also_corrects_the_new_key(project: Project) -> None:
+    value = [Column("v", "string"), Column("w", "int")]
+    extra = ["unchanged", "old_key"]
+    project.add_collection("moves", [Column("k", "int")], value, {"late": "correct"}, extra)
+    project.append("moves", PARTIAL[-5:])
+    project.run("path:models/moves")
+    project.append("moves", [Command(5, (2,), (5,), ("five", 55))])
+
+    waits = say_why(project, "moves", "k=7", code=1)
+    project.run("path:models/moves")
+    agrees = say_why(project, "moves", "k=7")
+
+    assert rows(waits)["log"] == ("waits", '{"v":"again","w":55}')
+    assert rows(waits)["state"] == ("agree", '{"v":"again","w":50}')
+    assert rows(agrees)["log"] == ("agree", '{"v":"again","w":55}')
+
+
+@pytest.mark.long
 def test_a_late_command_stops_each_run_with_late_fail(project: Project) -> None:
     project.add_collection("fail", KEY, VALUE, {"late": "fail", "input_upper": "7"})
     project.append("fail", FIRST)
