@@ -52,7 +52,9 @@ class Cost:
     @property
     def shuffles(self) -> dict[str, int]:
         """The exchanges in the main statement of each model, without broadcasts."""
-        return {role: len(re.findall(r"[:+]- Exchange ", plan)) for role, plan in self.plans.items()}
+        return {
+            role: len(re.findall(r"[:+]- Exchange ", plan)) for role, plan in self.plans.items()
+        }
 
 
 @contextmanager
