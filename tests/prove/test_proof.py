@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_trueup.command_line.program import main
+from dbt_trueup.explain import sources
+from dbt_trueup.explain.facts import Explanation
 from dbt_trueup.explain.screen import describe_command
 from dbt_trueup.prove import proof
 from dbt_trueup.prove.proof import Difference, Proof, Round, differences, fold, judge, net
@@ -239,16 +241,24 @@ def test_a_retraction_is_a_difference_too() -> None:
     assert found.got == []
 
 
-def test_a_late_command_of_an_old_key_explains_a_difference_of_the_new_key(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("verdict", "tick", "is_explained"),
+    [("sound", 4, True), ("sound", 6, False), ("unsound", 4, False)],
+)
+def test_a_late_command_of_an_old_key_explains_a_sound_changelog_of_the_new_key(
+    monkeypatch: pytest.MonkeyPatch, verdict: str, tick: int, *, is_explained: bool
 ) -> None:
-    old = '{"k":"old","_error_key":null}'
-    monkeypatch.setattr(proof, "is_late", lambda _, __, key: key == old)
-    moved = {**PLACED, "unchanged": ["v"], "old_key": old}
+    takes = {"verdict": "wins", "_ts": 5, "_old_key": '{"k":"old"}'}
+    late = {"verdict": "late_dropped", "_ts": tick}
+    changelog = {"source": "changelog", "verdict": verdict}
 
-    found = judge([], "c", DRAW, {**GOOD, "command": [moved], "changelog": []})
+    def explain(_: object, name: str, key: dict[str, str | None], *__: object) -> Explanation:
+        return Explanation(name, key, None, [changelog], [late if key["k"] == "old" else takes])
 
-    assert (found.counterexamples, found.late_keys) == ([], [A["key"]])
+    monkeypatch.setattr(proof, "explain", explain)
+    monkeypatch.setattr(sources, "explain", explain)
+
+    assert proof.is_late([], "c", str(A["key"])) == is_explained
 
 
 @pytest.fixture(scope="module")
@@ -296,11 +306,11 @@ def test_keys_from_which_the_sample_takes_values_belong_to_it(
     project.append("c", moved)
     project.run()
 
-    assert prove(project, "c", "--keys", "1", "--seed", "3", "--rounds", "2", "--json") == 0
+    assert prove(project, "c", "--keys", "1", "--seed", "8", "--rounds", "2", "--json") == 0
 
     rounds = json.loads(capsys.readouterr().out)["rounds"]
-    # The one key that is drawn takes values from two others.
-    assert [one["keys"] for one in rounds] == [3, 3]
+    # The second round draws the end of the chain, and deals it into two batches.
+    assert [one["keys"] for one in rounds] == [1, 4]
 
 
 def test_a_broken_fold_has_a_counterexample(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from .facts import FINE, explain
+from .facts import explain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,32 +45,58 @@ def explain_with_sources(
     whole = found
     if len(found.commands) < found.command_count:
         whole = explain(options, collection, key, error_key, None)
-    keys = old_keys(whole)
+    late = find_late_source(options, whole)
+    return with_late_source(found, *late) if late else found
+
+
+def find_late_source(
+    options: Sequence[str], explanation: Explanation
+) -> tuple[Explanation, str] | None:
+    """Find a key with a late command that changes the values which a key takes from it.
+
+    The key may also take them through other keys. The late command is not after the last command
+    that takes them.
+
+    Args:
+        options: Options for dbt's command line.
+        explanation: The key that takes values, with all of its commands.
+
+    Returns:
+        The key as `explain` describes it, and in JSON. None if there is no such key.
+    """
+    taken = last_taken(explanation)
+    keys = list(taken)
     for old_key in keys:
-        source = explain(options, collection, read_json_key(old_key), None, None)
-        if is_late(source):
-            return with_late_source(found, source, old_key)
-        keys += [one for one in old_keys(source) if one not in keys]
+        source = explain(options, explanation.collection, read_json_key(old_key), None, None)
+        if has_late_command(source, taken[old_key]):
+            return source, old_key
+        for key, tick in last_taken(source, taken[old_key]).items():
+            if key not in taken or taken[key] < tick:
+                taken[key] = tick
+                keys.append(key)
+    return None
+
+
+def last_taken(explanation: Explanation, until: int | None = None) -> dict[str, int]:
+    """Return the keys, in JSON, from which settled commands of a key take values.
+
+    Each has the tick of the last command that takes values from it. With `until`, later commands
+    do not count.
+    """
+    found: dict[str, int] = {}
+    for command in explanation.commands:
+        if "_old_key" in command and command["verdict"] != "not_settled":
+            key, tick = command["_old_key"], command["_ts"]
+            if until is None or tick <= until:
+                found[key] = max(tick, found.get(key, tick))
     return found
 
 
-def old_keys(explanation: Explanation) -> list[str]:
-    """Return the keys from which settled commands of a key take values, in JSON, each once."""
-    found = [
-        command["_old_key"]
+def has_late_command(explanation: Explanation, until: int | None = None) -> bool:
+    """Whether a key has a late command. With `until`, those of later ticks do not count."""
+    return any(
+        command["verdict"] in LATE and (until is None or command["_ts"] <= until)
         for command in explanation.commands
-        if "_old_key" in command and command["verdict"] != "not_settled"
-    ]
-    return list(dict.fromkeys(found))
-
-
-def is_late(explanation: Explanation) -> bool:
-    """Whether late commands, or corrections with a cause, explain how a key differs."""
-    has_cause = any("_cause" in update for update in explanation.updates)
-    # The state is compared for itself.
-    rows = [row for row in explanation.rows if row["source"] != "state"]
-    return all(row["verdict"] in {*FINE, "waits"} for row in rows) and (
-        has_cause or any(command["verdict"] in LATE for command in explanation.commands)
     )
 
 

@@ -15,9 +15,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from dbt_trueup import dbt
-from dbt_trueup.explain import sources
-from dbt_trueup.explain.facts import explain
-from dbt_trueup.explain.sources import read_json_key
+from dbt_trueup.explain.facts import FINE, explain
+from dbt_trueup.explain.sources import find_late_source, has_late_command, read_json_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -111,18 +110,19 @@ def split(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of `trueup._ensure_proof`, by part."""
     parts: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        same = {name: row[name] and with_one_zero(row[name]) for name in ("key", "old_key")}
+        texts = {name: row[name] and with_one_zero(row[name]) for name in ("key", "old_key")}
         if row["value"]:
             *columns, error = row["value"]
-            same["value"] = [*(column and with_one_zero(column) for column in columns), error]
-        parts[row["part"]].append({**row, **same})
+            texts["value"] = [*(column and with_one_zero(column) for column in columns), error]
+        parts[row["part"]].append({**row, **texts})
     return parts
 
 
 def with_one_zero(text: str) -> str:
     """Write the zeros of a JSON in one form, because Spark takes -0.0 and 0.0 for equal.
 
-    The commands have one form outside of arrays, structs and maps only.
+    Spark has already written each zero of a command as 0.0, but not the zeros inside arrays,
+    structs and maps.
 
     Example:
         >>> with_one_zero('{"v":[-0.0,-0.05,"-0.0"]}')
@@ -148,8 +148,7 @@ def judge(
         model, persisted = without_ticks(model), without_ticks(persisted)
     late_keys = []
     for difference in differences(model, persisted, "the dict model and the changelog"):
-        keys = with_sources(difference.key, parts["command"])
-        if any(is_late(options, collection, key) for key in keys):
+        if is_late(options, collection, difference.key):
             late_keys.append(difference.key)
         else:
             counterexamples.append(difference)
@@ -189,26 +188,23 @@ def only_in(updates: Counter[Update], others: Counter[Update]) -> list[tuple[Any
     )
 
 
-def with_sources(key: str, commands: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a key, the keys from which it takes values, those from which these do, and so on.
-
-    Example:
-        >>> with_sources("c", [{"key": "b", "old_key": "a"}, {"key": "c", "old_key": "b"}])
-        ['c', 'b', 'a']
-    """
-    keys = [key]
-    for taker in keys:
-        found = {one["old_key"] for one in commands if one["key"] == taker} - {None, *keys}
-        keys += sorted(found)
-    return keys
-
-
 def is_late(options: Sequence[str], collection: str, key: str) -> bool:
-    """Ask whether late commands, or corrections with a cause, explain why a key differs."""
+    """Ask whether late commands, or corrections with a cause, explain why a key differs.
+
+    The late command may be one of a key from which the key takes values. Nothing explains a
+    changelog that does not add up.
+    """
     values = read_json_key(key)
     error_key = values.pop("_error_key")
     found = explain(options, collection, {} if error_key is not None else values, error_key, None)
-    return sources.is_late(found)
+    # The state is compared for itself.
+    verdicts = {row["verdict"] for row in found.rows if row["source"] != "state"}
+    if not verdicts <= {*FINE, "waits", "differ"}:
+        return False
+    has_cause = any("_cause" in update for update in found.updates)
+    if "differ" not in verdicts and (has_cause or has_late_command(found)):
+        return True
+    return find_late_source(options, found) is not None
 
 
 def fold(commands: Sequence[dict[str, Any]]) -> Updates:
