@@ -18,7 +18,7 @@ sample as (
     {% if trueup._has_carried_values(collection.extras) -%}
     select inline({{ trueup._session_name(collection.name, 'dealt_sample') }})
     {%- else -%}
-    {{ trueup._drawn_keys_select(collection, draw) | indent }}
+{{ trueup._drawn_keys_select(collection, draw) }}
     {%- endif %}
 
 ),

@@ -19,26 +19,46 @@
     ) -%}
     {#- A round adds the sources of the keys that the round before has added. A loop of keys ends, too. -#}
     {%- set found = namespace(count=0, is_all=false) -%}
-    {%- for _ in range(100000) -%}
+    {%- for _ in range(trueup._most_keys_of_sample()) -%}
         {%- if not found.is_all -%}
             {%- do run_query(
                 'set var ' ~ sample ~ ' = ' ~ trueup._subquery(trueup._sample_with_sources_select(sample, sources))
             ) -%}
             {%- set count = run_query('select size(' ~ sample ~ ')').rows[0][0] -%}
-            {%- set found.is_all, found.count = count == found.count, count -%}
+            {%- do trueup._require_small_sample(collection, draw, count) -%}
+            {%- set found.is_all = count == found.count -%}
+            {%- set found.count = count -%}
         {%- endif -%}
     {%- endfor -%}
 {%- endmacro %}
 
 
+{#- The most keys of a sample: Spark has it as one value, and each round reads all of it. -#}
+{% macro _most_keys_of_sample() -%}
+    {{ return(10000) }}
+{%- endmacro %}
+
+
+{#- Raises if the sample, with the keys from which it takes values, has too many keys. -#}
+{% macro _require_small_sample(collection, draw, count) -%}
+    {%- if count > trueup._most_keys_of_sample() -%}
+        {%- do trueup._raise_error(
+            'The sample of `trueup prove`, with the keys from which its ' ~ draw['keys'] ~ ' keys take values,',
+            'at most ' ~ trueup._most_keys_of_sample() ~ ' keys of ' ~ collection.name, count ~ ' keys or more',
+            'Take fewer keys: `--keys`.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
 {#- The settled commands of the log, as a select. -#}
-{% macro _settled_log_select(collection, upper) %}
-    -- The random number, which nobody reads, keeps Spark from reading the log twice.
-    select *, rand() as _step_token
-    from {{ trueup._subquery(trueup._explained_input_select(collection)) }}
-    where
-        _ts >= {{ trueup._first_tick_expr(collection.options) }}
-        and _ts < {{ trueup._number_or_null(upper) }}
+{% macro _settled_log_select(collection, upper) -%}
+-- The random number, which nobody reads, keeps Spark from reading the log twice.
+select *, rand() as _step_token
+from {{ trueup._subquery(trueup._explained_input_select(collection)) }}
+where
+    _ts >= {{ trueup._first_tick_expr(collection.options) }}
+    and _ts < {{ trueup._number_or_null(upper) }}
 {%- endmacro %}
 
 
@@ -67,7 +87,7 @@ log as (
 
 drawn as (
 
-    {{ trueup._drawn_keys_select(collection, draw) | indent }}
+{{ trueup._drawn_keys_select(collection, draw) }}
 
 )
 

@@ -148,6 +148,15 @@ def test_a_log_of_which_a_sample_does_not_say_all_cannot_be_proved(trueup: Packa
     trueup._require_provable(collection(trueup, extras=["_old_key", "_unchanged"]))
 
 
+def test_a_sample_that_takes_values_from_too_many_keys_is_refused(trueup: Package) -> None:
+    must, got, then = refused(
+        trueup._require_small_sample, collection(trueup), {"keys": 100}, 10_001
+    )
+    assert "its 100 keys take values, must be at most 10000 keys" in must
+    assert (got, then) == ("Got: 10001 keys or more", "Take fewer keys: `--keys`.")
+    trueup._require_small_sample(collection(trueup), {"keys": 100}, 10_000)
+
+
 def test_the_first_dealt_batch_begins_with_nothing_and_the_next_with_what_it_left(
     trueup: Package,
 ) -> None:
