@@ -124,6 +124,26 @@ def test_a_person_is_asked_for_each_guess_that_is_not_sure(over: Any, tmp_path: 
     )
 
 
+def test_each_guess_that_is_not_sure_has_an_option_and_a_question(
+    over: Any, tmp_path: Path
+) -> None:
+    values = enumerate(("insert", "delete", "truncate"))
+    rows = [(1, tick, value, 5) for tick, value in values]
+    log = table("visits", "visit_id bigint, commit_no bigint, kind string, hours int", *rows)
+    assert str(over(log).exception).endswith(
+        "give --truncate-when, because the guess is not sure (no column is called op or the like,"
+        " but `kind` has it); candidates: kind = 'truncate' | none"
+    )
+    words = ("--delete-when", "kind = 'delete'", "--truncate-when", "kind = 'truncate'")
+    assert over(log, *words).exception is None
+    text = (tmp_path / "models/visits/visits_commands.sql").read_text()
+    assert "truncate_when=\"kind = 'truncate'\"" in text
+    assert "columns=['hours']" in text
+    # Enter takes the first candidate.
+    assert over(log, "--folder", "models/asked", answers="\n\ny\n").exception is None
+    assert (tmp_path / "models/asked/visits_commands.sql").read_text() == text
+
+
 def test_a_wrong_answer_is_asked_again_and_the_others_are_kept(over: Any, tmp_path: Path) -> None:
     result = over(VISITS, answers="customer_id,shop\ncustomer_id,shop_id\nop = 'Q'\ny\n")
     assert result.exception is None

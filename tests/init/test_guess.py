@@ -792,17 +792,55 @@ def test_a_column_with_the_values_of_an_operation_is_not_ignored() -> None:
     assert unsure(other) == {}
 
 
+OLD_ROWS_ADVICE = (
+    "; rows with update_preimage are no commands: make a model without these rows, and give it as"
+    " LOG"
+)
+
+
 def test_rows_before_an_update_are_no_commands() -> None:
     values = ["insert", "update_preimage", "update_postimage", "delete"]
     rows = [(1, tick, value, 0) for tick, value in enumerate(values)]
-    log = table("orders", "order_id int, ts int, _change_type string, x int", *rows)
-    assert (
-        guess(log, "orders", {})
-        .guesses["delete_when"]
-        .why.endswith(
-            "update_preimage is no command: give a model that leaves these rows out as LOG"
-        )
-    )
+    for column in ("_change_type", "kind"):
+        log = table("orders", f"order_id int, ts int, {column} string, x int", *rows)
+        assert guess(log, "orders", {}).guesses["delete_when"].why.endswith(OLD_ROWS_ADVICE)
+        assert list(unsure(log)) == ["delete_when"]
+
+
+@pytest.mark.parametrize(
+    ("values", "deletes"),
+    [
+        (("insert", "update", "delete", "truncate"), ("kind = 'delete'", "none")),
+        (("insert", "update", "truncate"), ("kind = 'delete'", "none")),
+        (("I", "T"), ("kind = 'D'", "none")),
+        (("merge", "truncate"), ("none",)),
+        (("delete", "truncate"), ("kind = 'delete'", "none")),
+    ],
+)
+def test_a_truncate_in_a_column_with_the_values_of_an_operation_is_not_lost(
+    values: tuple[str, ...], deletes: tuple[str, ...]
+) -> None:
+    rows = [(1, tick, value, 0) for tick, value in enumerate(values)]
+    # Other columns do not hide it.
+    schema = "order_id int, ts int, grade string, kind string, x int"
+    log = table("orders", schema, *((*row[:2], "B", *row[2:]) for row in rows))
+    truncate = f"kind = '{values[-1]}'"
+    assert unsure(log) == {"delete_when": deletes, "truncate_when": (truncate, "none")}
+    answered = guesses(log, delete_when="none", truncate_when=truncate)
+    assert answered["columns"] == {"grade": "string", "x": "int"}
+    assert "kind" in guesses(log, delete_when="none", truncate_when="none")["columns"]
+
+
+def test_a_column_with_one_kind_of_value_is_no_operation() -> None:
+    for values in (("t", "truncate"), ("d", "deleted"), ("insert", "update"), ("t", "f")):
+        rows = [(1, tick, value, 0) for tick, value in enumerate(values)]
+        assert unsure(table("orders", "order_id int, ts int, kind string, x int", *rows)) == {}
+
+
+def test_the_operation_of_values_is_a_column_with_deletes_if_there_is_one() -> None:
+    schema = "order_id int, ts int, grade string, kind string"
+    log = table("orders", schema, (1, 1, "a", "insert"), (1, 2, "t", "delete"))
+    assert unsure(log) == {"delete_when": ("kind = 'delete'", "none")}
 
 
 def test_an_operation_that_is_not_understood_is_not_sure() -> None:

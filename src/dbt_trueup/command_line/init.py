@@ -54,6 +54,7 @@ HELP = {
     "ts": "The tick: an SQL expression.",
     "sequence_by": "The order within a tick: SQL expressions.",
     "delete_when": "The condition of a delete, or none.",
+    "truncate_when": "The condition of a truncate of the whole table, or none.",
     "columns": "The value columns.",
 }
 

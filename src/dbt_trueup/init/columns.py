@@ -58,16 +58,26 @@ def guess_delete_when(facts: Facts) -> Guess:
 def delete_of_values(log: Log) -> Guess:
     """The condition of a delete, if no column has a name for it. The values may tell."""
     why = "no column is called op, is_deleted, deleted_at or the like"
-    known = words.UPSERTS | words.DELETES | words.TRUNCATES
-    for column in log.types:
-        values = texts_of(log, column) if log.types[column] == "string" else []
-        deletes = [value for value in values if value.lower() in words.DELETES]
-        if 0 < len(deletes) < len(values) and {value.lower() for value in values} <= known:
-            why += f", but `{column}` has the values of one"
-            condition = equals(column, deletes)
-            candidates = (condition, "none")
-            return Guess("delete_when", condition, why, is_sure=False, candidates=candidates)
-    return Guess("delete_when", None, f"{why}: no command deletes")
+    column = operation_of_values(log)
+    if column is None:
+        return Guess("delete_when", None, f"{why}: no command deletes")
+    values = texts_of(log, column)
+    deletes = among(values, words.DELETES) or delete_beside(values)
+    condition = equals(column, deletes) if deletes else None
+    why += f", but `{column}` has the values of one{advise_on_old_rows(values)}"
+    candidates = (*([condition] if condition else []), "none")
+    return Guess("delete_when", condition, why, is_sure=False, candidates=candidates)
+
+
+def operation_of_values(log: Log) -> str | None:
+    """The column with the values of an operation. One with a delete comes first."""
+    for signs in (words.DELETES, words.TRUNCATES, words.OLD_ROWS):
+        for column in log.types:
+            values = texts_of(log, column) if log.types[column] == "string" else []
+            is_operation = among(values, words.OPERATIONS) == values
+            if is_operation and 0 < len(among(values, signs)) < len(values):
+                return column
+    return None
 
 
 def delete_of_flag(log: Log, column: str) -> Guess:
@@ -99,24 +109,54 @@ def delete_of_flag(log: Log, column: str) -> Guess:
 def delete_of_operation(log: Log, column: str) -> Guess:
     """The condition of a delete, from the values of an operation. A number is not understood."""
     values = texts_of(log, column)
-    deletes = [value for value in values if value.lower() in words.DELETES]
-    known = words.UPSERTS | words.DELETES | words.TRUNCATES
+    deletes = among(values, words.DELETES)
+    known = words.OPERATIONS - words.OLD_ROWS
     unknown = [value for value in values if value.lower() not in known]
     seen = describe_values(column, values)
-    if not deletes and not unknown:
-        beside = [value for value in values if value.lower() in words.DELETE_BESIDE]
-        if beside:
-            delete = words.DELETE_BESIDE[beside[-1].lower()]
-            deletes = [delete.upper() if beside[-1].isupper() else delete]
-            seen += "; the sample has no delete"
+    if not deletes and not unknown and (deletes := delete_beside(values)):
+        seen += "; the sample has no delete"
     if not deletes or unknown:
         why = f"{seen}: {', '.join(unknown[:5]) or 'nothing'} is not understood"
-        if old_rows := [value for value in unknown if value.lower() in words.OLD_ROWS]:
-            why += f". {old_rows[0]} is no command: give a model that leaves these rows out as LOG"
+        why += advise_on_old_rows(values)
         candidates = tuple(condition_of(log, column, one) for one in (deletes or unknown)[:5])
         condition = equals(column, deletes) if deletes else None
         return Guess("delete_when", condition, why, is_sure=False, candidates=candidates)
     return Guess("delete_when", equals(column, deletes), seen)
+
+
+def delete_beside(values: list[str]) -> list[str]:
+    """How the source writes a delete, from its upserts. Empty if they do not tell.
+
+    Example:
+        >>> delete_beside(["I", "U"]), delete_beside(["insert", "truncate"]), delete_beside(["set"])
+        (['D'], ['delete'], [])
+    """
+    upserts = among(values, set(words.DELETE_BESIDE))
+    if not upserts:
+        return []
+    delete = words.DELETE_BESIDE[upserts[-1].lower()]
+    return [delete.upper() if upserts[-1].isupper() else delete]
+
+
+def advise_on_old_rows(values: list[str]) -> str:
+    """Say what to do if the log has the rows before updates. Empty if it has none.
+
+    Example:
+        >>> print(advise_on_old_rows(["insert", "update_before"])[:41])
+        ; rows with update_before are no commands
+    """
+    old_rows = among(values, words.OLD_ROWS)
+    if not old_rows:
+        return ""
+    return (
+        f"; rows with {', '.join(old_rows)} are no commands: make a model without these rows, and"
+        " give it as LOG"
+    )
+
+
+def among(values: list[str], known: set[str]) -> list[str]:
+    """The values that are known words, in upper or lower case."""
+    return [value for value in values if value.lower() in known]
 
 
 def texts_of(log: Log, column: str) -> list[str]:
@@ -144,10 +184,17 @@ def equals(column: str, values: list[str]) -> str:
 
 def guess_truncate_when(facts: Facts) -> Guess:
     """The condition of a truncate of the whole table."""
-    for column in facts.log.named(words.OPERATION):
-        values = texts_of(facts.log, column)
-        if truncates := [value for value in values if value.lower() in words.TRUNCATES]:
+    log = facts.log
+    named = log.named(words.OPERATION)
+    for column in named:
+        if truncates := among(texts_of(log, column), words.TRUNCATES):
             return Guess("truncate_when", equals(column, truncates), f"`{column}` has it")
+    found = None if named else operation_of_values(log)
+    if found and (truncates := among(texts_of(log, found), words.TRUNCATES)):
+        condition = equals(found, truncates)
+        why = f"no column is called op or the like, but `{found}` has it"
+        candidates = (condition, "none")
+        return Guess("truncate_when", condition, why, is_sure=False, candidates=candidates)
     return Guess("truncate_when", None, "the sample has no truncate")
 
 
@@ -160,6 +207,7 @@ def guess_columns(facts: Facts) -> Guess:
         column_of(log, facts["ts"]),
         *(facts["reclock"] or ()),
         *(name for name in log.types if mentions(name, facts["delete_when"])),
+        *(name for name in log.types if mentions(name, facts["truncate_when"])),
         *(name for name in log.types for one in facts["sequence_by"] or () if mentions(name, one)),
         *(name for name in log.types if log.is_of_change(name) or name.startswith("_")),
         *(extract_columns(log) if facts["envelope"] == "snapshots" else ()),

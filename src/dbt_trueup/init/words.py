@@ -92,17 +92,22 @@ UPSERTS = {
     *("i", "c", "r", "u", "insert", "inserted", "create", "created", "read", "update", "updated"),
     *("upsert", "merge", "replace", "a", "add", "added", "m", "modify", "modified", "set"),
     *("s", "snapshot", "l", "load"),
-    "update_postimage",
+    *("update_postimage", "update_after"),
 }
 TRUNCATES = {"t", "truncate"}
 
 INSERTS = {"i", "insert", "inserted", "create", "created", "a", "add", "added"}
 """The upserts of a key that did not exist, in a log that also has updates."""
-UPDATES = {"u", "update", "updated", "m", "modify", "modified", "update_postimage"}
+UPDATES = {
+    *("u", "update", "updated", "m", "modify", "modified", "update_postimage", "update_after")
+}
 """The upserts of a key that existed."""
 
 OLD_ROWS = {"update_preimage", "update_before"}
 """How the row before an update is marked. It is no command: the row after it says all."""
+
+OPERATIONS = UPSERTS | DELETES | TRUNCATES | OLD_ROWS
+"""All words for what a change does."""
 
 DELETE_BESIDE = {
     **dict.fromkeys(("u", "i", "c", "a", "m"), "d"),
