@@ -304,14 +304,17 @@ def test_the_id_of_another_thing_is_never_surely_the_key() -> None:
 TICKETS = "tenant string, ticket_no bigint, title string, op string, lsn bigint, arrived_at bigint"
 
 
-def test_a_key_that_is_inserted_again_while_it_exists_lacks_a_column() -> None:
+@pytest.mark.parametrize(("insert", "update"), [("insert", "update"), ("I", "U"), ("c", "u")])
+def test_a_key_that_is_inserted_again_while_it_exists_lacks_a_column(
+    insert: str, update: str
+) -> None:
     log = table(
         "tickets_log",
         TICKETS,
-        ("a", 1, "broken", "insert", 1, 1),
-        ("b", 1, "lost", "insert", 2, 1),
-        ("a", 1, "mended", "update", 3, 1),
-        ("b", 2, "late", "insert", 4, 1),
+        ("a", 1, "broken", insert, 1, 1),
+        ("b", 1, "lost", insert, 2, 1),
+        ("a", 1, "mended", update, 3, 1),
+        ("b", 2, "late", insert, 4, 1),
     )
     made = guess(log, "tickets", {}).guesses["key"]
     assert made.value == ["ticket_no"]

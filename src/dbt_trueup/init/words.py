@@ -96,7 +96,7 @@ UPSERTS = {
 }
 TRUNCATES = {"t", "truncate"}
 
-INSERTS = {"i", "insert", "inserted", "create", "created", "a", "add", "added"}
+INSERTS = {"i", "c", "insert", "inserted", "create", "created", "a", "add", "added"}
 """The upserts of a key that did not exist, in a log that also has updates."""
 UPDATES = {
     *("u", "update", "updated", "m", "modify", "modified", "update_postimage", "update_after")
