@@ -138,5 +138,6 @@ def test_a_project_without_such_models_says_so(capsys: pytest.CaptureFixture[str
     """The project is trueup itself: it has only materializations of its own, and views."""
     assert main(["lint", "--project-dir", str(ROOT)]) == 0
     assert capsys.readouterr().out == (
-        "nothing to check: there is no snapshot, and no incremental model that is merged\n"
+        "nothing to check: none of the models is a snapshot or an incremental model that is"
+        " merged\n"
     )

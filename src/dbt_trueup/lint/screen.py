@@ -18,7 +18,10 @@ WIDTH = 100
 def describe_findings(findings: Sequence[Finding], model_count: int) -> str:
     """Write each finding with its fix, and how many there are."""
     if not model_count:
-        return "nothing to check: there is no snapshot, and no incremental model that is merged"
+        return (
+            "nothing to check: none of the models is a snapshot or an incremental model that is"
+            " merged"
+        )
     parts = [describe_finding(one) for one in findings]
     models = len({one.model for one in findings})
     where = f"{models:,} of {count(model_count, 'model')}"
