@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dbt_trueup.explain.screen import DEBEZIUM_POSITION
 from tests.macros.package import ROOT, Package, in_model, one_line, refused
 
 COLUMNS = [
@@ -204,3 +205,8 @@ def test_only_decimals_that_may_have_more_digits_are_checked_in_a_struct(trueup:
     )
     assert many == "struct<a:decimal(38,30),b:decimal(38,9),c:array<decimal(38,38)>>"
     assert trueup._typed_literal_expr("{}", "struct<a:int>").startswith("try_variant_get(")
+
+
+def test_the_screen_knows_the_fields_of_a_position_of_debezium(trueup: Package) -> None:
+    position = trueup._sequence_expr(trueup._debezium_positions())
+    assert tuple(re.findall(r"'(\w+)'", position)) == DEBEZIUM_POSITION

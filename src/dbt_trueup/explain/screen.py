@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from .facts import Explanation
 
+DEBEZIUM_POSITION = ("_1", "_2", "_3", "_4", "_5", "_6", "_7")
+"""The fields of the order that `trueup.debezium` takes from `source`."""
+
 
 def describe(explanation: Explanation) -> str:
     """Describe what is known of a key: the rows, the commands, the updates."""
@@ -125,8 +128,13 @@ def order(fields: str) -> str:
     Example:
         >>> order('{"_1":7}'), order('{"_1":7,"_2":null}'), order('{"_1":1234567890123456789.01}')
         ('7', '7, null', '1234567890123456789.01')
-        >>> order('{"_1":{"_1":null,"_2":"bin.3","_3":154}}'), order('{"_1":{"_1":21,"_2":null}}')
-        ('(bin.3, 154)', '21')
+        >>> order('{"_1":{"a":null,"b":5}}'), order('{"_1":{"a":5,"b":null}}')
+        ('(null, 5)', '(5, null)')
+        >>> nulls = dict.fromkeys(DEBEZIUM_POSITION)
+        >>> order(json.dumps({"_1": {**nulls, "_2": "bin.3", "_3": 154}}))
+        '(bin.3, 154)'
+        >>> order(json.dumps({"_1": {**nulls, "_1": 21}}))
+        '21'
     """
     # A decimal keeps all its digits as a text.
     return printable(", ".join(map(term_text, json.loads(fields, parse_float=str).values())))
@@ -135,10 +143,12 @@ def order(fields: str) -> str:
 def term_text(term: Any) -> str:
     """Write one term of an order.
 
-    A struct is a position of Debezium. It has a field for each kind of database, so most are null.
+    A position of Debezium has fields for each kind of database, so most of them are null. They are
+    left out.
     """
     if isinstance(term, dict):
-        parts = [term_text(one) for one in term.values() if one is not None]
+        is_position = tuple(term) == DEBEZIUM_POSITION
+        parts = [term_text(one) for one in term.values() if not (is_position and one is None)]
         return f"({', '.join(parts)})" if len(parts) > 1 else "".join(parts) or "null"
     return term if isinstance(term, str) else json.dumps(term)
 
