@@ -38,7 +38,7 @@ ROWS: list[dict[str, Any]] = [
 
 
 def test_the_report_masks_keys_and_values_unless_they_are_asked_for() -> None:
-    masked = describe_drift("shop.orders", drift.parse_drift(ROWS, show_values=False))
+    masked = describe_drift("shop.orders", "orders", drift.parse_drift(ROWS, show_values=False))
     assert masked == (
         "shop.orders: 3,001 differences from the log, 1,200 equal rows\n"
         "      3,000  late_update    the table has an older value of the log\n"
@@ -46,7 +46,7 @@ def test_the_report_masks_keys_and_values_unless_they_are_asked_for() -> None:
         "          1  unknown_key    the log never had the key\n"
         "               key … (2 characters)"
     )
-    shown = describe_drift("shop.orders", drift.parse_drift(ROWS, show_values=True))
+    shown = describe_drift("shop.orders", "orders", drift.parse_drift(ROWS, show_values=True))
     assert "key anna@example.org, null: status placed by phone -> null" in shown
 
 
@@ -55,7 +55,7 @@ def test_a_value_does_not_reach_the_terminal_as_a_command(*, show_values: bool) 
     pair = {"column": "status", "in_table": "\x1b[2Jpaid", "in_log": "a\x9b31mb\x7f"}
     row = {"cause": "other", "cause_rows": 1, "key": ["\x1b]0;title\x07"], "differing": [pair]}
     row |= ONE_SIDED
-    shown = describe_drift("orders", drift.parse_drift([row], show_values=show_values))
+    shown = describe_drift("orders", "orders", drift.parse_drift([row], show_values=show_values))
     assert all(line.isprintable() for line in shown.splitlines())
     assert ("paid" in shown) == show_values
 
@@ -72,13 +72,22 @@ def test_every_cause_of_the_macro_is_known_and_on_the_page() -> None:
         drift.parse_drift([{**ROWS[2], "cause": "invented"}], show_values=False)
 
 
-def test_the_report_names_the_columns_that_only_one_side_has() -> None:
-    shown = describe_drift("orders", drift.parse_drift([ROWS[0] | ONE_SIDED], show_values=False))
-    assert shown.splitlines()[1:] == [
-        "only the log has updated_at: null in each row of the table, so nearly all rows differ",
-        "  To compare the others alone, leave it out of the model of the commands.",
-        "only the table has a, b: the collection leaves it out",
-    ]
+@pytest.mark.parametrize(
+    ("columns", "them", "these"), [(["updated_at"], "it", "it"), (["a", "b"], "them", "these")]
+)
+def test_the_report_names_the_columns_that_only_one_side_has(
+    columns: list[str], them: str, these: str
+) -> None:
+    one_sided = {"only_in_log": columns, "only_in_table": ["loaded_at", "note"]}
+    row = ROWS[0] | {"one_sided": json.dumps(one_sided)}
+    shown = describe_drift("old", "orders", drift.parse_drift([row], show_values=False))
+    assert shown.partition("\n")[2] == (
+        f"only the log has {', '.join(columns)}. The comparison takes {them} as null in the table,"
+        " so nearly all rows differ\n"
+        f"  To compare the other columns alone, remove {these} from `columns` of orders_commands"
+        " and from orders.yml\n"
+        "only the table has loaded_at, note: the collection leaves them out"
+    )
 
 
 def test_an_adoption_renames_then_runs_twice_and_a_second_one_only_corrects(

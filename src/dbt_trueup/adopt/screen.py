@@ -17,35 +17,46 @@ if TYPE_CHECKING:
 NAME_WIDTH = 15
 
 
-def describe_drift(table: str, drift: Drift) -> str:
-    """Write how many rows differ by cause, with some of them."""
+def describe_drift(table: str, collection: str, drift: Drift) -> str:
+    """Write how many rows differ by cause, with some of them.
+
+    Args:
+        table: The table.
+        collection: The name of the collection of the log.
+        drift: How the two differ.
+    """
     differing, equal = count(drift.differing_rows, "difference"), drift.counts[EQUAL]
     lines = [f"{table}: {differing} from the log, {count(equal, 'equal row')}"]
     for cause, why in CAUSES.items():
         if drift.counts[cause]:
             lines.append(f"{drift.counts[cause]:>11,}  {cause:<{NAME_WIDTH}}{why}")
             lines += [f"{'':13}  {describe_row(row)}" for row in drift.samples[cause]]
-    return "\n".join([*lines, *describe_columns(drift)])
+    return "\n".join([*lines, *describe_columns(collection, drift)])
 
 
-def describe_columns(drift: Drift) -> list[str]:
+def describe_columns(collection: str, drift: Drift) -> list[str]:
     """Write which columns only one side has, and what follows from it.
 
     Example:
         >>> from .drift import Drift
-        >>> describe_columns(Drift({}, {}, [], ["loaded_at"]))
+        >>> describe_columns("orders", Drift({}, {}, [], ["loaded_at"]))
         ['only the table has loaded_at: the collection leaves it out']
     """
     lines = []
     if drift.only_in_log:
+        them, these = ("it", "it") if len(drift.only_in_log) == 1 else ("them", "these")
         lines.append(
-            f"only the log has {texts(drift.only_in_log)}: null in each row of the table, so nearly"
-            " all rows differ"
+            f"only the log has {texts(drift.only_in_log)}. The comparison takes {them} as null in"
+            " the table, so nearly all rows differ"
         )
-        lines.append("  To compare the others alone, leave it out of the model of the commands.")
+        lines.append(
+            f"  To compare the other columns alone, remove {these} from `columns` of"
+            f" {collection}_commands and from {collection}.yml"
+        )
     if drift.only_in_table:
         lines.append(
-            f"only the table has {texts(drift.only_in_table)}: the collection leaves it out"
+            f"only the table has {texts(drift.only_in_table)}: the collection leaves"
+            f" {'it' if len(drift.only_in_table) == 1 else 'them'} out"
         )
     return lines
 

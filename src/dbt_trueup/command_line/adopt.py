@@ -61,7 +61,7 @@ def adopt(  # noqa: PLR0913 - each is an option of the command
     steps.make_commands(dbt, name, models)
     drift = read_drift(dbt, name, table, show_values=show_values)
     if not as_json:
-        click.echo(describe_drift(steps.plain_name(facts.now), drift))
+        click.echo(describe_drift(steps.plain_name(facts.now), name, drift))
     corrected = None
     if apply:
         steps.adopt(dbt, name, table, facts, models)
