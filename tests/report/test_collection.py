@@ -213,8 +213,9 @@ def test_the_first_lines_say_what_to_look_at(document: dict[str, Any]) -> None:
             " log; queue is 3 commands behind its log. unborn has not run yet."
         ),
         (
-            "orders_state differs from its certificate in 2 buckets: the next run heals"
-            " an edit that it sees; if it stays, ask `trueup.doctor`."
+            "orders_state differs from its certificate in 2 buckets. The next run heals an edit"
+            " that the snapshots of the state show. If the difference stays: dbt run-operation"
+            " trueup.doctor --args '{collection: orders}'"
         ),
         "3 open errors (24 hours ago: 0): orders 3.",
     ]

@@ -80,10 +80,15 @@ def test_the_second_line_says_which_states_are_wrong() -> None:
     assert summarize([FRESH, wrong, waiting])[1] == (
         False,
         (
-            "payments_state differs from its certificate in 1 bucket: the next run heals"
-            " an edit that it sees; if it stays, ask `trueup.doctor`;"
-            " late_state has not applied batch 3 yet."
+            "payments_state differs from its certificate in 1 bucket; late_state has not applied"
+            " batch 3 yet. The next run heals an edit that the snapshots of the state show. If the"
+            " difference stays: dbt run-operation trueup.doctor --args '{collection: payments}'"
         ),
+    )
+    others = [logged(name, wrong_buckets=[7]) for name in "abcd"]
+    assert summarize(others)[1].text.endswith(
+        "; 1 other. The next run heals an edit that the snapshots of the state show. If a"
+        " difference stays: dbt run-operation trueup.doctor --args '{collection: <collection>}'"
     )
 
 

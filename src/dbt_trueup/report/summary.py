@@ -81,11 +81,21 @@ def summarize_certificates(collections: Sequence[Collection]) -> Line:
         return Line(is_good=True, text="No state differs from its certificate.")
     clauses = [
         f"{one.name}_state differs from its certificate in"
-        f" {count(len(one.wrong_buckets), 'bucket')}: the next run heals an edit that it sees;"
-        " if it stays, ask `trueup.doctor`"
+        f" {count(len(one.wrong_buckets), 'bucket')}"
         for one in wrong
     ] + [describe_waiting(one) for one in waiting]
-    return Line(is_good=False, text="; ".join(some(clauses)) + ".")
+    advice = [advise_on_differences(wrong)] if wrong else []
+    return Line(is_good=False, text=" ".join(["; ".join(some(clauses)) + ".", *advice]))
+
+
+def advise_on_differences(wrong: Sequence[Collection]) -> str:
+    """Say what to do if states differ from their certificates."""
+    what, name = ("the", wrong[0].name) if len(wrong) == 1 else ("a", "<collection>")
+    return (
+        "The next run heals an edit that the snapshots of the state show."
+        f" If {what} difference stays: dbt run-operation trueup.doctor --args"
+        f" '{{collection: {name}}}'"
+    )
 
 
 def describe_waiting(one: Collection) -> str:
