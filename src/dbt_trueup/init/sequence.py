@@ -206,7 +206,7 @@ def guess_sequence_by(facts: Facts) -> Guess:
     ties = {name: count_ties(facts, tick, name) for name in choices}
     chosen = min(ties, key=ties.__getitem__)
     number = ties[chosen]
-    what = "key and tick" if chosen == tick else "key and tick and order"
+    what = "key and tick" if chosen == tick else "key, tick and order"
     why = f"no two different rows have the same {what}"
     warning = (
         f"{count(number, 'group')} of different rows have the same {what}: trueup takes the row"

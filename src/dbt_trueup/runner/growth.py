@@ -149,8 +149,9 @@ def _version_of_v1(name: str, leaf: Any) -> tuple[str, str | None]:
     """Return the name and the version of a relation of Spark's interface V1.
 
     Delta's tables have a version. A table that was dropped and made again has another id, and
-    begins with version 0 again. Files that a view reads have no name. The name of the view alone
-    would stand for a table that a model writes.
+    begins with version 0 again. Files that a view reads have no name. They are called
+    `the data of <view>`. With the name of the view alone, the watcher would take them for a table
+    that the round itself writes.
     """
     from py4j.protocol import Py4JError  # noqa: PLC0415 - heavy
 
