@@ -99,7 +99,7 @@
 {%- endmacro %}
 
 
-{#- Where `_log_of_view` is in the query: its begin and its end. -#}
+{#- Where `_log_of_view` is in the query: its start and its end. -#}
 {% macro _place_of_log(query) -%}
     {%- set sql, name = trueup._without_texts(query), trueup._name_pattern() -%}
     {%- set marked = 'from\\s+(' ~ name ~ '(?:\\.' ~ name ~ ')*) ' ~ modules.re.escape(trueup._log_mark()) -%}

@@ -8,7 +8,7 @@ SHOWN_CHARACTERS = 120
 """How many characters of a value are shown. `--json` prints all of them."""
 
 SHOWN_BEFORE = 40
-"""How many of them are before the first difference, if that is far from the begin."""
+"""How many of them are before the first difference, if that is far from the start."""
 
 
 def printable(text: str) -> str:
@@ -35,6 +35,6 @@ def cut(text: str, other: str | None = None) -> str:
     # The end of a text is a difference, too. Two equal texts have none.
     pairs = enumerate(zip_longest(text, text if other is None else other))
     place = next((number for number, (one, two) in pairs if one != two), 0)
-    begin = place - SHOWN_BEFORE if place > SHOWN_CHARACTERS - SHOWN_BEFORE else 0
-    shown = text[begin : begin + SHOWN_CHARACTERS]
-    return "..." * (begin > 0) + shown + "..." * (begin + len(shown) < len(text))
+    start = place - SHOWN_BEFORE if place > SHOWN_CHARACTERS - SHOWN_BEFORE else 0
+    shown = text[start : start + SHOWN_CHARACTERS]
+    return "..." * (start > 0) + shown + "..." * (start + len(shown) < len(text))

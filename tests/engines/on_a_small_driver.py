@@ -1,7 +1,7 @@
 """Settles millions of commands with a driver of 1 GB. One key has half of all commands.
 
 Usage: `python -m tests.engines.on_a_small_driver FOLDER PACKAGE`. It is a process of its own,
-because a JVM keeps its size. It writes the begin and the end of each run to `runs.json`, in
+because a JVM keeps its size. It writes the start and the end of each run to `runs.json`, in
 milliseconds.
 """
 

@@ -81,7 +81,7 @@ class Worker:
         self._wait()
 
     def is_still_executing(self, seconds: float) -> bool:
-        """Wait for the begin of the statement after the order `tell`, and then for some seconds.
+        """Wait for the start of the statement after the order `tell`, and then for some seconds.
 
         Returns:
             Whether the statement has not ended since.
