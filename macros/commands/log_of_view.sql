@@ -107,11 +107,11 @@
     {%- set arguments = sql.rpartition(trueup._log_boundary())[2] -%}
     {%- set has_subquery = modules.re.findall('(?i)\\bselect\\b', arguments) | length > 1
         or trueup._has_subquery(arguments) -%}
-    {%- if has_window or has_subquery or modules.re.findall(marked, sql) | length != 1 -%}
+    {%- set found = modules.re.finditer(marked, sql) | list -%}
+    {%- if has_window or has_subquery or found | length != 1 -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set found = modules.re.search(marked, sql) -%}
-    {{ return([found.start(1), found.end(1)]) }}
+    {{ return([found[0].start(1), found[0].end(1)]) }}
 {%- endmacro %}
 
 

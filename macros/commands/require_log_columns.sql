@@ -47,10 +47,10 @@
     {%- if not found -%}
         {{ return({}) }}
     {%- endif -%}
-    {%- set begin = sql | length - found.string | length -%}
+    {%- set start = sql | length - found.string | length -%}
     {{ return({
-        'error': commands[begin + found.start(1):begin + found.end(1)],
-        'error_key': commands[begin + found.start(2):begin + found.end(2)],
+        'error': commands[start + found.start(1):start + found.end(1)],
+        'error_key': commands[start + found.start(2):start + found.end(2)],
     }) }}
 {%- endmacro %}
 
