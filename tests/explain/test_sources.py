@@ -77,6 +77,14 @@ def test_with_late_correct_the_next_run_writes_the_difference(
     assert found.rows[0]["rule"].endswith("; the next run writes the difference")
 
 
+def test_a_late_command_after_the_values_were_taken_lets_nothing_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of_old_key = [late(tick=9, verdict="late_superseded"), late(tick=4)]
+    found, _ = asked(monkeypatch, {"3": (DIFFER, [moved(2)]), "2": (AGREE, of_old_key)})
+    assert (found.rows[0]["verdict"], found.agrees) == ("late", True)
+
+
 def test_keys_that_take_values_from_each_other_end(monkeypatch: pytest.MonkeyPatch) -> None:
     found, questions = asked(monkeypatch, {"3": (DIFFER, [moved(2)]), "2": (AGREE, [moved(3)])})
     assert questions == ["3", "2", "3"]

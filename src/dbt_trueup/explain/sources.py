@@ -45,13 +45,13 @@ def explain_with_sources(
     whole = found
     if len(found.commands) < found.command_count:
         whole = explain(options, collection, key, error_key, None)
-    late = find_late_source(options, whole)
-    return with_late_source(found, *late) if late else found
+    source = find_late_source(options, whole)
+    return with_late_source(found, *source) if source else found
 
 
 def find_late_source(
     options: Sequence[str], explanation: Explanation
-) -> tuple[Explanation, str] | None:
+) -> tuple[str, list[dict[str, Any]]] | None:
     """Find a key with a late command that changes the values which a key takes from it.
 
     The key may also take them through other keys. The late command is not after the last command
@@ -62,14 +62,14 @@ def find_late_source(
         explanation: The key that takes values, with all of its commands.
 
     Returns:
-        The key as `explain` describes it, and in JSON. None if there is no such key.
+        The key in JSON, and its late commands. None if there is no such key.
     """
     taken = last_taken(explanation)
     keys = list(taken)
     for old_key in keys:
         source = explain(options, explanation.collection, read_json_key(old_key), None, None)
-        if has_late_command(source, taken[old_key]):
-            return source, old_key
+        if late := late_commands(source, taken[old_key]):
+            return old_key, late
         for key, tick in last_taken(source, taken[old_key]).items():
             if key not in taken or taken[key] < tick:
                 taken[key] = tick
@@ -92,26 +92,28 @@ def last_taken(explanation: Explanation, until: int | None = None) -> dict[str, 
     return found
 
 
-def has_late_command(explanation: Explanation, until: int | None = None) -> bool:
-    """Whether a key has a late command. With `until`, those of later ticks do not count."""
-    return any(
-        command["verdict"] in LATE and (until is None or command["_ts"] <= until)
+def late_commands(explanation: Explanation, until: int | None = None) -> list[dict[str, Any]]:
+    """Return the late commands of a key. With `until`, those of later ticks do not count."""
+    return [
+        command
         for command in explanation.commands
-    )
+        if command["verdict"] in LATE and (until is None or command["_ts"] <= until)
+    ]
 
 
-def with_late_source(found: Explanation, source: Explanation, old_key: str) -> Explanation:
-    """Return the explanation of a key that differs because another key has a late command.
+def with_late_source(
+    found: Explanation, old_key: str, late: Sequence[dict[str, Any]]
+) -> Explanation:
+    """Return the explanation of a key that differs because another key has late commands.
 
     Example:
         >>> from .facts import Explanation
         >>> found = Explanation("c", {"k": "2"}, None, [{"source": "log", "verdict": "differ"}])
-        >>> source = Explanation("c", {"k": "1"}, None, commands=[{"verdict": "late_dropped"}])
-        >>> row = with_late_source(found, source, '{"k":1}').rows[0]
+        >>> row = with_late_source(found, '{"k":1}', [{"verdict": "late_dropped"}]).rows[0]
         >>> row["verdict"], row["rule"][-63:]
         ('late', 'came late for the key {"k":1}, from which this key takes values')
     """
-    waits = any(command["verdict"] in WAITING for command in source.commands)
+    waits = any(command["verdict"] in WAITING for command in late)
     rule = (
         f"differs from the changelog, because a command came late for the key {old_key}, "
         "from which this key takes values"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_trueup import dbt
 from dbt_trueup.explain.facts import FINE, explain
-from dbt_trueup.explain.sources import find_late_source, has_late_command, read_json_key
+from dbt_trueup.explain.sources import find_late_source, late_commands, read_json_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -202,7 +202,7 @@ def is_late(options: Sequence[str], collection: str, key: str) -> bool:
     if not verdicts <= {*FINE, "waits", "differ"}:
         return False
     has_cause = any("_cause" in update for update in found.updates)
-    if "differ" not in verdicts and (has_cause or has_late_command(found)):
+    if "differ" not in verdicts and (has_cause or late_commands(found)):
         return True
     return find_late_source(options, found) is not None
 
