@@ -32,7 +32,8 @@ from dbt_trueup.plugin import session
 WARM_ROUNDS = 12
 """Java compiles what a run needs only after some runs."""
 COMMANDS = 1000
-OURS, PEER, IDLE = "trueup", "incremental merge", "trueup, nothing new"
+OURS, PEER, IDLE = "seven models", "incremental merge", "one model, nothing new"
+ONE = "one model"
 
 Statement = tuple[str, float]
 """The first words of a statement, and its seconds."""
@@ -59,7 +60,8 @@ def main() -> None:
         ways = {
             OURS: partial(bench.run, "ours"),
             PEER: partial(bench.run, f"peer_{arguments.format}"),
-            IDLE: partial(bench.run, "ours"),
+            ONE: partial(bench.run, "one"),
+            IDLE: partial(bench.run, "one"),
         }
         for number in range(-WARM_ROUNDS, arguments.rounds):
             bench.next_batch()

@@ -258,6 +258,11 @@ from ({keys})"""
         for view in ("errors", "collection"):
             name = f"ours_{view}".removesuffix("_collection")
             (models / "ours" / f"{name}.sql").write_text(f"{{{{ trueup.{view}('ours') }}}}")
+        order = call.replace("ts='ts', sequence_by=['seq']", "sequence_by=['ts', 'seq']")
+        (models / "one.sql").write_text(
+            f"{{{{ config(materialized='trueup', unique_key='k', file_format='{self.table_format}') }}}}\n"
+            f"{{{{ trueup.commands({order}, columns={columns}) }}}}"
+        )
         for name, text in self.peers().items():
             (models / f"{name}.sql").write_text(text)
         project = {

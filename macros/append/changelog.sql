@@ -3,6 +3,10 @@
     on its progress row. See the YAML beside this file.
 -#}
 {% macro changelog(collection) -%}
+    {%- if collection is not string -%}
+        {{- config(materialized='view') -}}
+        {{ return(trueup._changelog_of_store(collection)) }}
+    {%- endif -%}
     {{- config(materialized='trueup_changelog') -}}
     {%- do trueup._require_role('changelog', collection) -%}
 select

@@ -21,7 +21,7 @@
 -#}
 {% macro _step_names() -%}
     {{ return([
-        'alter', 'append', 'apply', 'check', 'compact', 'compare', 'create', 'discard', 'drop', 'heal', 'look',
+        'alter', 'append', 'apply', 'check', 'commit', 'compact', 'compare', 'create', 'discard', 'drop', 'heal', 'look',
         'rebuild', 'record', 'widen'
     ]) }}
 {%- endmacro %}

@@ -3,6 +3,9 @@
     the changelog up to that tick, consolidated. `ts` is an integer or an SQL expression.
 -#}
 {% macro as_of(collection, ts) -%}
+    {%- if collection is not string -%}
+        {{ return(trueup._rows_of_store_between(collection, ts)) }}
+    {%- endif -%}
     {%- set last = trueup._known_tick_expr(collection, ts) -%}
 with
 
@@ -19,6 +22,9 @@ where _diff > 0
     value columns and `_diff`. `as_of(from_ts)` plus these changes is `as_of(to_ts)`.
 -#}
 {% macro changes_between(collection, from_ts, to_ts) -%}
+    {%- if collection is not string -%}
+        {{ return(trueup._rows_of_store_between(collection, to_ts, from_ts)) }}
+    {%- endif -%}
     {%- set first = trueup._known_tick_expr(collection, from_ts) -%}
     {%- set last = trueup._known_tick_expr(collection, to_ts) -%}
 with

@@ -1,6 +1,9 @@
 {#- The keys that are broken now, and the reasons, as a view: one row per broken key. -#}
 {% macro errors(collection) -%}
     {{- config(materialized='view') -}}
+    {%- if collection is not string -%}
+        {{ return(trueup._errors_of_store(collection)) }}
+    {%- endif -%}
     {%- do trueup._require_role('errors', collection) -%}
 {{ trueup._step_marker('create') }}
 select

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 MACROS = ROOT / "macros"
 LAYERS = (
     *("internal", "tables", "certify", "commands", "fold", "stage", "append", "apply", "plan"),
-    *("correct", "read", "operations", "generic_tests", "report", "materializations"),
+    *("correct", "collection", "read", "operations", "generic_tests", "report"),
+    "materializations",
 )
 """The folders in order. A folder calls only the folders before it."""
 SHARED = ("internal", "tables", "certify")

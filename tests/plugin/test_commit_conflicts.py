@@ -138,7 +138,7 @@ def test_a_mark_needs_a_known_step() -> None:
     must, _, _ = refused(in_model("files_state")._step_marker, "tidy")
 
     assert (
-        "one of alter, append, apply, check, compact, compare, create, discard, drop, heal,"
+        "one of alter, append, apply, check, commit, compact, compare, create, discard, drop, heal,"
         " look, rebuild, record, widen" in must
     )
 

@@ -59,11 +59,25 @@ TARGET = re.compile(
 )
 """The table that a marked statement is about. Only used to name it in the message."""
 
-MISMATCH = re.compile(r"upper mismatch: batch \d+ expected lower ")
-"""The error that our append raises itself if another run came first.
+STORE = re.compile(r"/\* trueup: create \*/\s*create table if not exists \S+__trueup`?\s")
+"""The statement that makes the store of a collection, unless there is one."""
 
-It is matched by its text, because Spark gives all errors of `raise_error` one class. The SQL text
-of the append does not match: it has no number in this place.
+EXISTS = (
+    "AlreadyExistsException: Table was created concurrently",
+    "AlreadyExistsException: Table already exists",
+    "DELTA_TABLE_ALREADY_EXISTS",
+)
+"""The errors of `create table if not exists` if another run has made the table meanwhile."""
+
+VIEW = re.compile(r"/\* trueup: create \*/\s*create or replace view\s")
+"""A statement that makes or replaces a view."""
+
+MISMATCH = re.compile(
+    r"upper mismatch: batch \d+ expected lower |\[USER_RAISED_EXCEPTION\] upper mismatch: "
+)
+"""The error that our append or commit raises itself if another run came first.
+
+It is matched by its text, because Spark gives all errors of `raise_error` one class.
 """
 
 _MOVED = "state moved: another run wrote to {} at the same moment;"
@@ -126,6 +140,8 @@ def may_be_skipped(statement: str, error: str) -> bool:
     After the append a run looks for its batch. If it is missing, the run discards it and, depending
     on the option `on_conflict`, fails, tries again or says that it was skipped.
 
+    So is a statement that makes a store if there is none: another run has made it.
+
     Args:
         statement: The SQL text.
         error: The text of its error.
@@ -135,8 +151,10 @@ def may_be_skipped(statement: str, error: str) -> bool:
         >>> may_be_skipped(append, "upper mismatch: batch 3 expected lower 7, ...")
         True
     """
+    if STORE.search(statement):
+        return any(exists in error for exists in EXISTS)
     mark = MARK.search(statement)
-    if mark is None or mark["step"] != "append":
+    if mark is None or mark["step"] not in {"append", "commit"}:
         return False
     return bool(MISMATCH.search(error)) or any(conflict in error for conflict in CONFLICTS)
 
@@ -146,6 +164,8 @@ def may_be_repeated(statement: str, error: str) -> bool:
 
     A rewrite changes no row, and nothing of the statement was written. The statement itself checks
     that its table is still at the batch that it expects. So it can be repeated.
+
+    So can one that makes or replaces a view: if two do it at once, they make the same view.
 
     Args:
         statement: The SQL text.
@@ -157,6 +177,8 @@ def may_be_repeated(statement: str, error: str) -> bool:
         >>> may_be_repeated("merge into mine as state", REWRITTEN + ": [a]")
         False
     """
+    if VIEW.search(statement):
+        return any(conflict in error for conflict in CONFLICTS)
     mark = MARK.search(statement)
     if mark is None or mark["step"] not in {"append", "apply"}:
         return False

@@ -1,0 +1,327 @@
+{#-
+    The commit: one MERGE writes the history, the current rows and the batch row, or nothing. It is the compare-and-append
+    of trueup: if the store no longer stands at the batch before, it raises.
+
+    - Its source is the fold itself. The source has one row for each thing to do, and `_kind` says which.
+    - A current row that changes becomes its own retraction: it moves into the history with its values. So the statement
+      reads the key, order, digest and length of what is there, and no values.
+    - Numbers that differ from run to run stand only in the last select and in the one row of the batch: Java compiles an
+      expression with another literal again.
+-#}
+{% macro _commit_sql(collection, plan) -%}
+{{ trueup._step_marker('commit') }}
+merge into {{ collection.store }} as store
+using (
+    {{ trueup._changes_select(collection, plan) }}
+) as changes
+    on {{ trueup._same_key_expr(collection.key, 'store', 'changes') }}
+    and store._error_key <=> changes._error_key
+    and (store._error_kind <=> 'order') = (changes._error_kind <=> 'order' and changes._kind <> 'batch')
+    and changes._kind in ('retraction', 'renewal', 'removal', 'batch')
+    and (store._kind = 'batch') = (changes._kind = 'batch')
+    -- The scan leaves out the history, and batch rows of long ago. The second bound changes only now and then.
+    and (
+        store._kind in ({{ trueup._current_kinds() }})
+        or store._kind = 'batch' and store._seq >= {{ plan.seq - plan.seq % 64 }} and store._seq = changes._seq
+    )
+    {%- if plan.filter %}
+    and (store._kind = 'batch' or {{ trueup._may_be_changed_expr(collection, plan.filter, 'store') }})
+    {%- endif %}
+when matched and changes._kind = 'batch' then update set
+    _batch = raise_error(concat('upper mismatch: batch ', changes._seq, ' of {{ collection.store }} exists'))
+when matched and changes._kind = 'renewal' then update set
+    _order = changes._order,
+    _delete_order = changes._delete_order,
+    _orders = changes._orders,
+    _seq = changes._seq
+when matched and changes._kind = 'removal' then delete
+when matched then update set
+    _kind = 'update',
+    _diff = -1,
+    _seq = changes._seq,
+    _ts = changes._ts,
+    _cause = changes._cause
+when not matched then insert (
+    {{ trueup._column_list(trueup._store_names(collection)) }}
+) values (
+    if(
+        changes._kind in ('retraction', 'renewal', 'removal'),
+        raise_error('upper mismatch: a current row of {{ collection.store }} moved'),
+        changes._kind
+    ),
+    {{ trueup._column_list(trueup._store_names(collection)[1:], alias='changes') }}
+)
+{%- endmacro %}
+
+
+{#- The kinds of the current rows, as a list of literals. -#}
+{% macro _current_kinds() -%}
+    {{ return("'row', 'error', 'tombstone'") }}
+{%- endmacro %}
+
+
+{#-
+    What the next batch does, as a select with one row for each thing to do. `_kind` is that of the row to write, or
+    `retraction` (a current row becomes one), `renewal` (it gets a newer order) or `removal` (a tombstone goes away).
+
+    `plan` has what the look has found: see `_ensure_batch_plan`.
+-#}
+{% macro _changes_select(collection, plan) -%}
+    {%- set key, values = collection.key, collection.value_names -%}
+with
+
+{% if collection.is_log -%}
+{{ trueup._commands_ctes(collection, plan) }},
+
+{{ trueup._newest_command_ctes(collection, plan) }},
+{%- else -%}
+{{ trueup._desired_ctes(collection, plan.rows) }},
+{%- endif %}
+
+held as ( -- what the store has of their keys, without the values
+
+    {% set of_order = '_error_kind <=> \'order\'' -%}
+    {%- set old = 'struct(_order, _digest, _length, _error_kind, _seq, _delete_order, _orders)' -%}
+    select
+        {{ trueup._column_list(key) }},
+        _error_key,
+        {%- if plan.has_unordered %}
+        -- The error of a command without an order stands beside the row of its key.
+        any_value({{ old }}) filter (where not {{ of_order }}) as _old,
+        any_value(struct(_digest, _length)) filter (where {{ of_order }}) as _open
+        {%- for column in trueup._held_columns(collection) if collection.is_partial %},
+        any_value({{ column.value }}) filter (where not {{ of_order }}) as _held_{{ column.i }}
+        {%- endfor %}
+        {%- else %}
+        {{ old }} as _old
+        {%- for column in trueup._held_columns(collection) if collection.is_partial %},
+        {{ column.value }} as _held_{{ column.i }}
+        {%- endfor %}
+        {%- endif %}
+    from {{ trueup._stored_relation(collection) }} as store
+    where
+        _kind in ({{ trueup._current_kinds() }})
+        {%- if plan.filter %}
+        and {{ trueup._may_be_changed_expr(collection, plan.filter, 'store') }}
+        {%- endif %}
+        {%- if plan.has_unordered %}
+    group by {{ trueup._column_list(key) }}, _error_key
+        {%- else %}
+        and not {{ of_order }}
+        {%- endif %}
+
+),
+
+joined as (
+
+    select
+        {%- for name in key + ['_error_key'] %}
+        {%- set column = trueup._quoted(name) %}
+        {%- if plan.reads_all %}
+        if(newest._commands is null, held.{{ column }}, newest.{{ column }}) as {{ column }},
+        {%- else %}
+        newest.{{ column }},
+        {%- endif %}
+        {%- endfor %}
+        newest.* except ({{ trueup._column_list(key) }}, _error_key),
+        held.* except ({{ trueup._column_list(key) }}, _error_key),
+        {%- if plan.has_truncates %}
+        _truncated,
+        _is_truncated_now,
+        {%- endif %}
+        {{ plan.since }}L as _since
+    from newest
+    {{ 'full outer' if plan.reads_all else 'left' }} join held
+        on {{ trueup._same_key_expr(key + ['_error_key'], 'newest', 'held') }}
+    {%- if plan.has_truncates %}
+    cross join bound
+    {%- endif %}
+
+),
+
+{{ trueup._judged_ctes(collection, plan) }},
+
+decided as (
+
+    select
+        *,
+        case
+            when _verdict in ('taken', 'tie') and _next._digest is null and _old is null then 'absent'
+            when _verdict in ('taken', 'tie') and _next._digest <=> _old._digest then 'renewed'
+            when _verdict in ('taken', 'tie') and _next._digest is null then 'deleted'
+            when _verdict in ('taken', 'tie') and _old._digest is null then 'inserted'
+            when _verdict in ('taken', 'tie') then 'updated'
+            {%- if plan.has_truncates %}
+            when _old._order < _truncated then 'truncated'
+            {%- endif %}
+            else 'none'
+        end as _change,
+        {%- if plan.has_unordered %}
+        case
+            {%- set newest_order = '_top' if collection.is_partial else '_new._order' %}
+            when _unordered > 0 then if(_open is null, 'opened', 'none')
+            when _open is null then 'none'
+            {%- if plan.new_truncates %}
+            when _is_truncated_now then 'closed'
+            {%- endif %}
+            when {{ newest_order }} is null or {{ newest_order }} <= _old._order then 'none'
+            {%- if plan.has_truncates %}
+            when {{ newest_order }} <= _truncated then 'none'
+            {%- endif %}
+            else 'closed'
+        end as _order_change,
+        {%- endif %}
+        rand() as _once -- Spark computes a random relation once, for both uses
+    from judged
+
+),
+
+{{ trueup._batch_ctes(collection, plan) }},
+
+done as (
+
+    select
+        {{ trueup._column_list(key) }}, _error_key, _next, _value, null as _batch,
+        {%- if plan.cause == 'adopted' %}
+        'adopted' as _cause,
+        {%- elif plan.cause %}
+        case
+            when _old is null or not _next._order <=> _old._order then null
+            when _old._error_kind = 'value' and _next._error_kind is null then 'error_fixed'
+            else {{ trueup._literal(plan.cause) }}
+        end as _cause,
+        {%- else %}
+        cast(null as string) as _cause,
+        {%- endif %}
+        concat(
+            case _change
+                when 'absent' then array('tombstone')
+                when 'renewed' then array('renewal')
+                when 'inserted' then if(_old is null, array('update', 'current'), array('removal', 'update', 'current'))
+                when 'updated' then array('retraction', 'update', 'current')
+                when 'deleted' then array('retraction'{{ ", 'tombstone'" if collection.is_log }})
+                when 'truncated' then if(_old._digest is null, array('removal'), array('retraction'))
+                else cast(array() as array<string>)
+            end
+            {%- if plan.has_unordered %},
+            case _order_change
+                when 'opened' then array('order_update', 'order_current')
+                when 'closed' then array('order_retraction')
+                else cast(array() as array<string>)
+            end
+            {%- endif %}
+        ) as _todo
+    from decided
+
+    union all
+
+    select
+        {% for _ in key -%} null, {% endfor -%} null, null, null, _batch, null, array('batch')
+    from batch
+
+)
+
+select
+    case
+        when _do = 'current' then if(_next._error_kind is null, 'row', 'error')
+        when _do = 'order_current' then 'error'
+        when _do in ('order_update') then 'update'
+        when _do = 'order_retraction' then 'retraction'
+        else _do
+    end as _kind,
+    {{ plan.seq }}L as _seq,
+    {{ plan.ts }}L as _ts,
+    if(_do in ('update', 'order_update'), 1, null) as _diff,
+    _cause,
+    if(_do like 'order%', 'order', _next._error_kind) as _error_kind,
+    _error_key,
+    case
+        when _do like 'order%' then {{ trueup._literal(trueup._order_error_text()) }}
+        when _next._error_kind = 'tie' then {{ trueup._literal(trueup._tie_text()) }}
+        else _value._error
+    end as _error,
+    if(_do like 'order%', null, _next._order) as _order,
+    if(_do like 'order%', {{ trueup._error_digest_expr(collection, 'order', trueup._order_error_text()) }}, _next._digest)
+        as _digest,
+    if(_do like 'order%', {{ trueup._error_length('order', trueup._order_error_text()) }}, _next._length) as _length,
+    {%- if collection.is_partial %}
+    if(_do like 'order%', null, _next._delete_order) as _delete_order,
+    if(_do like 'order%', null, _next._orders) as _orders,
+    {%- else %}
+    cast(null as {{ trueup._sql_type(collection.order_type) }}) as _delete_order,
+    cast(null as {{ trueup._orders_type(collection) }}) as _orders,
+    {%- endif %}
+    _batch,
+    {%- for name in key %}
+    {{ trueup._quoted(name) }},
+    {%- endfor %}
+    {%- for name in values %}
+    if(_do like 'order%' or _next._error_kind is not null, null, _value.{{ trueup._quoted(name) }})
+        as {{ trueup._quoted(name) }}{{ ',' if not loop.last }}
+    {%- endfor %}
+from done
+-- `outer`, because Spark would copy the condition that there is something to do down to the fold.
+lateral view outer explode(_todo) todo as _do
+where _do is not null
+{%- endmacro %}
+
+
+{#-
+    The CTEs up to `judged`: what each key becomes. `_verdict` says whether its commands take effect, `_value` is its content,
+    and `_next` has the order, digest, length and kind of error of its current row. Each CTE is a level of its own, because Spark cannot
+    resolve columns that refer to each other in this place.
+
+    Reads: `joined`. Ends with: `judged`.
+-#}
+{% macro _judged_ctes(collection, plan) -%}
+    {%- if collection.is_partial -%}
+{{ trueup._judged_column_ctes(collection, plan) }}
+    {%- else -%}
+ruled as (
+
+    select
+        *,
+        {%- if collection.is_log %}
+        {{ trueup._verdict_expr(collection, plan.has_truncates) | indent(8) }} as _verdict
+        {%- else %}
+        if(_new._digest <=> _old._digest, 'superseded', 'taken') as _verdict
+        {%- endif %}
+    from joined
+
+),
+
+judged as ( -- what each key becomes
+
+    select
+        *,
+        case _verdict
+            when 'taken' then struct(_new._order, _new._digest, _new._length, _value._error_kind)
+            when 'tie' then struct(
+                _new._order,
+                {{ trueup._error_digest_expr(collection, 'tie', trueup._tie_text()) }} as _digest,
+                {{ trueup._error_length('tie', trueup._tie_text()) }}L as _length,
+                'tie' as _error_kind
+            )
+            {%- if plan.has_truncates %}
+            else if(_old._order < _truncated, null, struct(_old._order, _old._digest, _old._length, _old._error_kind))
+            {%- else %}
+            else struct(_old._order, _old._digest, _old._length, _old._error_kind)
+            {%- endif %}
+        end as _next
+    from ruled
+
+)
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- What the row of a key says whose newest commands are a tie. -#}
+{% macro _tie_text() -%}
+    {{ return('two commands of this key have the same order and another content') }}
+{%- endmacro %}
+
+
+{#- What the error of a key says that has a command without an order. -#}
+{% macro _order_error_text() -%}
+    {{ return('a command of this key has no order') }}
+{%- endmacro %}

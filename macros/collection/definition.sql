@@ -1,0 +1,65 @@
+{#-
+    What a collection is: the object that the macros of this folder pass on. It is built once in a run and never changes.
+
+    `name`, `store`, `view`     the model, its table and its view
+    `key`, `values`, `columns`  names of key and value columns; all of them with `name` and `type`, as the store has them
+    `given_types`               the types of the columns in this run's SELECT; the store may have wider ones
+    `is_log`, `is_partial`      whether the SELECT gives commands; whether they may leave columns unchanged
+    `order_type`                the type of `_order`
+    `options`                   the value of every option
+    `has_store`                 whether the store exists
+-#}
+{% macro _get_store_collection(described, store_columns) -%}
+    {%- set key = trueup._unique_key_of_model() -%}
+    {%- set extras = trueup._command_columns() -%}
+    {%- set given = described | rejectattr('name', 'in', extras) | list -%}
+    {%- set names = described | map(attribute='name') | list -%}
+    {%- set types = {} -%}
+    {%- for column in given -%}
+        {%- do types.update({column.name: column.type}) -%}
+    {%- endfor -%}
+    {%- set is_log = '_order' in names and '_op' in names -%}
+    {%- set order = described | selectattr('name', 'eq', '_order') | map(attribute='type') | first if is_log else 'struct<_epoch:int,_1:bigint>' -%}
+    {%- do trueup._require_key_columns(key, given) -%}
+    {%- do trueup._require_user_columns(given, source='The SELECT of ' ~ model.name) -%}
+    {%- do trueup._require_storable_columns(given) -%}
+    {{ return({
+        'name': model.name,
+        'view': this.incorporate(type='view'),
+        'store': trueup._store_of(this),
+        'key': key,
+        'value_names': given | map(attribute='name') | reject('in', key) | list,
+        'columns': given,
+        'given_types': types,
+        'is_log': is_log,
+        'has_error': '_error' in names,
+        'is_partial': '_unchanged' in names,
+        'unchanged_value': '_unchanged_value' in names,
+        'order_type': trueup._stored_type(order),
+        'options': trueup._store_options(is_log),
+        'has_store': load_relation(trueup._store_of(this)) is not none,
+    }) }}
+{%- endmacro %}
+
+
+{#- The columns of a SELECT that make its rows commands, or errors. -#}
+{% macro _command_columns() -%}
+    {{ return(['_order', '_op', '_error', '_error_key', '_unchanged', '_unchanged_value', '_old_key', '_place', '_ts']) }}
+{%- endmacro %}
+
+
+{#- Raises unless the SELECT has the key columns and at least one value column. -#}
+{% macro _require_key_columns(key, columns) -%}
+    {%- set found = columns | map(attribute='name') | list -%}
+    {%- for name in key if name not in found -%}
+        {%- do trueup._raise_error(
+            'Each column of config `unique_key` of ' ~ model.name, 'a column of its SELECT (' ~ (found | join(', ')) ~ ')',
+            name, trueup._config_next_step()
+        ) -%}
+    {%- endfor -%}
+    {%- if found | length == key | length -%}
+        {%- do trueup._raise_error(
+            'The SELECT of ' ~ model.name, 'one with at least one column that is not in the key', found | join(', ')
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}

@@ -1,0 +1,93 @@
+{#-
+    A table that has the name of the model already, such as that of an incremental model: its rows become batch 1, below every
+    order, and it is kept under another name. It is never dropped.
+-#}
+
+{#- Adopts such a table, before the first batch of a collection. Returns whether there was one. -#}
+{% macro _ensure_table_adopted(collection) -%}
+    {%- set there = load_relation(collection.view) -%}
+    {%- if there is none or there.type != 'table' -%}
+        {{ return(false) }}
+    {%- endif -%}
+    {%- set kept = collection.view.incorporate(path={'identifier': collection.view.identifier ~ '__before'}, type='table') -%}
+    {%- if collection.has_store or load_relation(kept) is not none -%}
+        {%- do trueup._raise_error(
+            'The name ' ~ collection.view, 'free for the view of ' ~ collection.name,
+            'a table, and ' ~ (collection.store if collection.has_store else kept) ~ ' exists, too',
+            'Nothing is written. Rename the table or drop it.'
+        ) -%}
+    {%- endif -%}
+    {%- do trueup._require_adoptable_columns(collection, there) -%}
+    {%- do run_query(trueup._create_store_sql(collection, {'run': invocation_id})) -%}
+    {%- do run_query('alter table ' ~ collection.view ~ ' rename to ' ~ kept.include(database=false)) -%}
+    {%- set adopting = dict(collection, has_store=true, missing=[], given_types=trueup._types_of(collection)) -%}
+    {%- set properties = trueup._get_store_properties(adopting) -%}
+    {%- do run_query(trueup._commit_sql(adopting, {
+        'rows': trueup._get_rows_before_select(collection, kept), 'seq': 1, 'since': 0, 'cause': 'adopted', 'filter': none,
+        'ts': trueup._milliseconds(modules.datetime.datetime.now(modules.pytz.utc)), 'truncated': none, 'uncounted': 0,
+        'has_truncates': false, 'new_truncates': false, 'has_unordered': false, 'reads_all': true, 'is_dry': true,
+        'notes': {
+            'run': invocation_id, 'base': trueup._get_snapshot(collection.store, properties), 'since': 0, 'code': 'adopted',
+            'columns': trueup._column_note(collection), 'at': run_started_at.timestamp() | int,
+        },
+    })) -%}
+    {{ return(true) }}
+{%- endmacro %}
+
+
+{#- The types of the columns of the store, by name. -#}
+{% macro _types_of(collection) -%}
+    {%- set types = {} -%}
+    {%- for column in collection.columns -%}
+        {%- do types.update({column.name: column.type}) -%}
+    {%- endfor -%}
+    {{ return(types) }}
+{%- endmacro %}
+
+
+{#- Raises unless the table has the key columns, and its other columns are among those of the collection or left behind. -#}
+{% macro _require_adoptable_columns(collection, table) -%}
+    {%- set names = trueup._get_columns('select * from ' ~ table) | map(attribute='name') | map('lower') | list -%}
+    {%- for name in collection.key if name | lower not in names -%}
+        {%- do trueup._raise_error(
+            'The table ' ~ table ~ ', which has the name of the model,', 'one with the key column ' ~ name,
+            names | join(', '), 'Nothing is written. Rename the table or drop it.'
+        ) -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+
+{#- The rows of the table as commands with an order below all others, or as rows. -#}
+{% macro _get_rows_before_select(collection, table) -%}
+    {%- set there = trueup._get_columns('select * from ' ~ table) | map(attribute='name') | map('lower') | list -%}
+select
+    {%- for column in collection.columns %}
+    cast({{ trueup._quoted(column.name) if column.name | lower in there else 'null' }} as {{ trueup._sql_type(column.type) }})
+        as {{ trueup._quoted(column.name) }}{{ ',' if collection.is_log or not loop.last }}
+    {%- endfor %}
+    {%- if collection.is_log %}
+    cast({{ trueup._least_order_expr(collection) }} as {{ trueup._sql_type(collection.order_type) }}) as _order,
+    'upsert' as _op,
+    cast(null as string) as _error,
+    cast(null as string) as _error_key,
+    cast(array() as array<string>) as _unchanged,
+    cast(null as string) as _unchanged_value
+    {%- endif %}
+from {{ table }}
+{%- endmacro %}
+
+
+{#- An order below those of all commands: its epoch is the least number, and its other parts are null. -#}
+{% macro _least_order_expr(collection) -%}
+    {%- set parts = [trueup._adopted_epoch()] -%}
+    {%- for _ in trueup._parsed_type(collection.order_type).fields[1:] -%}
+        {%- do parts.append('null') -%}
+    {%- endfor -%}
+    {{ return('struct(' ~ (parts | join(', ')) ~ ')') }}
+{%- endmacro %}
+
+
+{#- The epoch of rows that were there before the log. -#}
+{% macro _adopted_epoch() -%}
+    {{ return('-2147483648') }}
+{%- endmacro %}

@@ -1,0 +1,290 @@
+{#-
+    The materialization `trueup`: a model whose SELECT gives the commands of a log, or rows with a unique key, becomes a
+    store (`<model>__trueup`), with its history and current rows, and a view of the rows.
+
+    A run looks, and then commits once: see `look.sql` and `commit.sql`.
+-#}
+{% materialization trueup, adapter='spark' %}
+    {#- 1. Read the config, and refuse a run over only some of the rows. -#}
+    {%- do trueup._require_whole_run() -%}
+    {%- set given = trueup._get_store_collection(trueup._get_columns(trueup._step_marker('check') ~ compiled_code), none) -%}
+
+    {%- if config.get('contract').enforced -%}
+        {%- do get_assert_columns_equivalent(
+            'select ' ~ trueup._column_list(given.key + given.value_names) ~ ' from ' ~ trueup._subquery(compiled_code)
+        ) -%}
+    {%- endif -%}
+    {%- do trueup._ensure_rebased(given) -%}
+
+    {{ run_hooks(pre_hooks) }}
+
+    {#- 2. Look, commit, and repeat both if another run was first. -#}
+    {%- set adopted = trueup._ensure_table_adopted(given) if not trueup._var('trueup_read_only') -%}
+    {%- set run = namespace(result=none, collection=dict(given, has_store=given.has_store or adopted)) -%}
+    {%- set run.repaired = none -%}
+    {%- for attempt in range(1, 5) if run.result is none -%}
+        {%- set plan = trueup._ensure_batch_plan(run.collection, compiled_code) -%}
+        {%- set run.collection = plan.collection -%}
+        {%- set run.repaired = run.repaired or plan.repaired -%}
+        {%- if plan.idle -%}
+            {%- set run.result = {'code': 'NOOP', 'message': plan.idle} -%}
+        {%- elif trueup._var('trueup_read_only') -%}
+            {%- set run.result = trueup._ensure_plan_table(plan) -%}
+        {%- else -%}
+            {%- call statement('main') -%}
+{{ trueup._commit_sql(plan.collection, plan) }}
+            {%- endcall -%}
+            {%- set run.result = trueup._get_result(plan, attempt) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- if run.repaired -%}
+        {%- set run.result = dict(run.result, code='OK', message=run.repaired ~ '; ' ~ run.result.message) -%}
+    {%- endif -%}
+    {%- do trueup._report_outcome(run.result) -%}
+
+    {#- 3. Make the view, and set grants. -#}
+    {%- if not trueup._var('trueup_read_only') -%}
+        {%- do trueup._ensure_view(run.collection) -%}
+        {%- for relation in [run.collection.view, run.collection.store] -%}
+            {%- do apply_grants(relation, config.get('grants'), should_revoke=True) -%}
+        {%- endfor -%}
+    {%- endif -%}
+
+    {{ run_hooks(post_hooks) }}
+
+    {{ return({'relations': [run.collection.view]}) }}
+{% endmaterialization %}
+
+
+{#-
+    What this run is going to commit, as a dict: the fields that `_changes_select` reads, the `collection` with the columns
+    of its store, and `idle`, why there is nothing to do. Unless the run is a dry one, it makes the store if there is none,
+    and repairs it if it is damaged.
+-#}
+{% macro _ensure_batch_plan(collection, query) -%}
+    {%- set is_dry = trueup._var('trueup_read_only') -%}
+    {%- if not collection.has_store and not is_dry -%}
+        {%- do run_query(trueup._create_store_sql(collection, {'run': invocation_id})) -%}
+        {%- set collection = dict(collection, has_store=true) -%}
+    {%- endif -%}
+    {%- set stand = trueup._ensure_stand(collection, is_dry) -%}
+    {%- set collection, newest = stand.collection, stand.newest -%}
+    {%- set code = trueup._code_of(collection, query) -%}
+    {%- set recoded = newest.seq > 0 and newest.code not in [code, 'adopted'] -%}
+    {%- set part = trueup._get_new_part(collection, query, newest, code) if collection.is_log
+        else {'rows': query, 'position': none, 'is_new': true, 'is_whole': true} -%}
+    {%- if not part.is_new and stand.is_foreign -%}
+        {#- Somebody else has written to the store and changed nothing. A batch without commands says that this is known. -#}
+        {%- set part = dict(part, rows='select * from ' ~ trueup._subquery(query) ~ ' where false', is_new=true) -%}
+    {%- endif -%}
+    {%- set facts = trueup._get_facts(collection, part) if part.is_new else {} -%}
+    {%- set nothing = not part.is_new or not collection.is_log and facts.commands == 0 and not stand.is_foreign and not recoded -%}
+    {%- if nothing -%}
+        {{ return({'collection': collection, 'repaired': stand.repaired, 'idle': 'up to date at batch ' ~ newest.seq}) }}
+    {%- endif -%}
+    {%- do trueup._require_ordered_truncates(collection, facts) -%}
+    {%- set new_truncates = facts.truncates > 0 -%}
+    {%- set reads_all = new_truncates or not collection.is_log -%}
+    {%- set since = newest.seq + 1 if recoded else newest.get('since', 0) -%}
+    {{ return({
+        'collection': collection,
+        'repaired': stand.repaired,
+        'idle': none,
+        'rows': part.rows,
+        'seq': newest.seq + 1,
+        'ts': [trueup._milliseconds(modules.datetime.datetime.now(modules.pytz.utc)), newest.ts + 1] | max,
+        'since': since,
+        'cause': none if not recoded else 'schema_change' if newest.columns != trueup._column_note(collection) else 'code_change',
+        'has_truncates': new_truncates or newest.get('truncated') is not none,
+        'new_truncates': new_truncates,
+        'truncated': newest.get('truncated'),
+        'has_unordered': facts.unordered > 0 or newest.get('order_errors', 0) > 0,
+        'reads_all': reads_all,
+        'is_dry': is_dry,
+        'uncounted': facts.truncates,
+        'filter': facts.filter if not reads_all and newest.seq > 0 and facts.commands <= 10000 else none,
+        'notes': {
+            'run': invocation_id,
+            'base': trueup._get_snapshot(collection.store, stand.properties) if collection.has_store else none,
+            'at': run_started_at.timestamp() | int,
+            'code': code,
+            'columns': trueup._column_note(collection),
+            'since': since,
+            'position': part.position,
+        },
+    }) }}
+{%- endmacro %}
+
+
+{#-
+    Where the store stands, as a dict: the `collection` with the columns of its store, the `newest` batch, the `properties`
+    of the store, whether somebody else has written to it (`is_foreign`), and what was `repaired`, in words. It looks again
+    if another run was first while it repaired the store.
+-#}
+{% macro _ensure_stand(collection, is_dry, attempt=1) -%}
+    {%- if not collection.has_store -%}
+        {{ return({
+            'collection': dict(collection, missing=[]), 'newest': trueup._get_newest_batch(collection), 'properties': {},
+            'is_foreign': false, 'repaired': none,
+        }) }}
+    {%- endif -%}
+    {%- set stored = trueup._get_columns('select * from ' ~ collection.store) -%}
+    {#- The batch before the snapshot: so no batch that this run does not know lies before its base. -#}
+    {%- set newest = trueup._get_newest_batch(collection) -%}
+    {%- set properties = trueup._get_store_properties(collection) -%}
+    {%- set followed = trueup._followed_store(collection, stored) -%}
+    {%- for statement in followed.statements if not is_dry -%}
+        {%- do run_query(statement) -%}
+    {%- endfor -%}
+    {%- set collection = followed.collection -%}
+    {%- set is_ours = trueup._get_is_store_ours(collection, properties, newest) -%}
+    {%- set every = collection.options.verify -%}
+    {%- set is_due = not is_ours or every == 'always' or every is integer and newest.seq % every == 0 -%}
+    {%- set repaired = none -%}
+    {%- if not is_dry and (is_due or should_full_refresh()) -%}
+        {%- set repaired = trueup._ensure_repaired(collection, newest, properties, rebuilds_all=should_full_refresh()) -%}
+    {%- endif -%}
+    {%- if repaired -%}
+        {%- set before, newest = newest, trueup._get_newest_batch(collection) -%}
+        {%- if newest.get('run') != invocation_id or newest.seq != before.seq + 1 -%}
+            {%- do trueup._require_another_try(collection, newest, attempt) -%}
+            {{ return(trueup._ensure_stand(collection, is_dry, attempt + 1)) }}
+        {%- endif -%}
+        {%- set properties = trueup._get_store_properties(collection) -%}
+    {%- endif -%}
+    {{ return({
+        'collection': collection, 'newest': newest, 'properties': properties, 'repaired': repaired or none,
+        'is_foreign': not is_ours and not repaired,
+    }) }}
+{%- endmacro %}
+
+
+{#-
+    With `--full-refresh` a run rebuilds the current rows from the history. Only with the var `trueup_rebase`, too, it drops
+    the store, and the collection begins again from its log.
+-#}
+{% macro _ensure_rebased(collection) -%}
+    {%- if should_full_refresh() and trueup._var('trueup_rebase') and collection.has_store -%}
+        {%- if trueup._var('trueup_read_only') -%}
+            {%- do trueup._raise_error(
+                'A rebase', 'a run that writes', 'var trueup_read_only: true',
+                'Leave out the var trueup_read_only or the var trueup_rebase.'
+            ) -%}
+        {%- endif -%}
+        {%- do trueup._get_store_properties(collection) -%}
+        {%- do run_query(trueup._step_marker('drop') ~ ' drop table ' ~ collection.store) -%}
+        {%- do collection.update({'has_store': false}) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Raises if the log has a truncate without an order: nobody can know which rows it deletes. -#}
+{% macro _require_ordered_truncates(collection, facts) -%}
+    {%- if facts.get('bad_truncates') -%}
+        {%- do trueup._raise_error(
+            'Each truncate in the log of ' ~ collection.name, 'a command with an order', facts.bad_truncates ~ ' without one',
+            'Nothing is written. trueup cannot know which rows such a truncate deletes. Correct `sequence_by` or `truncate_when`.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- The key and value columns with their types, as a list of texts. -#}
+{% macro _column_note(collection) -%}
+    {%- set note = [] -%}
+    {%- for column in collection.columns -%}
+        {%- do note.append(column.name ~ ' ' ~ column.type) -%}
+    {%- endfor -%}
+    {{ return(note) }}
+{%- endmacro %}
+
+
+{#- A fingerprint of all that decides how a command is read: the SQL of the model, its columns and its options. -#}
+{% macro _code_of(collection, query) -%}
+    {%- set text = modules.re.sub('\\s+', ' ', query) | trim -%}
+    {{ return(local_md5(tojson([text, collection.key, trueup._column_note(collection), collection.options.ties]))) }}
+{%- endmacro %}
+
+
+{#- The properties of the store. Raises unless it is the store of this model and keeps two runs apart. -#}
+{% macro _get_store_properties(collection) -%}
+    {%- set properties = trueup._get_isolated_properties(collection.store) -%}
+    {%- if properties.get('trueup.owner') != model.unique_id -%}
+        {%- do trueup._raise_error(
+            'The store of ' ~ model.unique_id, 'a table that this model has made',
+            collection.store ~ ', of ' ~ properties.get('trueup.owner', 'somebody else'),
+            'Nothing is written. If the model was renamed, say so: dbt run-operation trueup.rename. Else give one of the'
+            ~ ' two another alias.'
+        ) -%}
+    {%- endif -%}
+    {{ return(properties) }}
+{%- endmacro %}
+
+
+{#- What dbt says of the run, as a dict. None if another run was first and this one must look again. -#}
+{% macro _get_result(plan, attempt) -%}
+    {%- set newest = trueup._get_newest_batch(plan.collection) -%}
+    {%- if newest.get('run') == invocation_id and newest.seq == plan.seq -%}
+        {{ return({
+            'code': 'OK', 'message': 'batch ' ~ newest.seq ~ ': ' ~ trueup._batch_message(newest.statistics, plan.collection.is_log),
+            'rows_affected': newest.statistics.updates_committed | int,
+        }) }}
+    {%- endif -%}
+    {%- do trueup._require_another_try(plan.collection, newest, attempt) -%}
+    {{ return(none) }}
+{%- endmacro %}
+
+
+{#- Raises if a run that another one has overtaken must not look again. -#}
+{% macro _require_another_try(collection, newest, attempt) -%}
+    {%- if collection.options.on_conflict == 'fail' or attempt == 4 -%}
+        {%- do exceptions.raise_compiler_error(
+            'upper mismatch: another run has written batch ' ~ newest.seq ~ ' of ' ~ collection.store
+            ~ '; nothing of this run is written; run again'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- The counts of a batch in words; counts of 0 are left out. -#}
+{% macro _batch_message(statistics, is_log) -%}
+    {%- set words = {
+        'inserts': 'inserted', 'updates': 'updated', 'deletes': 'deleted', 'error_inserts': 'errors',
+        'error_retractions': 'errors cleared', 'ties': 'ties', 'superseded': 'superseded' if is_log else none,
+    } -%}
+    {%- set parts = [
+        statistics.messages_received ~ (' command' if statistics.messages_received == 1 else ' commands')
+    ] if is_log else [] -%}
+    {%- for name, word in words.items() if word and statistics.get(name) -%}
+        {%- do parts.append(statistics[name] ~ ' ' ~ word) -%}
+    {%- endfor -%}
+    {{ return(parts | join(', ') or 'no row changed') }}
+{%- endmacro %}
+
+
+{#- Makes the view. dbt-spark does not list the views of Iceberg, so a run cannot know whether it exists. -#}
+{% macro _ensure_view(collection) -%}
+    {%- do run_query(trueup._create_view_sql(collection)) -%}
+{%- endmacro %}
+
+
+{#-
+    A dry run: the changes that the commit would make, in a table of this invocation. Nothing else is written.
+-#}
+{% macro _ensure_plan_table(plan) -%}
+    {%- set collection = plan.collection -%}
+    {%- set table = collection.store.incorporate(path={
+        'identifier': collection.store.identifier ~ '_plan_' ~ invocation_id[:8]
+    }) -%}
+    {%- call statement('main') -%}
+{{ trueup._create_table_sql(table, trueup._changes_select(collection, plan), replace=true) }}
+    {%- endcall -%}
+    {%- set batch = run_query(
+        "select regexp_replace(_batch, '\"certificate\":.*$', '\"certificate\":[]}') from " ~ table ~ " where _kind = 'batch'"
+    ).rows[0][0] -%}
+    {%- set notes = fromjson(batch) -%}
+    {{ return({
+        'code': 'OK', 'message': 'a dry run: batch ' ~ plan.seq ~ ' would be ' ~ trueup._batch_message(notes.statistics, collection.is_log)
+            ~ '; the changes are in ' ~ table ~ ', and ' ~ notes.plan ~ ' approves them',
+    }) }}
+{%- endmacro %}
