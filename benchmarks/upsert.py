@@ -260,7 +260,8 @@ from ({keys})"""
             (models / "ours" / f"{name}.sql").write_text(f"{{{{ trueup.{view}('ours') }}}}")
         order = call.replace("ts='ts', sequence_by=['seq']", "sequence_by=['ts', 'seq']")
         (models / "one.sql").write_text(
-            f"{{{{ config(materialized='trueup', unique_key='k', file_format='{self.table_format}') }}}}\n"
+            "{{ config(materialized='trueup', unique_key='k',"
+            f" file_format='{self.table_format}') }}}}\n"
             f"{{{{ trueup.commands({order}, columns={columns}) }}}}"
         )
         for name, text in self.peers().items():

@@ -55,7 +55,8 @@ entries as ( -- and what the batch before left in each bucket
     select
         bucket,
         coalesce(_commands, 0) as commands,
-        coalesce(_commands, 0) - int(_verdict in ('taken', 'tie') and _commands > 0) as superseded,
+        coalesce(_commands, 0) - int(_verdict in ('taken', 'tie') and _commands > 0)
+            {{- ' - coalesce(_unordered, 0)' if plan.has_unordered }} as superseded,
         {%- for name, condition in counts.items() %}
         int(_is_changed and {{ condition }}){{ ' + int(_opened = 1)' if name == 'error_inserts' }}{{ ' + int(_opened = -1)' if name == 'error_retractions' }} as {{ name }},
         {%- endfor %}
@@ -261,7 +262,22 @@ case
         {{ return("'{}'") }}
     {%- endif -%}
 coalesce(
-        (select _batch from {{ collection.store }} where _kind = 'batch' and _seq = {{ plan.seq - 1 }}),
-        raise_error('upper mismatch: batch {{ plan.seq - 1 }} of {{ collection.store }} is not there')
+        (
+            select _batch from {{ collection.store }}
+            where _kind = 'batch' and _seq = {{ plan.seq - 1 }} and {{ trueup._is_unmoved_expr(collection, plan.notes.base) }}
+        ),
+        raise_error('upper mismatch: {{ collection.store }} is no longer at batch {{ plan.seq - 1 }} as this run has seen it')
     )
+{%- endmacro %}
+
+
+{#-
+    A condition: whether the store is still at the snapshot that this run has looked at. Without it, a commit could build
+    on rows that somebody else has edited since then. Delta cannot be asked in a query.
+-#}
+{% macro _is_unmoved_expr(collection, base) -%}
+    {%- if not base or '@' in base -%}
+        {{ return('true') }}
+    {%- endif -%}
+    {{ return('(select snapshot_id from ' ~ collection.store ~ ".refs where name = 'main') = " ~ base) }}
 {%- endmacro %}

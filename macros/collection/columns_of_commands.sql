@@ -55,15 +55,20 @@
 {%- endmacro %}
 
 
-{#- The CTE `newest` of partial commands: of each key and column the newest content that was given. -#}
-{% macro _newest_columns_cte(collection, plan) -%}
+{#-
+    The CTE `newest` of partial commands: of each key and column the newest content that was given.
+
+    Reads: `formed`. Ends with: `newest`.
+-#}
+{% macro _newest_column_ctes(collection, plan) -%}
     {%- set is_ordered = 'not ' ~ trueup._lacks_order_expr() -%}
+    {%- set is_known = '_is_known' if plan.moves else 'true' -%}
 newest as (
 
     select
         {{ trueup._column_list(collection.key) }},
         _error_key,
-        count(*) as _commands,
+        {{ 'sum(_messages)' if plan.moves else 'count(*)' }} as _commands,
         {%- if plan.has_unordered %}
         count_if({{ trueup._lacks_order_expr() }}) as _unordered,
         {%- endif %}
@@ -78,13 +83,13 @@ newest as (
         {%- set rank = "xxhash64(" ~ trueup._widest_form(column.value, column.type).value
             ~ ", if(" ~ is_broken ~ ", xxhash64('error', _error), null))" %},
         max(struct(
-            _order, {{ rank }} as _rank, if({{ is_broken }}, null, {{ column.value }}) as _value,
+            _order, {{ is_known }} as _is_known, {{ rank }} as _rank, if({{ is_broken }}, null, {{ column.value }}) as _value,
             if({{ is_broken }}, _error, null) as _error, if({{ is_broken }}, _error_kind, null) as _error_kind
         )) filter (where {{ trueup._is_given_expr(column) }}) as _new_{{ column.i }},
-        max(struct(_order, ~{{ rank }} as _rank)) filter (where {{ trueup._is_given_expr(column) }}) as _rival_{{ column.i }}
+        max(struct(_order, {{ is_known }} as _is_known, ~{{ rank }} as _rank)) filter (where {{ trueup._is_given_expr(column) }}) as _rival_{{ column.i }}
         {%- endfor %}
     from formed
-    where {{ trueup._is_command_of_a_key_expr(plan) }}
+    where {{ trueup._is_command_of_a_key_expr(collection, plan) }}
     group by {{ trueup._column_list(collection.key) }}, _error_key
 
 )
@@ -139,6 +144,9 @@ newer as ( -- `_state`: each column as the newer of the store and the batch has 
             when {{ new }} is null or {{ new }}._order < {{ known }}._order then {{ held }}
             when {{ known }}._order is null or {{ new }}._order > {{ known }}._order or _old._seq < _since
                 then if({{ is_tie }}, {{ tie }}, {{ given }})
+            -- What a change of key could not find yields to what is known.
+            when not {{ new }}._is_known then {{ held }}
+            when {{ known }}._error_kind <=> 'origin' then if({{ is_tie }}, {{ tie }}, {{ given }})
             when {{ known }}._error_kind <=> 'tie' then {{ held }}
             when {{ is_tie }} or not ({{ new }}._value <=> _held_{{ column.i }} and {{ new }}._error <=> {{ known }}._error)
                 then {{ tie }}
@@ -223,7 +231,11 @@ prepared as (
     select
         *,
         struct(
-            array_max(array(_top, _old._order)) as _order,
+            -- Nothing stays of a key that only a truncate has deleted, not even an order.
+            if(
+                _live_0 is null and (_dead is null{{ ' or _dead < _truncated' if plan.has_truncates }}),
+                null, array_max(array(_top, _old._order))
+            ) as _order,
             if(_live_0 is null, null, {{ trueup._row_digest_expr(collection, '_value.') }}) as _digest,
             if(_live_0 is null, null, {{ trueup._row_length_expr(collection, '_value.') }}) as _length,
             _broken.kind as _error_kind,
@@ -239,10 +251,7 @@ judged as (
     select
         *,
         case
-            when _live_0 is null and _dead is null then 'dead'
-            {%- if plan.has_truncates %}
-            when _live_0 is null and _dead < _truncated then 'dead'
-            {%- endif %}
+            when _next._order is null then 'dead'
             when _old is null or _old._seq < _since and _commands > 0 then 'taken'
             when _next._digest <=> _old._digest and _next._order <=> _old._order and _next._delete_order <=> _old._delete_order
                 and array_sort(map_entries(_next._orders)) <=> array_sort(map_entries(_old._orders))

@@ -34,6 +34,7 @@
         'is_log': is_log,
         'has_error': '_error' in names,
         'is_partial': '_unchanged' in names,
+        'has_old_key': '_old_key' in names,
         'unchanged_value': '_unchanged_value' in names,
         'order_type': trueup._stored_type(order),
         'options': trueup._store_options(is_log),

@@ -73,7 +73,12 @@ xxhash64({{ trueup._hash_terms(trueup._store_identity(collection), prefix).hashe
     {%- endfor -%}
     {%- set order = trueup._hash_terms(fields, row ~ '._order.').hashed -%}
     {%- set has_orders = collection.is_partial or row != '_next' -%}
-    {%- set orders = ['to_json(' ~ row ~ '._delete_order)', 'to_json(array_sort(map_entries(' ~ row ~ '._orders)))']
-        if has_orders else [] -%}
+    {#- Not by `to_json`: it depends on the time zone of the session, and cuts times to milliseconds. #}
+    {%- set content = 'array<struct<key:string,value:struct<_order:' ~ collection.order_type
+        ~ ',_error:string,_error_kind:string,_value:string>>>' -%}
+    {%- set orders = [
+        trueup._widest_form(row ~ '._delete_order', collection.order_type).value,
+        trueup._widest_form('array_sort(map_entries(' ~ row ~ '._orders))', content).value,
+    ] if has_orders else [] -%}
 if({{ row }}._order is null, null, xxhash64({{ (terms + ['coalesce(' ~ row ~ '._digest, 0)'] + order + orders) | join(', ') }}))
 {%- endmacro %}

@@ -3,29 +3,41 @@
     order, and it is kept under another name. It is never dropped.
 -#}
 
-{#- Adopts such a table, before the first batch of a collection. Returns whether there was one. -#}
+{#-
+    Adopts such a table, before the first batch of a collection, or goes on where a killed run has stopped. Returns whether
+    there was one.
+-#}
 {% macro _ensure_table_adopted(collection) -%}
     {%- set there = load_relation(collection.view) -%}
-    {%- if there is none or there.type != 'table' -%}
+    {%- set is_there = there is not none and there.type == 'table' -%}
+    {%- set kept = collection.view.incorporate(path={'identifier': collection.view.identifier ~ '__before'}, type='table') -%}
+    {%- set is_kept = load_relation(kept) is not none -%}
+    {#- A run that was killed has left the store at batch 0, before or after it renamed the table. -#}
+    {%- set newest = trueup._get_newest_batch(collection) if collection.has_store and is_there != is_kept else {} -%}
+    {%- set is_begun = newest.get('seq') == 0 and newest.get('adopts', false) -%}
+    {%- if not is_there and not is_begun -%}
         {{ return(false) }}
     {%- endif -%}
-    {%- set kept = collection.view.incorporate(path={'identifier': collection.view.identifier ~ '__before'}, type='table') -%}
-    {%- if collection.has_store or load_relation(kept) is not none -%}
+    {%- if not is_begun and (collection.has_store or is_kept) -%}
         {%- do trueup._raise_error(
             'The name ' ~ collection.view, 'free for the view of ' ~ collection.name,
             'a table, and ' ~ (collection.store if collection.has_store else kept) ~ ' exists, too',
             'Nothing is written. Rename the table or drop it.'
         ) -%}
     {%- endif -%}
-    {%- do trueup._require_adoptable_columns(collection, there) -%}
-    {%- do run_query(trueup._create_store_sql(collection, {'run': invocation_id})) -%}
-    {%- do run_query('alter table ' ~ collection.view ~ ' rename to ' ~ kept.include(database=false)) -%}
+    {%- do trueup._require_adoptable_columns(collection, there if is_there else kept) -%}
+    {%- if not is_begun -%}
+        {%- do run_query(trueup._create_store_sql(collection, {'run': invocation_id, 'adopts': true})) -%}
+    {%- endif -%}
+    {%- if is_there -%}
+        {%- do run_query('alter table ' ~ collection.view ~ ' rename to ' ~ kept.include(database=false)) -%}
+    {%- endif -%}
     {%- set adopting = dict(collection, has_store=true, missing=[], given_types=trueup._types_of(collection)) -%}
     {%- set properties = trueup._get_store_properties(adopting) -%}
     {%- do run_query(trueup._commit_sql(adopting, {
         'rows': trueup._get_rows_before_select(collection, kept), 'seq': 1, 'since': 0, 'cause': 'adopted', 'filter': none,
         'ts': trueup._milliseconds(modules.datetime.datetime.now(modules.pytz.utc)), 'truncated': none, 'uncounted': 0,
-        'has_truncates': false, 'new_truncates': false, 'has_unordered': false, 'reads_all': true, 'is_dry': true,
+        'has_truncates': false, 'new_truncates': false, 'moves': false, 'has_unordered': false, 'reads_all': true, 'is_dry': true,
         'notes': {
             'run': invocation_id, 'base': trueup._get_snapshot(collection.store, properties), 'since': 0, 'code': 'adopted',
             'columns': trueup._column_note(collection), 'at': run_started_at.timestamp() | int,
@@ -71,7 +83,8 @@ select
     cast(null as string) as _error,
     cast(null as string) as _error_key,
     cast(array() as array<string>) as _unchanged,
-    cast(null as string) as _unchanged_value
+    cast(null as string) as _unchanged_value,
+    null as _old_key
     {%- endif %}
 from {{ table }}
 {%- endmacro %}

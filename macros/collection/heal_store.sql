@@ -115,8 +115,11 @@ select
     }) }}
 from (
     select coalesce(
-        (select _batch from {{ relation }} where _kind = 'batch' and _seq = {{ newest.seq }}),
-        raise_error('upper mismatch: batch {{ newest.seq }} of {{ collection.store }} is not there')
+        (
+            select _batch from {{ relation }}
+            where _kind = 'batch' and _seq = {{ newest.seq }} and {{ trueup._is_unmoved_expr(collection, notes.base) }}
+        ),
+        raise_error('upper mismatch: {{ collection.store }} is no longer at batch {{ newest.seq }} as this run has seen it')
     ) as _last
 )
 {%- endmacro %}
@@ -129,7 +132,7 @@ from (
         'base': trueup._get_snapshot(collection.store, properties),
         'statistics': {'messages_received': 0, 'updates_committed': 0},
     } -%}
-    {%- for name in ['code', 'columns', 'since', 'position', 'truncated'] if name in newest -%}
+    {%- for name in ['code', 'columns', 'order', 'since', 'position', 'truncated'] if name in newest -%}
         {%- do notes.update({name: newest[name]}) -%}
     {%- endfor -%}
     {{ return(notes) }}

@@ -129,9 +129,20 @@ formed as (
         _error_key,
         _order,
         _op
+        {%- if collection.has_old_key %},
+        {{ trueup._old_key_expr(collection) }} as _old_key
+        {%- endif %}
     from {{ trueup._subquery(part.rows) }}
 
 )
+{%- if collection.has_old_key %},
+
+moves as (
+
+    select * from formed where _old_key is not null and not {{ trueup._lacks_order_expr() }}
+
+)
+{%- endif %}
 
 select
     count(*) as commands,
@@ -142,6 +153,10 @@ select
         hex(bitmap_construct_agg(pmod({{ trueup._identity_hash_expr(collection) }}, {{ trueup._filter_bits() }}))),
         'ABCDEF', ':;<=>?'
     ) as filter
+    {%- if collection.has_old_key %},
+    count(_old_key) as moves,
+    {{ trueup._subquery(trueup._chain_select(collection)) if collection.is_partial else 'null' }} as cut
+    {%- endif %}
 from formed
     {%- endif %}
 {%- endmacro %}

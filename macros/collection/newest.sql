@@ -13,7 +13,7 @@
 -#}
 {% macro _commands_ctes(collection, plan) -%}
     {%- set key, values = collection.key, collection.value_names -%}
-formed as ( -- one form for each value; an error has no values, and a key error has no key
+said as ( -- one form for each value; an error has no values, and a key error has no key
 
     select
         {%- for column in collection.columns if column.name in key %}
@@ -43,11 +43,35 @@ formed as ( -- one form for each value; an error has no values, and a key error 
         {%- endif %}
         _order,
         _op
+        {%- if collection.has_old_key %},
+        {{ trueup._old_key_expr(collection) }} as _old_key
+        {%- endif %}
+        {%- if plan.moves %},
+        true as _is_known,
+        1 as _messages
+        {%- endif %}
     from {{ trueup._subquery(plan.rows) }}
 
 )
-{%- if collection.is_partial -%}
-{%- else -%},
+{%- if plan.has_truncates -%},
+
+bound as ( -- a truncate deletes every key with a lower order, also in commands that arrive later
+
+    select
+        max(_order) as _truncated,
+        coalesce(max(_order) filter (where _is_new) > max(_order) filter (where not _is_new), true) as _is_truncated_now
+    from (
+        select _order, true as _is_new from said where _op = 'truncate'
+        union all
+        select {{ trueup._order_from_json_expr(collection, plan.truncated) }}, false
+    )
+
+)
+{%- endif -%}
+,
+
+{{ trueup._moved_key_ctes(collection, plan) if plan.moves else trueup._same_key_ctes() }}
+{%- if not collection.is_partial -%},
 
 commands as ( -- a digest and a length stand for the content of a command; a delete has none
 
@@ -56,11 +80,14 @@ commands as ( -- a digest and a length stand for the content of a command; a del
         _error_key,
         _op,
         _order,
+        {%- if plan.moves %}
+        _messages,
+        {%- endif %}
         if(_op = 'delete', null, struct({{ trueup._column_list(values) }}, _error, _error_kind)) as _value,
         if(_op = 'delete', null, {{ trueup._row_digest_expr(collection) }}) as _digest,
         if(_op = 'delete', null, {{ trueup._row_length_expr(collection) }}) as _length
     from formed
-    where {{ trueup._is_command_of_a_key_expr(plan) }}
+    where {{ trueup._is_command_of_a_key_expr(collection, plan) }}
 
 )
 {%- endif -%}
@@ -71,11 +98,12 @@ commands as ( -- a digest and a length stand for the content of a command; a del
     A condition: whether a row of the log is a command of a key. It raises if the log has a kind of commands that the look
     has not seen: a log without snapshots may grow between two statements.
 -#}
-{% macro _is_command_of_a_key_expr(plan) -%}
+{% macro _is_command_of_a_key_expr(collection, plan) -%}
     {%- set moved = "raise_error('upper mismatch: the log moved: more commands arrived while this run read it')" -%}
     {{ return(
         'case when ' ~ trueup._lacks_order_expr() ~ " and _op <> 'truncate' then " ~ ('true' if plan.has_unordered else moved)
-        ~ " when _op = 'truncate' then " ~ ('false' if plan.new_truncates else moved) ~ ' else true end'
+        ~ " when _op = 'truncate' then " ~ ('false' if plan.new_truncates else moved)
+        ~ (' when _old_key is not null then ' ~ moved if collection.has_old_key and not plan.moves) ~ ' else true end'
     ) }}
 {%- endmacro %}
 
@@ -102,30 +130,15 @@ commands as ( -- a digest and a length stand for the content of a command; a del
     {%- set ties = collection.options.ties -%}
     {%- set rank = 'coalesce(_digest, ' ~ trueup._delete_rank(ties) ~ ')' -%}
     {%- set ordered = ' filter (where not ' ~ trueup._lacks_order_expr() ~ ')' if plan.has_unordered else '' -%}
-{% if plan.has_truncates -%}
-bound as ( -- a truncate deletes every key with a lower order, also in commands that arrive later
-
-    select
-        max(_order) as _truncated,
-        coalesce(max(_order) filter (where _is_new) > max(_order) filter (where not _is_new), true) as _is_truncated_now
-    from (
-        select _order, true as _is_new from formed where _op = 'truncate'
-        union all
-        select {{ trueup._order_from_json_expr(collection, plan.truncated) }}, false
-    )
-
-),
-
-{% endif -%}
 {%- if collection.is_partial -%}
-{{ trueup._newest_columns_cte(collection, plan) }}
+{{ trueup._newest_column_ctes(collection, plan) }}
 {%- else -%}
 newest as (
 
     select
         {{ trueup._column_list(collection.key) }},
         _error_key,
-        count(*) as _commands,
+        {{ 'sum(_messages)' if plan.moves else 'count(*)' }} as _commands,
         {%- if plan.has_unordered %}
         count_if({{ trueup._lacks_order_expr() }}) as _unordered,
         {%- endif %}

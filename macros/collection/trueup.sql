@@ -22,8 +22,10 @@
     {%- set adopted = trueup._ensure_table_adopted(given) if not trueup._var('trueup_read_only') -%}
     {%- set run = namespace(result=none, collection=dict(given, has_store=given.has_store or adopted)) -%}
     {%- set run.repaired = none -%}
-    {%- for attempt in range(1, 5) if run.result is none -%}
-        {%- set plan = trueup._ensure_batch_plan(run.collection, compiled_code) -%}
+    {%- set run.attempt = 1 -%}
+    {%- set run.rest = none -%}
+    {%- for _ in range(1000) if run.result is none -%}
+        {%- set plan = trueup._ensure_batch_plan(run.collection, compiled_code, run.rest) -%}
         {%- set run.collection = plan.collection -%}
         {%- set run.repaired = run.repaired or plan.repaired -%}
         {%- if plan.idle -%}
@@ -34,7 +36,14 @@
             {%- call statement('main') -%}
 {{ trueup._commit_sql(plan.collection, plan) }}
             {%- endcall -%}
-            {%- set run.result = trueup._get_result(plan, attempt) -%}
+            {%- set run.result = trueup._get_result(plan, run.attempt) -%}
+            {%- if run.result is none -%}
+                {%- set run.attempt = run.attempt + 1 -%}
+                {%- set run.rest = none -%}
+            {%- elif plan.rest -%}
+                {%- set run.result = none -%}
+                {%- set run.rest = plan.rest -%}
+            {%- endif -%}
         {%- endif -%}
     {%- endfor -%}
     {%- if run.repaired -%}
@@ -60,8 +69,11 @@
     What this run is going to commit, as a dict: the fields that `_changes_select` reads, the `collection` with the columns
     of its store, and `idle`, why there is nothing to do. Unless the run is a dry one, it makes the store if there is none,
     and repairs it if it is damaged.
+
+    `rest` is the part of the log that an earlier batch of this run has left, with the order at which it begins (`cut`); none
+    for the first batch. It ends where the first batch has looked, so that nothing that arrives meanwhile is left out.
 -#}
-{% macro _ensure_batch_plan(collection, query) -%}
+{% macro _ensure_batch_plan(collection, query, rest) -%}
     {%- set is_dry = trueup._var('trueup_read_only') -%}
     {%- if not collection.has_store and not is_dry -%}
         {%- do run_query(trueup._create_store_sql(collection, {'run': invocation_id})) -%}
@@ -69,16 +81,37 @@
     {%- endif -%}
     {%- set stand = trueup._ensure_stand(collection, is_dry) -%}
     {%- set collection, newest = stand.collection, stand.newest -%}
+    {%- set order = trueup._order_of(collection, query) -%}
+    {%- do trueup._require_same_order_as_before(collection, newest, order) -%}
     {%- set code = trueup._code_of(collection, query) -%}
     {%- set recoded = newest.seq > 0 and newest.code not in [code, 'adopted'] -%}
-    {%- set part = trueup._get_new_part(collection, query, newest, code) if collection.is_log
+    {%- set part = rest if rest else trueup._get_new_part(collection, query, newest, code) if collection.is_log
         else {'rows': query, 'position': none, 'is_new': true, 'is_whole': true} -%}
+    {%- set now = trueup._get_store_collection(trueup._get_columns(trueup._step_marker('check') ~ part.rows), none)
+        if part.is_new and part.position and not rest else collection -%}
+    {%- if now.given_types != collection.given_types -%}
+        {#- The log has got other columns since this run has looked at them, and its new rows may have values there. -#}
+        {{ return(trueup._ensure_batch_plan(dict(now, has_store=collection.has_store), query, rest)) }}
+    {%- endif -%}
     {%- if not part.is_new and stand.is_foreign -%}
         {#- Somebody else has written to the store and changed nothing. A batch without commands says that this is known. -#}
         {%- set part = dict(part, rows='select * from ' ~ trueup._subquery(query) ~ ' where false', is_new=true) -%}
     {%- endif -%}
+    {%- if rest -%}
+        {%- set part = dict(part, rows=trueup._rows_from_cut_select(collection, part.rows, rest.cut)) -%}
+    {%- endif -%}
     {%- set facts = trueup._get_facts(collection, part) if part.is_new else {} -%}
-    {%- set nothing = not part.is_new or not collection.is_log and facts.commands == 0 and not stand.is_foreign and not recoded -%}
+    {%- set next_cut = facts.get('cut') -%}
+    {%- set next_rest = dict(part, cut=next_cut) if next_cut -%}
+    {%- if next_cut -%}
+        {#- The rest is read by the next batch of this run, so this one does not move the position. -#}
+        {%- set part = dict(
+            part, rows=trueup._rows_from_cut_select(collection, part.rows, next_cut, is_before=true),
+            position=none if part.is_whole else newest.get('position')
+        ) -%}
+    {%- endif -%}
+    {%- set nothing = not part.is_new
+        or facts.commands == 0 and not part.position and not stand.is_foreign and not recoded -%}
     {%- if nothing -%}
         {{ return({'collection': collection, 'repaired': stand.repaired, 'idle': 'up to date at batch ' ~ newest.seq}) }}
     {%- endif -%}
@@ -91,6 +124,8 @@
         'repaired': stand.repaired,
         'idle': none,
         'rows': part.rows,
+        'rest': next_rest or none,
+        'moves': (facts.get('moves') or 0) > 0,
         'seq': newest.seq + 1,
         'ts': [trueup._milliseconds(modules.datetime.datetime.now(modules.pytz.utc)), newest.ts + 1] | max,
         'since': since,
@@ -102,13 +137,14 @@
         'reads_all': reads_all,
         'is_dry': is_dry,
         'uncounted': facts.truncates,
-        'filter': facts.filter if not reads_all and newest.seq > 0 and facts.commands <= 10000 else none,
+        'filter': facts.filter if not reads_all and newest.seq > 0 and facts.commands <= 10000 and not facts.get('moves') else none,
         'notes': {
             'run': invocation_id,
             'base': trueup._get_snapshot(collection.store, stand.properties) if collection.has_store else none,
             'at': run_started_at.timestamp() | int,
             'code': code,
             'columns': trueup._column_note(collection),
+            'order': order,
             'since': since,
             'position': part.position,
         },
@@ -189,6 +225,13 @@
 {%- endmacro %}
 
 
+{#- The rows of a part of the log from an order on, or before it. The order is a JSON text. -#}
+{% macro _rows_from_cut_select(collection, rows, cut, is_before=false) -%}
+select * from {{ trueup._subquery(rows) }}
+where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(collection, cut) }}
+{%- endmacro %}
+
+
 {#- The key and value columns with their types, as a list of texts. -#}
 {% macro _column_note(collection) -%}
     {%- set note = [] -%}
@@ -196,6 +239,26 @@
         {%- do note.append(column.name ~ ' ' ~ column.type) -%}
     {%- endfor -%}
     {{ return(note) }}
+{%- endmacro %}
+
+
+{#- What makes the order and the identity of a key, as a list of texts: the key, and the SQL of `_order`. -#}
+{% macro _order_of(collection, query) -%}
+    {%- set found = modules.re.search("(?s)named_struct\\(\\s*'_epoch', 0,(.*?)\\) as _order,", query) -%}
+    {{ return(collection.key + [modules.re.sub('\\s+', ' ', found.group(1)) | trim if found else '']) }}
+{%- endmacro %}
+
+
+{#- Raises if the store has orders of another meaning, or rows of another key. -#}
+{% macro _require_same_order_as_before(collection, newest, order) -%}
+    {%- if newest.get('order', order) != order -%}
+        {%- do trueup._raise_error(
+            'The order of ' ~ collection.name, 'the one that its store has: ' ~ (newest.order | join(', ')),
+            order | join(', '),
+            'Nothing is written. Put `unique_key` and `sequence_by` back. To begin again from the log, without the history:'
+            ~ ' dbt run --full-refresh -s ' ~ collection.name ~ " --vars '{trueup_rebase: true}'."
+        ) -%}
+    {%- endif -%}
 {%- endmacro %}
 
 

@@ -6,7 +6,7 @@
     {%- set key = trueup._names(keys) if model.resource_type == 'unit_test' else trueup._unique_key_of_model() if execute else [] -%}
     {%- set sequence = [given.sequence_by] if given.sequence_by is string else given.sequence_by -%}
     {%- do trueup._require_list(trueup._argument('commands', 'sequence_by'), sequence, are_names=false) -%}
-    {%- for name in ['ts', 'reclock', 'old_key'] if given[name] is not none -%}
+    {%- for name in ['ts', 'reclock'] if given[name] is not none -%}
         {%- do trueup._raise_error(
             trueup._argument('commands', name), 'left out of a model with the materialization `trueup`', given[name],
             'This form does not have it yet. Write the seven models of docs/start.md.'
@@ -28,7 +28,7 @@ select
     {{ trueup._column_list(key) }},
     {{ trueup._values_list(given, key) }},
     named_struct(
-        '_epoch', {{ options.order_epoch }},
+        '_epoch', 0,
         {%- for term in sequence %}
         '_{{ loop.index }}', {{ term }}{{ ',' if not loop.last }}
         {%- endfor %}
@@ -48,6 +48,9 @@ select
     {%- endif %}
     {%- if given.unchanged_value is not none -%},
     {{ trueup._literal(given.unchanged_value) }} as _unchanged_value
+    {%- endif %}
+    {%- if given.old_key -%},
+    {{ given.old_key }} as _old_key
     {%- endif %}
 from log
 {%- if given.skip_when %}

@@ -36,7 +36,6 @@
         'on_schema_change': {
             'default': 'append_new_columns', 'allowed': ['append_new_columns', 'fail', 'ignore']
         },
-        'order_epoch': {'default': 0, 'allowed': 'integer', 'of': 'log'},
         'ties': {
             'default': 'error', 'of': 'log',
             'allowed': ['error', 'fail', 'greatest', 'prefer_delete', 'prefer_upsert'],

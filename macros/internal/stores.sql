@@ -45,7 +45,7 @@ select
     {{ trueup._all_but_list(trueup._store_column_names()) }},
     _error_key,
     _error,
-    _error_kind,
+    if(_error_kind = 'origin', 'order', _error_kind) as _error_kind,
     _ts
 from {{ trueup._store_read_by_model(collection) }}
 where _kind = 'error'

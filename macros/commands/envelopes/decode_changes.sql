@@ -117,12 +117,17 @@ decoded as (
     the decoding stands between the log and the commands, so the log of the messages is that of the commands.
 -#}
 {% macro _decoded_commands_select(decoded, values, is_ordered, reclock, arrived) -%}
+    {%- set is_one_model = trueup._is_one_model() -%}
+    {%- set reclock = none if is_one_model else reclock -%}
+    {#- A message without any position has no order. -#}
+    {%- set position = "if(to_json(_command.sequence) = '{}', null, _command.sequence)" if is_one_model
+        else '_command.sequence' -%}
     {{ return(trueup.commands(
         relation='(\n' ~ (decoded | replace(trueup._messages_mark(), trueup._log_mark())) ~ '\n)',
-        ts=none if reclock else '_command.ts',
-        sequence_by=['_command.sequence'] if is_ordered else none,
+        ts=none if reclock or is_one_model else '_command.ts',
+        sequence_by=[position] if is_ordered or is_one_model else none,
         reclock=['_command_partition', '_command_offset'] if reclock else none,
-        arrived='_command_arrived' if arrived else none,
+        arrived='_command_arrived' if arrived and not is_one_model else none,
         delete_when="_command.op = 'delete'",
         truncate_when="_command.op = 'truncate'",
         columns=values | list,

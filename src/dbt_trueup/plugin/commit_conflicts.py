@@ -69,6 +69,11 @@ EXISTS = (
 )
 """The errors of `create table if not exists` if another run has made the table meanwhile."""
 
+STORE_COLUMN = re.compile(
+    r"/\* trueup: alter \*/\s*alter table \S+__trueup`? (?:add|alter) column\s"
+)
+"""A statement that gives the store of a collection a new column, or a wider type."""
+
 VIEW = re.compile(r"/\* trueup: create \*/\s*create or replace view\s")
 """A statement that makes or replaces a view."""
 
@@ -140,7 +145,8 @@ def may_be_skipped(statement: str, error: str) -> bool:
     After the append a run looks for its batch. If it is missing, the run discards it and, depending
     on the option `on_conflict`, fails, tries again or says that it was skipped.
 
-    So is a statement that makes a store if there is none: another run has made it.
+    So is a statement that makes a store if there is none, or gives it a column, if another run has
+    done so: both read the same model.
 
     Args:
         statement: The SQL text.
@@ -153,6 +159,8 @@ def may_be_skipped(statement: str, error: str) -> bool:
     """
     if STORE.search(statement):
         return any(exists in error for exists in EXISTS)
+    if STORE_COLUMN.search(statement):
+        return "[FIELD_ALREADY_EXISTS]" in error
     mark = MARK.search(statement)
     if mark is None or mark["step"] not in {"append", "commit"}:
         return False
@@ -165,7 +173,8 @@ def may_be_repeated(statement: str, error: str) -> bool:
     A rewrite changes no row, and nothing of the statement was written. The statement itself checks
     that its table is still at the batch that it expects. So it can be repeated.
 
-    So can one that makes or replaces a view: if two do it at once, they make the same view.
+    So can one that makes or replaces a view, or that gives a store a column: if two do it at once,
+    they do the same.
 
     Args:
         statement: The SQL text.
@@ -177,7 +186,7 @@ def may_be_repeated(statement: str, error: str) -> bool:
         >>> may_be_repeated("merge into mine as state", REWRITTEN + ": [a]")
         False
     """
-    if VIEW.search(statement):
+    if VIEW.search(statement) or STORE_COLUMN.search(statement):
         return any(conflict in error for conflict in CONFLICTS)
     mark = MARK.search(statement)
     if mark is None or mark["step"] not in {"append", "apply"}:

@@ -1,0 +1,213 @@
+{#-
+    Changes of key. A command with an old key is a delete of the old key and an upsert of the new one, with the same order.
+    Columns that it leaves unchanged come from the old key, as they were below that order: from the commands of this batch
+    and from the store. If nobody knows such a column, the new key is an error until the column is given. In the store its kind
+    is `origin`, because an error of the kind `order` stands beside the row of its key. People read `order` for both.
+
+    Each of these facts becomes one more command, so the fold itself knows nothing of changes of key. A batch never has a
+    change of key that depends on another one: the look cuts the batch between them (`_chain_select`).
+-#}
+
+{#- The old key of a command as a struct of the key columns; null if the command does not change the key. -#}
+{% macro _old_key_expr(collection) -%}
+    {%- set types, same = [], [] -%}
+    {%- for name in collection.key -%}
+        {%- set column = collection.columns | selectattr('name', 'eq', name) | first -%}
+        {%- do types.append(trueup._quoted(name) ~ ': ' ~ trueup._sql_type(column.type)) -%}
+        {%- do same.append(trueup._given_value_expr(collection, column)) -%}
+    {%- endfor -%}
+    {%- set old = 'cast(_old_key as struct<' ~ (types | join(', ')) ~ '>)' -%}
+    {{ return(
+        "if(_op = 'upsert' and _error_key is null and to_json(" ~ old ~ ") <> '{}' and not " ~ old ~ ' <=> cast(struct('
+        ~ (same | join(', ')) ~ ') as struct<' ~ (types | join(', ')) ~ '>), ' ~ old ~ ', null)'
+    ) }}
+{%- endmacro %}
+
+
+{#- What the error of a key says whose columns the old key should have given. -#}
+{% macro _unknown_columns_text() -%}
+    {{ return('the columns that the change of key left unchanged are not known') }}
+{%- endmacro %}
+
+
+{#-
+    The CTE `formed` of a batch with changes of key: the commands of the log, and those that follow from changes of key.
+
+    Reads: `said`. Ends with: `formed`.
+-#}
+{% macro _moved_key_ctes(collection, plan) -%}
+    {%- set key, columns = collection.key, trueup._given_columns(collection) -%}
+    {%- set values = columns | selectattr('name') | list -%}
+moves as (
+
+    select * except (_is_known, _messages), monotonically_increasing_id() as _move
+    from said
+    where _old_key is not null and not {{ trueup._lacks_order_expr() }}
+
+),
+
+left_behind as ( -- the old key is deleted at the order of the change
+
+    select
+        {%- for name in key %}
+        _old_key.{{ trueup._quoted(name) }},
+        {%- endfor %}
+        cast(null as string) as _error_key,
+        cast(null as string) as _error_kind,
+        cast(null as string) as _error,
+        {%- for column in values %}
+        cast(null as {{ trueup._sql_type(column.type) }}) as {{ column.value }},
+        {%- endfor %}
+        {%- if collection.is_partial %}
+        cast(array() as array<string>) as _unchanged,
+        {%- endif %}
+        _order,
+        'delete' as _op,
+        true as _is_known,
+        0 as _messages
+    from moves
+
+),
+{%- if collection.is_partial %}
+
+origins as ( -- what the batch says of the old key, below the order of the change
+
+    select
+        moves._move,
+        max(said._order) filter (where said._op = 'delete') as _deleted_now
+        {%- for column in values %},
+        max(struct(said._order, said.{{ column.value }} as _value, said._error_kind)) filter (where said._op = 'upsert'
+            and not array_contains(said._unchanged, {{ trueup._literal(column.name) }})) as _new_{{ column.i }}
+        {%- endfor %}
+    from moves
+    inner join said
+        on {% for name in key %}said.{{ trueup._quoted(name) }} <=> moves._old_key.{{ trueup._quoted(name) }} and {% endfor -%}
+        said._error_key is null and said._order < moves._order
+    where size(moves._unchanged) > 0
+    group by moves._move
+
+),
+
+stored as ( -- and what the store has of it
+
+    select
+        {{ trueup._column_list(key) }},
+        struct(_order, _digest, _length, _error_kind, _seq, _delete_order, _orders) as _old
+        {%- for column in trueup._held_columns(collection) if column.i > 0 %},
+        {{ column.value }} as _held_{{ column.i }}
+        {%- endfor %}
+    from {{ trueup._stored_relation(collection) }}
+    where _kind in ('row', 'error', 'tombstone') and not _error_kind <=> 'order' and _error_key is null
+
+),
+
+inheriting as (
+
+    select
+        moves.*,
+        array_max(array(
+            _deleted_now,
+            if(_old._delete_order < moves._order, _old._delete_order, null),
+            if(_old._digest is null and _old._order < moves._order, _old._order, null)
+            {%- if plan.has_truncates %}, (select _truncated from bound){% endif %}
+        )) as _dead
+        {%- for column in values %},
+        array_max(array(
+            struct(_new_{{ column.i }}._order, _new_{{ column.i }}._value, _new_{{ column.i }}._error_kind),
+            if({{ column.order }}._order < moves._order, struct(
+                {{ column.order }}._order, _held_{{ column.i }} as _value, {{ column.order }}._error_kind
+            ), null)
+        )) as _found_{{ column.i }}
+        {%- endfor %}
+    from moves
+    left join origins on origins._move = moves._move
+    left join stored
+        on {% for name in key %}stored.{{ trueup._quoted(name) }} <=> moves._old_key.{{ trueup._quoted(name) }}{{ ' and ' if not loop.last }}{% endfor %}
+    where size(moves._unchanged) > 0
+
+),
+
+inherited as ( -- `_known`: the unchanged columns that the old key had
+
+    select
+        *,
+        filter(_unchanged, name -> case name
+            {%- for column in values %}
+            when {{ trueup._literal(column.name) }} then _found_{{ column.i }}._order is not null
+                and _found_{{ column.i }}._error_kind is null and not coalesce(_found_{{ column.i }}._order <= _dead, false)
+            {%- endfor %}
+            else false
+        end) as _known
+    from inheriting
+
+),
+
+given as (
+
+    select
+        {{ trueup._column_list(key) }},
+        _error_key,
+        if(_is_known, null, 'origin') as _error_kind,
+        if(_is_known, null, {{ trueup._literal(trueup._unknown_columns_text()) }}) as _error,
+        {%- for column in values %}
+        if(_is_known, _found_{{ column.i }}._value, null) as {{ column.value }},
+        {%- endfor %}
+        array_except(
+            array({{ trueup._literal_list(values | map(attribute='name')) }}),
+            if(_is_known, _known, array_except(inherited._unchanged, _known))
+        ) as _unchanged,
+        _order,
+        'upsert' as _op,
+        _is_known,
+        0 as _messages
+    from inherited
+    lateral view explode(array(true, false)) sides as _is_known
+    where size(if(_is_known, _known, array_except(inherited._unchanged, _known))) > 0
+
+),
+{%- endif %}
+
+{%- set names = trueup._column_list(
+    key + ['_error_key', '_error_kind', '_error'] + values | map(attribute='name') | list
+    + (['_unchanged'] if collection.is_partial else []) + ['_order', '_op', '_is_known', '_messages']
+) %}
+
+formed as (
+
+    select {{ names }} from said
+    union all
+    select {{ names }} from left_behind
+    {%- if collection.is_partial %}
+    union all
+    select {{ names }} from given
+    {%- endif %}
+
+)
+{%- endmacro %}
+
+
+{#-
+    The order at which a batch must be cut, as a select of one JSON text: the least order of a change of key whose old key is
+    itself the new key of a change in this batch; null if there is none.
+-#}
+{% macro _chain_select(collection) -%}
+select {{ trueup._exact_json_expr('min(later._order)') }}
+from moves as later
+inner join moves as earlier
+    on {% for name in collection.key %}earlier.{{ trueup._quoted(name) }} <=> later._old_key.{{ trueup._quoted(name) }} and {% endfor -%}
+    earlier._order < later._order
+{%- endmacro %}
+
+
+{#-
+    The CTE `formed` of a batch without changes of key.
+
+    Reads: `said`. Ends with: `formed`.
+-#}
+{% macro _same_key_ctes() -%}
+formed as (
+
+    select * from said
+
+)
+{%- endmacro %}
