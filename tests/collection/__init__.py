@@ -1,0 +1,1 @@
+"""Tests of the materialization `trueup`: one model, one store, one commit."""

@@ -1,0 +1,128 @@
+"""Changes of key, and logs of landing tools, in a collection of one model."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.project import Project
+
+MODEL = """
+{{{{ config(materialized='trueup', unique_key='k') }}}}
+
+{{{{ trueup.commands(
+    relation='{schema}.log', sequence_by=['ord'], delete_when="op = 'D'", columns=['a', 'b'],
+    old_key='struct(old_k)', unchanged_value='__same__'
+) }}}}
+"""
+SAME = "__same__"
+Command = tuple[str, int, str | None, str | None, str | None]
+"""A key, its order, two values and the old key."""
+
+
+@pytest.fixture
+def moved(own_project: Callable[[str], Project]) -> Project:
+    """A project with a log whose commands change keys, and a collection over it."""
+    project = own_project("moved")
+    project.sql(
+        "create table {}.log (k string, ord bigint, op string, a string, b string, old_k string)"
+        " using {format}"
+    )
+    project.write("models/items.sql", MODEL.format(schema=project.name))
+    project.write("models/items_errors.sql", "{{ trueup.errors(ref('items')) }}")
+    return project
+
+
+def run(project: Project, *commands: Command) -> None:
+    project.insert("log", [(key, order, "U", a, b, old) for key, order, a, b, old in commands])
+    project.run()
+
+
+def rows(project: Project) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in project.sql("select k, a, b from {}.items"))
+
+
+def errors(project: Project) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in project.sql("select k, _error_kind from {}.items_errors")]
+
+
+def test_unchanged_columns_come_from_the_old_key_as_given_at_that_order(moved: Project) -> None:
+    run(moved, ("k1", 1, "a1", "b1", None))
+    run(moved, ("k2", 5, "a5", SAME, "k1"))
+    assert rows(moved) == [("k2", "a5", "b1")]
+
+    # A late command of the old key, and a chain in one batch: each change needs the one before.
+    chain = [("k3", 9, SAME, SAME, "k2"), ("k4", 12, SAME, "b12", "k3")]
+    run(moved, ("k1", 3, "late", "late", None), *chain)
+    assert rows(moved) == [("k4", "a5", "b12")]
+
+    run(moved, chain[0])
+    assert rows(moved) == [("k4", "a5", "b12")]
+    assert errors(moved) == []
+
+
+def test_a_new_key_whose_old_values_are_unknown_is_an_error_until_they_are_given(
+    moved: Project,
+) -> None:
+    run(moved, ("k6", 15, "x", SAME, "nobody"))
+    assert rows(moved) == []
+    assert errors(moved) == [("k6", "order")]
+
+    run(moved, ("k6", 16, SAME, "known", None))
+    assert rows(moved) == [("k6", "x", "known")]
+    assert errors(moved) == []
+
+
+FIELD = {
+    "replay_after_restart": (
+        "id",
+        "trueup.debezium(relation='{log}', schema={{'id': 'bigint', 'status': 'string'}})",
+    ),
+    "qlik_before_images": (
+        "id",
+        (
+            "trueup.commands(relation='{log}', sequence_by=['header__change_seq'],"
+            " columns=['name'], delete_when=\"header__change_oper = 'D'\","
+            " skip_when=\"header__change_oper = 'B'\")"
+        ),
+    ),
+    "deletes_singer": (
+        "id",
+        (
+            "trueup.commands(relation='{log}', sequence_by=['_sdc_sequence'],"
+            " columns=['name', 'city'], delete_when='_sdc_deleted_at is not null')"
+        ),
+    ),
+}
+"""Situations from public reports (tests/acceptance/field), each with its key and its model."""
+
+
+@pytest.mark.iceberg_only
+@pytest.mark.parametrize("case", FIELD)
+def test_a_log_from_the_field_gives_the_right_rows(
+    case: str, own_project: Callable[[str], Project], request: pytest.FixtureRequest
+) -> None:
+    path: Path = request.config.rootpath / "tests" / "acceptance" / "field" / f"{case}.json"
+    found = json.loads(path.read_text())
+    project = own_project("field")
+    log = found["relation"].replace("cdc.", f"{project.name}.")
+    key, call = FIELD[case]
+    project.write(
+        "models/items.sql",
+        f"{{{{ config(materialized='trueup', unique_key='{key}') }}}}\n"
+        f"{{{{ {call.format(log=log)} }}}}",
+    )
+    for statements, right in zip(found["runs"], found["right"], strict=True):
+        for statement in statements:
+            project.spark.sql(statement.replace(found["relation"], log))
+        project.run("items")
+        names = list(right[0])
+        got = project.sql(f"select {', '.join(names)} from {{}}.items order by {key}")
+
+        assert [row.asDict() for row in got] == right

@@ -1,0 +1,160 @@
+"""Compare the materialization with the oracle over random logs: cut, shuffled, repeated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from hypothesis import strategies as st
+
+from tests import newest_logs, strategies
+from tests.collection.stores import Store
+from tests.newest_logs import Kinds
+from tests.newest_oracle import Command, Newest, Ties
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+WHOLE = Kinds(
+    errors=True, partial=False, truncates=True, ties=True, null_orders=True, duplicates=True
+)
+PARTIAL = WHOLE._replace(partial=True)
+TIES: tuple[Ties, ...] = ("error", "prefer_upsert", "prefer_delete")
+VALUE = [name for name, _ in strategies.VALUE_COLUMNS]
+EXTRA = "o1 bigint, o2 bigint, op string, err string, err_key string, same array<string>"
+
+
+class Script(NamedTuple):
+    """How many key columns a log has, how ties are broken, and what each run reads."""
+
+    width: int
+    ties: Ties
+    runs: list[list[Command]]
+
+    @property
+    def log(self) -> list[Command]:
+        """All commands in the sequence of their arrival."""
+        return [command for run in self.runs for command in run]
+
+
+@st.composite
+def scripts(draw: st.DrawFn, kinds: Kinds, ties: Ties) -> Script:
+    """A script over few keys. Half of the logs have ties or truncates or null orders, or none."""
+    width = draw(st.sampled_from([1, 2]))
+    few = kinds._replace(
+        ties=draw(st.booleans()), truncates=draw(st.booleans()), null_orders=draw(st.booleans())
+    )
+    log = draw(newest_logs.logs(width, few, min_size=strategies.LEAST, max_size=40))
+    return Script(width, ties, draw(newest_logs.splits(log)))
+
+
+def variety(script: Script) -> int:
+    """Scores a script: how many kinds of commands and results it has."""
+    newest, kinds, changes = Newest(ties=script.ties), set[str](), 0
+    for run in script.runs:
+        before = newest.rows()
+        newest.run(run)
+        changes += newest.rows() != before
+        kinds |= {*newest.errors().values(), *newest.order_errors().values()}
+    has_truncate = any(command.is_truncate for command in script.log)
+    return 2 * len(kinds) + 3 * has_truncate + changes + bool(newest.rows())
+
+
+def write_model(project: Project, script: Script, *, is_partial: bool, verify: str) -> None:
+    """Write the model of the collection `c`. Its store is scanned if `verify` is `always`."""
+    key = [name for name, _ in strategies.KEY_COLUMNS[script.width]]
+    unchanged = ", unchanged='same'" if is_partial else ""
+    project.write(
+        "models/c.sql",
+        f"""{{{{ config(
+            materialized='trueup',
+            unique_key={key},
+            meta={{'trueup': {{'ties': '{script.ties}', 'verify': '{verify}'}}}}
+        ) }}}}
+        {{{{ trueup.commands(
+            relation='{project.name}.log', sequence_by=['o1', 'o2'], columns={VALUE},
+            delete_when="op = 'D'", truncate_when="op = 'T'", error='err', error_key='err_key'
+            {unchanged}
+        ) }}}}""",
+    )
+
+
+def add_log(project: Project, width: int) -> None:
+    columns = [*strategies.KEY_COLUMNS[width], *strategies.VALUE_COLUMNS]
+    named = ", ".join(f"{name} {type_}" for name, type_ in columns)
+    project.sql(f"create table {{}}.log ({named}, {EXTRA}) using {{format}}")
+
+
+def append(project: Project, width: int, run: list[Command]) -> None:
+    project.insert(
+        "log",
+        [
+            (
+                *(command.key or [None] * width),
+                *(command.value or [None] * len(VALUE)),
+                *(command.order or (None, None)),
+                "T" if command.is_truncate else "D" if command.is_delete else "U",
+                command.error,
+                command.error_key,
+                [VALUE[position] for position in sorted(command.unchanged)],
+            )
+            for command in run
+        ],
+    )
+
+
+def compare(store: Store, newest: Newest) -> None:
+    assert store.rows() == newest.rows()
+    assert store.errors() == newest.errors()
+    assert store.order_errors() == newest.order_errors()
+
+
+def check(project: Project, script: Script, *, is_partial: bool) -> None:
+    """Play a script, compare each run with the oracle, and check what must hold at its end."""
+    add_log(project, script.width)
+    write_model(project, script, is_partial=is_partial, verify="ancestry")
+    key = [name for name, _ in strategies.KEY_COLUMNS[script.width]]
+    store, newest = Store(project, "c", key, VALUE), Newest(ties=script.ties)
+    for run in script.runs:
+        append(project, script.width, run)
+        project.run("c")
+        newest.run(run)
+        compare(store, newest)
+        if run:
+            assert store.batches()[-1]["statistics"]["messages_received"] == len(run)
+    # Reading the whole log again changes no row.
+    append(project, script.width, script.log)
+    project.run("c")
+    rows = newest.rows()
+    newest.run(script.log)
+    assert newest.rows() == rows
+    compare(store, newest)
+    store.check_laws()
+    # Running again changes nothing, and a scan of the store finds no damage.
+    write_model(project, script, is_partial=is_partial, verify="always")
+    project.run("c")
+    (message,) = project.messages
+    if script.log:
+        assert message.startswith("c: up to date"), message
+    assert "rebuilt" not in message, message
+    assert "restored" not in message, message
+
+
+@pytest.mark.parametrize("seed", range(strategies.EXAMPLES))
+def test_whole_commands_equal_the_oracle(own_project: Callable[[str], Project], seed: int) -> None:
+    ties = TIES[seed % len(TIES)]
+    script = strategies.choose(scripts(WHOLE, ties), seed, variety)
+    assert seed or not strategies.LEAST or variety(script) > 10
+    check(own_project("random_whole"), script, is_partial=False)
+
+
+@pytest.mark.parametrize("seed", range(strategies.EXAMPLES))
+def test_partial_commands_equal_the_oracle(
+    own_project: Callable[[str], Project], seed: int
+) -> None:
+    ties = TIES[seed % len(TIES)]
+    script = strategies.choose(scripts(PARTIAL, ties), seed + 1, variety)
+    assert seed or not strategies.LEAST or variety(script) > 10
+    check(own_project("random_partial"), script, is_partial=True)
