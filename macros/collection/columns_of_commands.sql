@@ -48,10 +48,17 @@
 {% macro _unchanged_names_expr(collection) -%}
     {%- set columns = collection.columns | rejectattr('name', 'in', collection.key) | list -%}
     {%- set given = collection.given_types | list | map('lower') | list -%}
-    {%- set known = trueup._known_names_expr(columns, collection.key) -%}
+    {%- set known = trueup._known_names_expr(columns, trueup._left_out_names(collection)) -%}
     {{ return(
         'concat(' ~ known ~ ', ' ~ trueup._marked_names_expr(columns, given) ~ ')' if collection.unchanged_value else known
     ) }}
+{%- endmacro %}
+
+
+{#- The columns of the SELECT that are no value columns: the key, and those that `on_schema_change: ignore` leaves out. -#}
+{% macro _left_out_names(collection) -%}
+    {%- set stored = collection.columns | map(attribute='name') | map('lower') | list -%}
+    {{ return(collection.key + collection.given_types | list | reject('in', stored) | list) }}
 {%- endmacro %}
 
 
@@ -71,6 +78,9 @@ newest as (
         {{ 'sum(_messages)' if plan.moves else 'count(*)' }} as _commands,
         {%- if plan.has_unordered %}
         count_if({{ trueup._lacks_order_expr() }}) as _unordered,
+        {%- endif %}
+        {%- if plan.since %}
+        collect_set(_order) as _read_orders,
         {%- endif %}
         max(_order) filter (where {{ is_ordered }}) as _top,
         max(_order) filter (where {{ is_ordered }} and _op = 'delete') as _deleted_now,
@@ -125,35 +135,49 @@ newest as (
 {% macro _judged_column_ctes(collection, plan) -%}
     {%- set ties = collection.options.ties -%}
     {%- set columns = trueup._given_columns(collection) -%}
+known as ( -- `_known`: what the store knows of each column
+
+    {% set deleted = 'coalesce(_old._delete_order, if(_old._digest is null, _old._order, null))' -%}
+    {#- The present code has read these orders again, so what older code has read there does not count. -#}
+    {%- set read_again = '_old._seq < _since and array_contains(_read_orders, {})' if plan.since else 'false' -%}
+    select
+        *,
+        if({{ read_again.format(deleted) }}, null, {{ deleted }}) as _deleted_before
+        {%- for column in columns %},
+        if({{ read_again.format(column.order ~ '._order') }}, null, {{ column.order }}) as _known_{{ column.i }}
+        {%- endfor %}
+    from joined
+
+),
+
 newer as ( -- `_state`: each column as the newer of the store and the batch has it
 
     select
         *,
-        -- A delete that the older code of the model has read does not count against what the present code reads at its order.
-        array_max(array(
-            _deleted_now, if(_old._seq < _since and coalesce(_old._delete_order, if(_old._digest is null, _old._order, null)) <=> _upserted_now, null, coalesce(_old._delete_order, if(_old._digest is null, _old._order, null)))
-        )) as _dead,
+        array_max(array(_deleted_now, _deleted_before)) as _dead,
         {%- for column in columns %}
-        {%- set new, known, rival = '_new_' ~ column.i, column.order, '_rival_' ~ column.i %}
+        {%- set new, known, rival = '_new_' ~ column.i, '_known_' ~ column.i, '_rival_' ~ column.i %}
         {%- set is_tie = 'false' if ties == 'greatest' else new ~ '._rank <> ~' ~ rival ~ '._rank' %}
-        {%- set held = 'struct(' ~ known ~ '._order, _held_' ~ column.i ~ ' as _value, ' ~ known ~ '._error, ' ~ known ~ '._error_kind)' %}
+        {%- set held = 'struct({0}._order, _held_' ~ column.i ~ ' as _value, {0}._error, {0}._error_kind)' %}
         {%- set given = 'struct(' ~ new ~ '._order, ' ~ new ~ '._value, ' ~ new ~ '._error, ' ~ new ~ '._error_kind)' %}
         {%- set tie = trueup._tie_state_expr(column, new ~ '._order') %}
         case
             when {{ known }}._order is null and {{ new }} is null then null
-            when {{ new }} is null or {{ new }}._order < {{ known }}._order then {{ held }}
-            when {{ known }}._order is null or {{ new }}._order > {{ known }}._order or _old._seq < _since
-                then if({{ is_tie }}, {{ tie }}, {{ given }})
+            {%- if plan.moves %}
             -- What a change of key could not find yields to what is known.
-            when not {{ new }}._is_known then {{ held }}
-            when {{ known }}._error_kind <=> 'origin' then if({{ is_tie }}, {{ tie }}, {{ given }})
-            when {{ known }}._error_kind <=> 'tie' then {{ held }}
+            when not {{ new }}._is_known and {{ new }}._order <=> {{ column.order }}._order then {{ held.format(column.order) }}
+            {%- endif %}
+            when {{ new }} is null or {{ new }}._order < {{ known }}._order then {{ held.format(known) }}
+            when {{ known }}._order is null or {{ new }}._order > {{ known }}._order
+                or {{ known }}._error_kind <=> 'origin'
+                then if({{ is_tie }}, {{ tie }}, {{ given }})
+            when {{ known }}._error_kind <=> 'tie' then {{ held.format(known) }}
             when {{ is_tie }} or not ({{ new }}._value <=> _held_{{ column.i }} and {{ new }}._error <=> {{ known }}._error)
                 then {{ tie }}
-            else {{ held }}
+            else {{ held.format(known) }}
         end as _state_{{ column.i }}{{ ',' if not loop.last }}
         {%- endfor %}
-    from joined
+    from known
 
 ),
 
@@ -168,7 +192,6 @@ alive as ( -- `_live`: the columns that no later delete or truncate takes
             {%- if plan.has_truncates %}
             when {{ state }}._order < _truncated then null
             {%- endif %}
-            when _old._seq < _since and _new_{{ column.i }} is null and {{ state }}._order <=> _deleted_now then null
             {%- if ties == 'prefer_delete' %}
             when {{ state }}._order = _dead then null
             {%- elif ties in ['error', 'fail'] %}
@@ -252,7 +275,7 @@ judged as (
         *,
         case
             when _next._order is null then 'dead'
-            when _old is null or _old._seq < _since and _commands > 0 then 'taken'
+            when _old is null or _old._seq < _since and _top >= _old._order then 'taken'
             when _next._digest <=> _old._digest and _next._order <=> _old._order and _next._delete_order <=> _old._delete_order
                 and array_sort(map_entries(_next._orders)) <=> array_sort(map_entries(_old._orders))
                 then 'superseded'

@@ -1,9 +1,9 @@
 {#-
-    What a collection is: the object that the macros of this folder pass on. It is built once in a run and never changes.
+    What a collection is: the object that the macros of this folder pass on.
 
     `name`, `store`, `view`     the model, its table and its view
-    `key`, `values`, `columns`  names of key and value columns; all of them with `name` and `type`, as the store has them
-    `given_types`               the types of the columns in this run's SELECT; the store may have wider ones
+    `key`, `value_names`, `columns`  names of key and value columns; all of them with `name` and `type`, as the store has them
+    `given_types`               the types of the columns in this run's SELECT, by name in lower case; the store may have wider ones
     `is_log`, `is_partial`      whether the SELECT gives commands; whether they may leave columns unchanged
     `order_type`                the type of `_order`
     `options`                   the value of every option
@@ -11,14 +11,13 @@
 -#}
 {% macro _get_store_collection(described, store_columns) -%}
     {%- set key = trueup._unique_key_of_model() -%}
-    {%- set extras = trueup._command_columns() -%}
-    {%- set given = described | rejectattr('name', 'in', extras) | list -%}
     {%- set names = described | map(attribute='name') | list -%}
+    {%- set is_log = '_order' in names and '_op' in names -%}
+    {%- set given = described | rejectattr('name', 'in', trueup._command_columns() if is_log else ['_error']) | list -%}
     {%- set types = {} -%}
     {%- for column in given -%}
-        {%- do types.update({column.name: column.type}) -%}
+        {%- do types.update({column.name | lower: column.type}) -%}
     {%- endfor -%}
-    {%- set is_log = '_order' in names and '_op' in names -%}
     {%- set order = described | selectattr('name', 'eq', '_order') | map(attribute='type') | first if is_log else 'struct<_epoch:int,_1:bigint>' -%}
     {%- do trueup._require_key_columns(key, given) -%}
     {%- do trueup._require_user_columns(given, source='The SELECT of ' ~ model.name) -%}

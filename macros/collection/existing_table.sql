@@ -51,21 +51,33 @@
 {% macro _types_of(collection) -%}
     {%- set types = {} -%}
     {%- for column in collection.columns -%}
-        {%- do types.update({column.name: column.type}) -%}
+        {%- do types.update({column.name | lower: column.type}) -%}
     {%- endfor -%}
     {{ return(types) }}
 {%- endmacro %}
 
 
-{#- Raises unless the table has the key columns, and its other columns are among those of the collection or left behind. -#}
+{#- Raises unless the table has the key columns, and each of its columns has the type of the collection or a narrower one. -#}
 {% macro _require_adoptable_columns(collection, table) -%}
-    {%- set names = trueup._get_columns('select * from ' ~ table) | map(attribute='name') | map('lower') | list -%}
-    {%- for name in collection.key if name | lower not in names -%}
-        {%- do trueup._raise_error(
-            'The table ' ~ table ~ ', which has the name of the model,', 'one with the key column ' ~ name,
-            names | join(', '), 'Nothing is written. Rename the table or drop it.'
-        ) -%}
+    {%- set found, refused = {}, [] -%}
+    {%- for column in trueup._get_columns('select * from ' ~ table) -%}
+        {%- do found.update({column.name | lower: column.type}) -%}
     {%- endfor -%}
+    {%- for column in collection.columns -%}
+        {%- set type = found.get(column.name | lower) -%}
+        {%- if type is none and column.name in collection.key -%}
+            {%- do refused.append(column.name ~ ', a key column, which is missing') -%}
+        {%- elif type is not none and type not in [column.type, trueup._stored_type(column.type)]
+                and not trueup._is_wider(column.type, type) -%}
+            {%- do refused.append(trueup._type_change({'name': column.name, 'type': column.type, 'old_type': type})) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- if refused -%}
+        {%- do trueup._raise_error(
+            'The table ' ~ table ~ ', which has the name of the model,', 'one with the columns of the model',
+            refused | join('; '), 'Nothing is written. Cast the columns in the model, or rename the table.'
+        ) -%}
+    {%- endif -%}
 {%- endmacro %}
 
 
@@ -75,8 +87,11 @@
 select
     {%- for column in collection.columns %}
     cast({{ trueup._quoted(column.name) if column.name | lower in there else 'null' }} as {{ trueup._sql_type(column.type) }})
-        as {{ trueup._quoted(column.name) }}{{ ',' if collection.is_log or not loop.last }}
+        as {{ trueup._quoted(column.name) }}{{ ',' if collection.is_log or collection.has_error or not loop.last }}
     {%- endfor %}
+    {%- if collection.has_error and not collection.is_log %}
+    cast(null as string) as _error
+    {%- endif %}
     {%- if collection.is_log %}
     cast({{ trueup._least_order_expr(collection) }} as {{ trueup._sql_type(collection.order_type) }}) as _order,
     'upsert' as _op,

@@ -5,7 +5,7 @@
 
 {#-
     The newest batch of a store, as a dict: `seq`, `ts` and the notes of its batch row; `base` is the snapshot that it was
-    computed on. None if the store does not exist.
+    computed on. Without a store it is batch 0.
 -#}
 {% macro _get_newest_batch(collection) -%}
     {%- if not collection.has_store -%}
@@ -53,14 +53,16 @@ limit 1
     `rows`      a select of its commands
     `position`  the snapshot of the log at its end; none if the log has no snapshots
     `is_new`    whether it may hold a command that was not read
+    `is_pinned` whether all statements of this run read the same rows
     `is_whole`  whether it is the whole log, and `reason`, why.
 -#}
 {% macro _get_new_part(collection, query, newest, code) -%}
-    {%- set log = trueup._log_of_view(query) -%}
+    {%- set log = trueup._log_of_one_model(query) -%}
     {%- set properties = trueup._get_properties(log) if log else {} -%}
     {%- set obstacle = trueup._appended_rows_obstacle(properties) if log else 'the SELECT reads no log that trueup knows' -%}
     {%- set snapshot = trueup._get_snapshot(log, properties) if log and not obstacle else none -%}
-    {%- set whole = {'rows': query, 'position': none, 'is_new': true, 'is_whole': true, 'reason': obstacle or 'the log has no snapshots'} -%}
+    {%- set whole = {'rows': query, 'position': none, 'is_new': true, 'is_whole': true,
+        'is_pinned': false, 'reason': obstacle or 'the log has no snapshots'} -%}
     {%- if snapshot is none -%}
         {{ return(whole) }}
     {%- endif -%}
@@ -76,16 +78,37 @@ limit 1
         {%- set operations = trueup._get_commit_operations(log, properties, last.snapshot, snapshot, last.at) -%}
         {%- set reason = 'the log was made again or has forgotten snapshots' if operations is none
             else 'rows of the log were overwritten' if 'overwrite' in operations
+            else 'new rows of the log were deleted' if trueup._has_deleted_new_rows(operations)
             else trueup._get_part_obstacle(log, properties, last.snapshot, snapshot, last.at, operations) -%}
     {%- endif -%}
     {%- if reason -%}
         {%- set is_current = trueup._get_has_current_columns(log, at_snapshot) -%}
-        {{ return(dict(whole, reason=reason, rows=trueup._log_part_select(query, at_snapshot) if is_current else query)) }}
+        {{ return(dict(
+            whole, reason=reason, is_pinned=is_current, rows=trueup._log_part_select(query, at_snapshot) if is_current else query
+        )) }}
     {%- endif -%}
     {{ return({
         'rows': trueup._log_part_select(query, trueup._appended_rows(log, properties, last.snapshot, snapshot)),
-        'position': position, 'is_new': true, 'is_whole': false,
+        'position': position, 'is_new': true, 'is_whole': false, 'is_pinned': true,
     }) }}
+{%- endmacro %}
+
+
+{#-
+    The log in the SQL of a model: the name of its table. None if the model does more than to call a macro of trueup, for
+    example a join. Then its commands depend on other rows, too, and each run reads all of them.
+-#}
+{% macro _log_of_one_model(query) -%}
+    {%- set starts = modules.re.match('(?s)' ~ trueup._space_pattern() ~ 'with log as \\(', query) -%}
+    {%- set rest = trueup._without_texts(query).rpartition(trueup._log_boundary())[2] -%}
+    {%- set depends = modules.re.search('(?i)\\b(join|group\\s+by|having|distinct|limit|union|intersect|minus)\\b', rest) -%}
+    {{ return(trueup._log_of_view(query) if starts and not depends else none) }}
+{%- endmacro %}
+
+
+{#- Whether rows may have been deleted that were appended before. `operations` begin with the newest. -#}
+{% macro _has_deleted_new_rows(operations) -%}
+    {{ return('delete' in operations and 'append' in operations[operations.index('delete'):]) }}
 {%- endmacro %}
 
 
@@ -147,7 +170,7 @@ moves as (
 select
     count(*) as commands,
     count_if(_op = 'truncate') as truncates,
-    count_if(_op = 'truncate' and {{ trueup._lacks_order_expr() }}) as bad_truncates,
+    count_if(_op = 'truncate' and ({{ trueup._lacks_order_expr() }} or {{ trueup._is_ahead_expr(collection) }})) as bad_truncates,
     count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }}) as unordered,
     translate(
         hex(bitmap_construct_agg(pmod({{ trueup._identity_hash_expr(collection) }}, {{ trueup._filter_bits() }}))),
@@ -159,6 +182,13 @@ select
     {%- endif %}
 from formed
     {%- endif %}
+{%- endmacro %}
+
+
+{#- Whether an order is a time more than a day ahead of the clock. Numbers have no known unit, so they are not judged. -#}
+{% macro _is_ahead_expr(collection) -%}
+    {%- set type = trueup._parsed_type(collection.order_type).fields[1].type.name -%}
+    {{ return('_order._1 > current_timestamp() + interval 1 day' if type in ['timestamp', 'date'] else 'false') }}
 {%- endmacro %}
 
 

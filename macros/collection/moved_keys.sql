@@ -187,15 +187,18 @@ formed as (
 
 
 {#-
-    The order at which a batch must be cut, as a select of one JSON text: the least order of a change of key whose old key is
-    itself the new key of a change in this batch; null if there is none.
+    The order at which a batch must be cut, as a select of one JSON text: the least order of a change of key whose old key has
+    a lower change of key in this batch, to it or from it; null if there is none.
 -#}
 {% macro _chain_select(collection) -%}
 select {{ trueup._exact_json_expr('min(later._order)') }}
 from moves as later
 inner join moves as earlier
-    on {% for name in collection.key %}earlier.{{ trueup._quoted(name) }} <=> later._old_key.{{ trueup._quoted(name) }} and {% endfor -%}
-    earlier._order < later._order
+    on earlier._order < later._order
+    and (
+        {% for name in collection.key %}earlier.{{ trueup._quoted(name) }} <=> later._old_key.{{ trueup._quoted(name) }} and {% endfor %}true
+        or earlier._old_key <=> later._old_key
+    )
 {%- endmacro %}
 
 

@@ -144,7 +144,7 @@ newest as (
         {%- endif %}
         max(struct(_order, {{ rank }} as _rank, _digest, _length)){{ ordered }} as _new,
         max_by(_value, struct(_order, {{ rank }})) as _value,
-        {#- `~` turns the sequence of numbers round, so this finds the least rank of the greatest order. #}
+        {#- `~` reverses the order of the numbers, so this finds the least rank of the greatest order. #}
         max(struct(_order, {{ '~' ~ rank if ties in ['error', 'fail'] else '~_digest' }} as _rank))
             {{ ordered }} as _rival
     from commands
@@ -182,7 +182,7 @@ case
             when _new._order < _old._order then 'superseded'
             -- Of two commands of equal order, the one that the present code of the model has read replaces the other.
             when _old._seq < _since then if({{ is_tie }}, 'tie', 'taken')
-            when _old._error_kind = 'tie' then 'superseded'
+            when _old._error_kind = 'tie'{{ ' and _new._digest is not null' if ties == 'prefer_delete' }} then 'superseded'
             when not {{ is_tie }} and _new._digest <=> _old._digest then 'superseded'
             {%- if ties == 'greatest' %}
             else if(_new._rank > coalesce(_old._digest, {{ trueup._delete_rank(ties) }}), 'taken', 'superseded')
@@ -212,7 +212,7 @@ case
 
 {#- The value of a column in this run's SELECT, in the type and form of the store; null if the SELECT lacks the column. -#}
 {% macro _given_value_expr(collection, column) -%}
-    {%- set given = collection.given_types.get(column.name) -%}
+    {%- set given = collection.given_types.get(column.name | lower) -%}
     {{ return(
         'cast(null as ' ~ trueup._sql_type(column.type) ~ ')' if given is none
         else trueup._one_form_expr(column, given, 'the SELECT of ' ~ collection.name)

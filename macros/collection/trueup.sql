@@ -86,7 +86,7 @@
     {%- set code = trueup._code_of(collection, query) -%}
     {%- set recoded = newest.seq > 0 and newest.code not in [code, 'adopted'] -%}
     {%- set part = rest if rest else trueup._get_new_part(collection, query, newest, code) if collection.is_log
-        else {'rows': query, 'position': none, 'is_new': true, 'is_whole': true} -%}
+        else {'rows': query, 'position': none, 'is_new': true, 'is_whole': true, 'is_pinned': false} -%}
     {%- set now = trueup._get_store_collection(trueup._get_columns(trueup._step_marker('check') ~ part.rows), none)
         if part.is_new and part.position and not rest else collection -%}
     {%- if now.given_types != collection.given_types -%}
@@ -137,7 +137,8 @@
         'reads_all': reads_all,
         'is_dry': is_dry,
         'uncounted': facts.truncates,
-        'filter': facts.filter if not reads_all and newest.seq > 0 and facts.commands <= 10000 and not facts.get('moves') else none,
+        'filter': facts.filter if part.is_pinned and not reads_all and newest.seq > 0 and facts.commands <= 10000
+            and not facts.get('moves') else none,
         'notes': {
             'run': invocation_id,
             'base': trueup._get_snapshot(collection.store, stand.properties) if collection.has_store else none,
@@ -177,7 +178,7 @@
     {%- set every = collection.options.verify -%}
     {%- set is_due = not is_ours or every == 'always' or every is integer and newest.seq % every == 0 -%}
     {%- set repaired = none -%}
-    {%- if not is_dry and (is_due or should_full_refresh()) -%}
+    {%- if not is_dry and (is_due or should_full_refresh() and newest.seq > 0) -%}
         {%- set repaired = trueup._ensure_repaired(collection, newest, properties, rebuilds_all=should_full_refresh()) -%}
     {%- endif -%}
     {%- if repaired -%}
@@ -218,7 +219,8 @@
 {% macro _require_ordered_truncates(collection, facts) -%}
     {%- if facts.get('bad_truncates') -%}
         {%- do trueup._raise_error(
-            'Each truncate in the log of ' ~ collection.name, 'a command with an order', facts.bad_truncates ~ ' without one',
+            'Each truncate in the log of ' ~ collection.name, 'a command with an order that is not ahead of the clock',
+            facts.bad_truncates ~ ' without one, or more than a day ahead',
             'Nothing is written. trueup cannot know which rows such a truncate deletes. Correct `sequence_by` or `truncate_when`.'
         ) -%}
     {%- endif -%}
@@ -262,10 +264,26 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
 {%- endmacro %}
 
 
-{#- A fingerprint of all that decides how a command is read: the SQL of the model, its columns and its options. -#}
+{#-
+    A fingerprint of all that decides how a command is read: the SQL of the model and of the models that it reads, its columns
+    and its options.
+-#}
 {% macro _code_of(collection, query) -%}
     {%- set text = modules.re.sub('\\s+', ' ', query) | trim -%}
-    {{ return(local_md5(tojson([text, collection.key, trueup._column_note(collection), collection.options.ties]))) }}
+    {{ return(local_md5(tojson([
+        text, collection.key, trueup._column_note(collection), collection.given_types, collection.options.ties,
+        trueup._upstream_checksums(model, {}).values() | list | sort,
+    ]))) }}
+{%- endmacro %}
+
+
+{#- The checksums of the models before a model, by their id. `found` collects them. -#}
+{% macro _upstream_checksums(node, found) -%}
+    {%- for id in node.depends_on.nodes if id in graph.nodes and id not in found -%}
+        {%- do found.update({id: graph.nodes[id].checksum.checksum}) -%}
+        {%- do trueup._upstream_checksums(graph.nodes[id], found) -%}
+    {%- endfor -%}
+    {{ return(found) }}
 {%- endmacro %}
 
 

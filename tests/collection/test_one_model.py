@@ -333,3 +333,56 @@ def test_the_time_zone_of_the_session_is_no_damage(
     project.run("c")
     in_zone("Asia/Kathmandu")
     assert message_of(project) == "up to date at batch 1"
+
+
+def test_another_spelling_of_a_column_keeps_its_values(own_project: OwnProject) -> None:
+    project = own_project("spelling")
+    store = add_log(project, put("a", 1, "x", 7))
+    write_model(project)
+    project.run("c")
+    write_model(project, columns=("A", "B"))
+    project.run("c")
+    assert store.rows() == {("a",): ("x", 7)}
+
+
+def test_rows_that_were_appended_and_deleted_between_two_runs_are_not_taken(
+    own_project: OwnProject,
+) -> None:
+    project = own_project("taken_back")
+    store = add_log(project, put("a", 1, "x", 7))
+    write_model(project)
+    project.run("c")
+    append(project, put("a", 99, "bad", 0))
+    project.sql("delete from {}.log where ord = 99")
+    append(project, put("b", 2, "y", 8))
+    project.run("c")
+    assert store.rows() == {("a",): ("x", 7), ("b",): ("y", 8)}
+
+
+def test_a_model_that_joins_its_commands_reads_all_of_them(own_project: OwnProject) -> None:
+    project = own_project("joined")
+    store = add_log(project, put("a", 1, "x", 7), put("b", 1, "y", 8))
+    project.sql("create table {}.known using {format} as select 'a' as id")
+    wrapped = "select c.* from ({{ %s }}) as c inner join {}.known on c.k = known.id"
+    write_model(project, wrapped.replace("{}.", f"{project.name}."))
+    # The first run may be a full refresh.
+    project.run("c", "--full-refresh")
+    assert store.rows() == {("a",): ("x", 7)}
+    project.sql("insert into {}.known values ('b')")
+    project.run("c")
+    assert store.rows() == {("a",): ("x", 7), ("b",): ("y", 8)}
+    project.run("c", "--full-refresh", rebase=True)
+    assert store.rows() == {("a",): ("x", 7), ("b",): ("y", 8)}
+    assert [batch["seq"] for batch in store.batches()] == [0, 1]
+
+
+def test_a_marker_that_the_model_learns_later_repairs_the_rows(own_project: OwnProject) -> None:
+    project = own_project("marker")
+    store = add_log(project, put("a", 10, "real", 1), put("a", 20, "__same__", 2))
+    write_model(project)
+    project.run("c")
+    assert store.rows() == {("a",): ("__same__", 2)}
+    write_model(project, more=", unchanged_value='__same__'")
+    project.run("c")
+    assert store.rows() == {("a",): ("real", 2)}
+    store.check_laws()
