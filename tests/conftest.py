@@ -67,6 +67,7 @@ SMALL_DELTA = {
 """Settings for Delta, in addition to SMALL."""
 
 SLOWEST_FIRST = [
+    *("order_rules", "one_model", "changes_of_key", "random_orders"),
     *("log_position", "late_correct", "proof", "damage", "desired", "races", "bad_input", "fold"),
     *("newest", "widening", "overlaps", "verification", "monitoring", "adopt", "explain", "init"),
     *("edits", "large_state", "doctor", "rehydration", "desired_errors", "acceptance", "history"),

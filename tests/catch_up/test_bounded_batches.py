@@ -75,6 +75,7 @@ def killed_before(statement: str, times: int) -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 def test_a_log_is_settled_in_bounded_batches_also_after_a_kill(project: Project) -> None:
     # Nothing can be settled: the run says why, and ends.
     exit_code, lines = catch_up(project, "--vars", "{trueup_read_only: true}")

@@ -110,6 +110,7 @@ def test_no_pair_of_stops_moves_to_another_place_if_a_run_shows_more_stops() -> 
     assert sorted(now) == sorted(product(range(1, 30), range(1, 31)))
 
 
+@pytest.mark.long
 def test_runs_that_are_stopped_at_any_statement_lose_nothing_and_double_nothing(
     stage: Stage,
 ) -> None:

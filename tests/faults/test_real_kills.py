@@ -147,6 +147,7 @@ def scripts(stage: Stage, random: Random) -> Iterator[str]:
         )
 
 
+@pytest.mark.long
 def test_the_next_run_completes_what_a_killed_process_has_left(stage: Stage) -> None:
     random = Random(SEED)  # noqa: S311 - the scripts must be repeatable
     if "TRUEUP_SCRIPT" in os.environ:

@@ -99,6 +99,7 @@ def project(new_project: Callable[[str], Project]) -> Project:
     return new_project("convergence")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(EXAMPLES))
 def test_one_run_repairs_edits_late_commands_and_changes_of_code(
     project: Project, seed: int

@@ -73,6 +73,7 @@ def check(project: Project, name: str, arrived: list[Command], upper: int) -> No
     assert multiset(project.rows(f"{name}_live")) == multiset(expected)
 
 
+@pytest.mark.long
 def test_live_shows_the_whole_log_and_says_which_rows_are_final(project: Project) -> None:
     rng = Random(3)  # noqa: S311 - no secret
     arrivals = {name: arrivals_of(kinds, rng) for name, kinds in SETTINGS.items()}
@@ -135,6 +136,7 @@ def offsets(new_project: Callable[[str], Project]) -> Project:
     return new_project("live_offsets")
 
 
+@pytest.mark.long
 def test_live_shows_the_unsettled_commands_of_a_log_without_ticks(offsets: Project) -> None:
     topic = Reclocked(offsets, "c")
     topic.project.run("c_commands")
