@@ -7,6 +7,7 @@
 {% materialization trueup, adapter='spark' %}
     {#- 1. Read the config, and refuse a run over only some of the rows. -#}
     {%- do trueup._require_whole_run() -%}
+    {%- do trueup._require_iceberg() -%}
     {%- set given = trueup._get_store_collection(trueup._get_columns(trueup._step_marker('check') ~ compiled_code), none) -%}
 
     {%- if config.get('contract').enforced -%}
@@ -63,6 +64,17 @@
 
     {{ return({'relations': [run.collection.view]}) }}
 {% endmaterialization %}
+
+
+{#- Raises for another table format: the statements of this materialization have been tested on Iceberg alone. -#}
+{% macro _require_iceberg() -%}
+    {%- if trueup._file_format() != 'iceberg' -%}
+        {%- do trueup._raise_error(
+            'Config `file_format` of ' ~ model.name, 'iceberg with the materialization `trueup`', trueup._file_format(),
+            'Nothing is written. Collections of seven models (docs/start.md) work on Delta, too.'
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}
 
 
 {#-

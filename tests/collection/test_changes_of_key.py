@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
+pytestmark = pytest.mark.iceberg_only
+
 MODEL = """
 {{{{ config(materialized='trueup', unique_key='k') }}}}
 
@@ -103,7 +105,6 @@ FIELD = {
 """Situations from public reports (tests/acceptance/field), each with its key and its model."""
 
 
-@pytest.mark.iceberg_only
 @pytest.mark.parametrize("case", FIELD)
 def test_a_log_from_the_field_gives_the_right_rows(
     case: str, own_project: Callable[[str], Project], request: pytest.FixtureRequest

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
+pytestmark = pytest.mark.iceberg_only
+
 CASES = json.loads((Path(__file__).parents[1] / "acceptance" / "order_cases.json").read_text())
 UNCHANGED = "__same__"
 KEY, VALUE = ["c", "k"], ["a", "b"]
