@@ -9,7 +9,7 @@
     `options`                   the value of every option
     `has_store`                 whether the store exists
 -#}
-{% macro _get_store_collection(described, store_columns) -%}
+{% macro _get_store_collection(described) -%}
     {%- set key = trueup._unique_key_of_model() -%}
     {%- set names = described | map(attribute='name') | list -%}
     {%- set is_log = '_order' in names and '_op' in names -%}

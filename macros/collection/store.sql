@@ -89,13 +89,11 @@ where _kind = 'row'
         {%- do columns.append({'name': column.name, 'type': wider.type if wider else column.type}) -%}
     {%- endfor -%}
     {%- set columns = columns + added -%}
-    {%- set given = collection.columns | map(attribute='name') | map('lower') | list -%}
     {{ return({
         'collection': dict(
             collection,
             columns=columns,
             value_names=columns | map(attribute='name') | reject('in', collection.key) | list,
-            missing=columns | map(attribute='name') | map('lower') | reject('in', given) | list,
         ),
         'statements': trueup._alter_store_sqls(collection, added, changes.widened, stored),
     }) }}

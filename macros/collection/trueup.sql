@@ -8,7 +8,7 @@
     {#- 1. Read the config, and refuse a run over only some of the rows. -#}
     {%- do trueup._require_whole_run() -%}
     {%- do trueup._require_iceberg() -%}
-    {%- set given = trueup._get_store_collection(trueup._get_columns(trueup._step_marker('check') ~ compiled_code), none) -%}
+    {%- set given = trueup._get_store_collection(trueup._get_columns(trueup._step_marker('check') ~ compiled_code)) -%}
 
     {%- if config.get('contract').enforced -%}
         {%- do get_assert_columns_equivalent(
@@ -99,7 +99,7 @@
     {%- set recoded = newest.seq > 0 and newest.code not in [code, 'adopted'] -%}
     {%- set part = rest if rest else trueup._get_new_part(collection, query, newest, code) if collection.is_log
         else {'rows': query, 'position': none, 'is_new': true, 'is_whole': true, 'is_pinned': false} -%}
-    {%- set now = trueup._get_store_collection(trueup._get_columns(trueup._step_marker('check') ~ part.rows), none)
+    {%- set now = trueup._get_store_collection(trueup._get_columns(trueup._step_marker('check') ~ part.rows))
         if part.is_new and part.position and not rest else collection -%}
     {%- if now.given_types != collection.given_types -%}
         {#- The log has got other columns since this run has looked at them, and its new rows may have values there. -#}
@@ -173,7 +173,7 @@
 {% macro _ensure_stand(collection, is_dry, attempt=1) -%}
     {%- if not collection.has_store -%}
         {{ return({
-            'collection': dict(collection, missing=[]), 'newest': trueup._get_newest_batch(collection), 'properties': {},
+            'collection': collection, 'newest': trueup._get_newest_batch(collection), 'properties': {},
             'is_foreign': false, 'repaired': none,
         }) }}
     {%- endif -%}
@@ -306,8 +306,8 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
         {%- do trueup._raise_error(
             'The store of ' ~ model.unique_id, 'a table that this model has made',
             collection.store ~ ', of ' ~ properties.get('trueup.owner', 'somebody else'),
-            'Nothing is written. If the model was renamed, say so: dbt run-operation trueup.rename. Else give one of the'
-            ~ ' two another alias.'
+            'Nothing is written. Give one of the two models another alias. If this model was renamed, hand the store over: alter'
+            ~ ' table ' ~ collection.store ~ " set tblproperties ('trueup.owner' = '" ~ model.unique_id ~ "')."
         ) -%}
     {%- endif -%}
     {{ return(properties) }}
