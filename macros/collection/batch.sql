@@ -281,3 +281,7 @@ coalesce(
     {%- endif -%}
     {{ return('(select snapshot_id from ' ~ collection.store ~ ".refs where name = 'main') = " ~ base) }}
 {%- endmacro %}
+{#- The words by which `trueup_health` knows the error of the breaker. -#}
+{% macro _max_retractions_text() -%}
+    {{ return('(option `max_retractions`)') }}
+{%- endmacro %}

@@ -1,124 +1,266 @@
 {#-
-    `late: newest`: of all commands of a key the newest one wins, no matter which run reads it. The place of a
-    command is its tick and its order. In a log without ticks (`reclock`) the tick only says when a run has read the
-    command, so its place is the order alone.
+    The fold: of each key the newest command. Its parts are CTEs of the one MERGE (`commit.sql`), which reads from top to
+    bottom. Two sets of them exist: for whole commands here, for partial commands in `columns_of_commands.sql`.
 
-    The changelog and the state keep the place of the last command of each key, also of a deleted key: an
-    order row. Its kind is `order`. It has an identity of its own: its `_error_key` is `_order_key_expr`. Its
-    `_error` is the place as text, after a mark of the type of the order. So the certificate, the apply, the heal
-    and the rebuild treat it like any other row.
+    An identity is the key and `_error_key`. A key error has no key, and a row has no `_error_key`.
 -#}
 
 {#-
-    CTEs that take only the commands that are newer than the last command of their key. A late command that is taken
-    becomes a `correction`: it comes first in the batch, at its lower. `_step_numbers` lists the steps.
+    The CTE `commands`: the commands of the log, one row each, in the form in which they are compared. A delete has no
+    `_value` and no digest.
 
-    `reading` is that of `_steps_select`. With its `tombstones_end` the order rows of deleted keys that were
-    written below this tick are retracted (option `tombstones`).
-
-    A late command that is not taken has no step. The run may also read commands again that were settled in
-    time, and nothing tells these from late commands.
-
-    Reads: `given`, the last CTE of `_last_places_ctes`, the relation `persisted`. Ends with: `newest`.
+    Reads: the log or a part of it. Ends with: `commands`.
 -#}
-{% macro _newest_ctes(collection, persisted, values, step_extras, reading) -%}
-    {%- set step = trueup._step_numbers() -%}
-    {%- set lower = reading.get('lower', trueup._least_tick_expr()) -%}
-    {%- set tombstones_end = reading.get('tombstones_end') -%}
-    {%- set sequence = trueup._sequence_terms(collection.options) -%}
-    {%- set key, columns = trueup._column_list(collection.unique_key), trueup._column_list(collection.identity) -%}
-    {%- set has_ticks = '_offset' not in collection.extras -%}
-    {%- set is_late = trueup._is_late_step_expr(collection, reading) -%}
-    {%- set place = trueup._place_columns(collection.order_type) -%}
-    {%- set mark = trueup._place_mark(collection.order_type) -%}
-judged as (
+{% macro _commands_ctes(collection, plan) -%}
+    {%- set key, values = collection.key, collection.value_names -%}
+said as ( -- one form for each value; an error has no values, and a key error has no key
 
     select
-        *,
-        {% if has_ticks -%}
-        _step = {{ step.command }}
-        and coalesce(_order_place > _last_place, true)
-        and (not ({{ is_late }}) or _order_place = _last_late_place) as _is_taken
-        {%- else -%}
-        -- An offset is read only once. So of two commands with an equal order the later one wins.
-        _step = {{ step.command }} and coalesce(_order_place >= _known_place, true) as _is_taken
+        {%- for column in collection.columns if column.name in key %}
+        if(_error_key is null, {{ trueup._given_value_expr(collection, column) }}, null)
+            as {{ trueup._quoted(column.name) }},
+        {%- endfor %}
+        _error_key,
+        case
+            when _op = 'delete' then null
+            when _error_key = 'null' then 'null_key'
+            when _error_key is not null then 'key'
+            when _error is not null then 'value'
+        end as _error_kind,
+        case
+            when _op = 'delete' then null
+            when _error_key = 'null' then 'the key is null'
+            when _error_key is not null then 'the key cannot be decoded'
+            else _error
+        end as _error,
+        {%- for column in collection.columns if column.name not in key %}
+        if(_op = 'upsert' and _error_key is null and _error is null,
+            {{ trueup._given_value_expr(collection, column) }}, null)
+            as {{ trueup._quoted(column.name) }},
+        {%- endfor %}
+        {%- if collection.is_partial %}
+        {{ trueup._unchanged_names_expr(collection) }} as _unchanged,
         {%- endif %}
-    from {{ 'bounded_places' if has_ticks else 'remembered' }}
+        _order,
+        _op
+        {%- if collection.has_old_key %},
+        {{ trueup._old_key_expr(collection) }} as _old_key
+        {%- endif %}
+        {%- if plan.moves %},
+        true as _is_known,
+        1 as _messages
+        {%- endif %}
+    from {{ trueup._subquery(plan.rows) }}
 
-),
+)
+{%- if plan.has_truncates -%},
 
-numbered as (
+bound as ( -- a truncate deletes every key with a lower order, also in commands that arrive later
 
     select
-        *,
-        max(_is_taken) over (partition by {{ columns }}) as _is_key_taken,
-        row_number() over (partition by {{ columns }} order by _is_taken desc, _order_place desc)
-            as _order_rank
-    from judged
+        max(_order) as _truncated,
+        coalesce(max(_order) filter (where _is_new) > max(_order) filter (where not _is_new), true) as _is_truncated_now
+    from (
+        select _order, true as _is_new from said where _op = 'truncate'
+        union all
+        select {{ trueup._order_from_json_expr(collection, plan.truncated) }}, false
+    )
 
-),
+)
+{%- endif -%}
+,
 
--- The newest command that is taken gives the new order row, besides its own step.
-copied as (
+{{ trueup._moved_key_ctes(collection, plan) if plan.moves else trueup._same_key_ctes() }}
+{%- if not collection.is_partial -%},
 
-    select *
-    from numbered
-    lateral view explode(
-        if(_is_taken and _order_rank = 1, array(false, true), array(false))
-    ) copies as _is_new_order
+commands as ( -- a digest and a length stand for the content of a command; a delete has none
+
+    select
+        {{ trueup._column_list(key) }},
+        _error_key,
+        _op,
+        _order,
+        {%- if plan.moves %}
+        _messages,
+        {%- endif %}
+        if(_op = 'delete', null, struct({{ trueup._column_list(values) }}, _error, _error_kind)) as _value,
+        if(_op = 'delete', null, {{ trueup._row_digest_expr(collection) }}) as _digest,
+        if(_op = 'delete', null, {{ trueup._row_length_expr(collection) }}) as _length
+    from formed
+    where {{ trueup._is_command_of_a_key_expr(collection, plan) }}
+
+)
+{%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    A condition: whether a row of the log is a command of a key. It raises if the log has a kind of commands that the look
+    has not seen: a log without snapshots may grow between two statements.
+-#}
+{% macro _is_command_of_a_key_expr(collection, plan) -%}
+    {%- set moved = "raise_error('upper mismatch: the log moved: more commands arrived while this run read it')" -%}
+    {{ return(
+        'case when ' ~ trueup._lacks_order_expr() ~ " and _op <> 'truncate' then " ~ ('true' if plan.has_unordered else moved)
+        ~ " when _op = 'truncate' then " ~ ('false' if plan.new_truncates else moved)
+        ~ (' when _old_key is not null then ' ~ moved if collection.has_old_key and not plan.moves) ~ ' else true end'
+    ) }}
+{%- endmacro %}
+
+
+{#- Whether a command lacks an order, as an SQL expression. -#}
+{% macro _lacks_order_expr() -%}
+    {{ return('(_order._1 is null and _order._epoch > ' ~ trueup._adopted_epoch() ~ ')') }}
+{%- endmacro %}
+
+
+{#- The rank of a delete among commands of one key and order: below or above every upsert. -#}
+{% macro _delete_rank(ties) -%}
+    {{ return('9223372036854775807L' if ties == 'prefer_delete' else '(-9223372036854775807L - 1L)') }}
+{%- endmacro %}
+
+
+{#-
+    The CTE `newest`: of each key the newest command, how many commands it had, and whether another command of the
+    greatest order has another content.
+
+    Reads: `commands`. Ends with: `newest`.
+-#}
+{% macro _newest_command_ctes(collection, plan) -%}
+    {%- set ties = collection.options.ties -%}
+    {%- set rank = 'coalesce(_digest, ' ~ trueup._delete_rank(ties) ~ ')' -%}
+    {%- set ordered = ' filter (where not ' ~ trueup._lacks_order_expr() ~ ')' if plan.has_unordered else '' -%}
+{%- if collection.is_partial -%}
+{{ trueup._newest_column_ctes(collection, plan) }}
+{%- else -%}
+newest as (
+
+    select
+        {{ trueup._column_list(collection.key) }},
+        _error_key,
+        {{ 'sum(_messages)' if plan.moves else 'count(*)' }} as _commands,
+        {%- if plan.has_unordered %}
+        count_if({{ trueup._lacks_order_expr() }}) as _unordered,
+        {%- endif %}
+        max(struct(_order, {{ rank }} as _rank, _digest, _length)){{ ordered }} as _new,
+        max_by(_value, struct(_order, {{ rank }})) as _value,
+        {#- `~` reverses the order of the numbers, so this finds the least rank of the greatest order. #}
+        max(struct(_order, {{ '~' ~ rank if ties in ['error', 'fail'] else '~_digest' }} as _rank))
+            {{ ordered }} as _rival
+    from commands
+    group by {{ trueup._column_list(collection.key) }}, _error_key
+
+)
+{%- endif -%}
+{%- endmacro %}
+
+
+{#- Whether the newest commands of a key in this batch are a tie, as an SQL expression. -#}
+{% macro _is_tie_expr(ties) -%}
+    {%- if ties == 'greatest' -%}
+        {{ return('false') }}
+    {%- elif ties == 'prefer_delete' -%}
+        {{ return('(_new._digest is not null and _new._rank <> ~_rival._rank)') }}
+    {%- endif -%}
+    {{ return('coalesce(_new._rank <> ~_rival._rank, false)') }}
+{%- endmacro %}
+
+
+{#-
+    Whether a command takes effect, given what its key has, as an SQL expression: `taken`, `tie`, `superseded` or
+    `dead` (a later truncate has deleted it).
+-#}
+{% macro _verdict_expr(collection, has_truncates) -%}
+    {%- set ties = collection.options.ties -%}
+    {%- set is_tie = trueup._is_tie_expr(ties) -%}
+case
+            when _new is null then 'none'
+            {%- if has_truncates %}
+            when _new._order < _truncated then 'dead'
+            {%- endif %}
+            when not coalesce(_new._order <= _old._order, false) then if({{ is_tie }}, 'tie', 'taken')
+            when _new._order < _old._order then 'superseded'
+            -- Of two commands of equal order, the one that the present code of the model has read replaces the other.
+            when _old._seq < _since then if({{ is_tie }}, 'tie', 'taken')
+            when _old._error_kind = 'tie'{{ ' and _new._digest is not null' if ties == 'prefer_delete' }} then 'superseded'
+            when not {{ is_tie }} and _new._digest <=> _old._digest then 'superseded'
+            {%- if ties == 'greatest' %}
+            else if(_new._rank > coalesce(_old._digest, {{ trueup._delete_rank(ties) }}), 'taken', 'superseded')
+            {%- elif ties == 'prefer_upsert' %}
+            when _old._digest is null then if({{ is_tie }}, 'tie', 'taken')
+            when _new._digest is null then 'superseded'
+            else 'tie'
+            {%- elif ties == 'prefer_delete' %}
+            when _new._digest is null then 'taken'
+            when _old._digest is null then 'superseded'
+            else 'tie'
+            {%- else %}
+            else 'tie'
+            {%- endif %}
+        end
+{%- endmacro %}
+
+
+{#- The order that a text of `_exact_json_expr` holds; null for none. -#}
+{% macro _order_from_json_expr(collection, text) -%}
+    {{ return(
+        'from_json(' ~ trueup._literal_or_null(text) ~ ', ' ~ trueup._literal(trueup._sql_type(collection.order_type))
+        ~ ", map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSSXXXXX', 'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS'))"
+    ) }}
+{%- endmacro %}
+
+
+{#- The value of a column in this run's SELECT, in the type and form of the store; null if the SELECT lacks the column. -#}
+{% macro _given_value_expr(collection, column) -%}
+    {%- set given = collection.given_types.get(column.name | lower) -%}
+    {{ return(
+        'cast(null as ' ~ trueup._sql_type(column.type) ~ ')' if given is none
+        else trueup._one_form_expr(column, given, 'the SELECT of ' ~ collection.name)
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    The CTE `newest` of a collection by a SELECT: the desired rows. A SELECT may return `_error`. Raises if two rows have
+    the same key.
+
+    Reads: the SELECT of the model. Ends with: `newest`.
+-#}
+{% macro _desired_ctes(collection, rows) -%}
+formed as (
+
+    select
+        {%- for column in collection.columns if column.name in collection.key %}
+        {{ trueup._given_value_expr(collection, column) }} as {{ trueup._quoted(column.name) }},
+        {%- endfor %}
+        cast(null as string) as _error_key,
+        {{ 'cast(_error as string)' if collection.has_error else 'cast(null as string)' }} as _error,
+        {{ "if(_error is null, null, 'value')" if collection.has_error else 'cast(null as string)' }} as _error_kind,
+        {%- for column in collection.columns if column.name not in collection.key %}
+        {{ 'if(_error is null, ' if collection.has_error }}{{ trueup._given_value_expr(collection, column) }}{{ ', null)' if collection.has_error }}
+            as {{ trueup._quoted(column.name) }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    from {{ trueup._subquery(rows) }}
 
 ),
 
 newest as (
 
     select
-        {{ key }},
-        case
-            when _is_order or _is_new_order then {{ trueup._order_key_expr() }}
-            else _error_key
-        end as _error_key,
-        case
-            when _is_new_order then if(_last_ts is not null and _order_ts is null, {{ step.order_of_key }}, {{
-                step.new_order
-            }})
-            when _is_order then {{ step.old_order }}
-            when _step = {{ step.command }} and not _is_taken then {{ step.superseded }}
-            when {{ is_late }} then {{ step.correction }}
-            else _step
-        end as _step,
-        case
-            when _step = {{ step.command }} then greatest(_ts, {{ lower }})
-            when _is_order then {{ lower }}
-        end as _ts,
-        case when {{ is_late }} and not _is_new_order then 'late_command' end as _cause,
-        {% for name in sequence[:-1] + step_extras -%}
-        case when not _is_new_order and _step = {{ step.command }} and _is_taken then {{ name }} end as {{ name }},
-        {% endfor -%}
-        case
-            when _is_new_order then named_struct(
-                {%- for name in values %}
-                {{ trueup._literal(name) }}, if(_is_new_order, null, _value.{{ trueup._quoted(name) }}),
-                {%- endfor %}
-                '_error', concat(
-                    {{ trueup._literal(mark) }},
-                    cast({{ trueup.row_bytes_expr(place, alias='_order_place') }} as string)
-                )
-            )
-            when _step < {{ step.command }} or _is_taken then _value
-        end as _value
-    from copied
-    where
-        case
-            when _is_order then _is_key_taken
-            when _step = {{ step.command }} then {{ '_is_taken' if has_ticks else 'true' }}
-            else true
-        end
-    {%- if tombstones_end %}
-
-    union all
-
-    {{ trueup._expired_tombstones_select(collection, persisted, step_extras, lower, tombstones_end) }}
-    {%- endif %}
+        {{ trueup._column_list(collection.key) }},
+        _error_key,
+        if(count(*) = 1, 1, raise_error(concat(
+            'Each key of {{ collection.name }} must be in one row of its SELECT.\nGot: ', count(*), ' rows of the key ',
+            to_json(struct({{ trueup._column_list(collection.key) }})), '\nNothing is written. Correct the SELECT or `unique_key`.'
+        ))) as _commands,
+        any_value(struct(
+            cast(null as {{ trueup._sql_type(collection.order_type) }}) as _order,
+            {{ trueup._row_digest_expr(collection) }} as _digest,
+            {{ trueup._row_length_expr(collection) }} as _length
+        )) as _new,
+        any_value(struct({{ trueup._column_list(collection.value_names) }}, _error, _error_kind)) as _value
+    from formed
+    group by {{ trueup._column_list(collection.key) }}, _error_key
 
 )
 {%- endmacro %}

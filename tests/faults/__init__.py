@@ -1,1 +1,1 @@
-"""Runs that are killed, and runs that collide."""
+"""Runs of the materialization `trueup` that race, that are stopped and that are killed."""

@@ -1,129 +1,152 @@
-"""Two processes, each with its own Spark, run the same collection at the same time."""
+"""Several processes run the same collection at the same moment."""
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
-from typing import TYPE_CHECKING, Any
+import re
+import time
+from contextlib import ExitStack
+from random import Random
+from threading import Barrier, Thread
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance import Column, multiset
-from tests.conftest import ROOT
-from tests.faults.racer import PROCESSES, Race
-from tests.oracle import Collection, Command, check_laws, check_updates
-from tests.project import SHORT_LIVED
+from tests.faults import counts
+from tests.faults.stage import FOREIGN, SECONDS, SEED, SITUATIONS, advance, given_scripts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
-    from tests.project import Project
+    from tests.faults.stage import Stage
+    from tests.faults.workers import Worker
 
 pytestmark = pytest.mark.iceberg_only
 
-ROUNDS = int(os.environ.get("TRUEUP_RACES", "5"))
-"""The rounds of the collection over commands. A long run sets more."""
-SELECT_ROUNDS = max(3, ROUNDS // 4)
-KEYS = 5
-TABLE = "races.counted_input"
-COUNTED = f"select n % 2 as k, count(*) as c, max(n) as last from {TABLE} group by n % 2"
+RACES = int(os.environ.get("TRUEUP_RACES", "0"))
+"""How many races the long form has at least. `TRUEUP_SECONDS` may ask for more."""
 
-LOST = ("upper mismatch: ", "batch moved: ", "state moved: ", "another run made ")
-"""Each error of a run that loses a race has one of these texts."""
+SITUATIONS_HERE = [name for name in SITUATIONS if name not in ("meanwhile", "damage", "adopt")]
+SHORT = ("race run 2 commit", "race first 2 commit")
+"""The scripts of the short form."""
 
 
-def log() -> list[Command]:
-    """At each tick every key gets a value, takes the value of another key, or is deleted."""
-    return [
-        Command(ts, (key,), (f"key {key}",), None)
-        if (ts + key) % 4 == 0
-        else Command(
-            *(ts, (key,), (f"key {key}",), ("left",)),
-            unchanged=frozenset([0]),
-            old_key=(f"key {(key + 1) % KEYS}",),
-        )
-        if (ts + key) % 4 == 1
-        else Command(ts, (key,), (f"key {key}",), (f"value {ts}",))
-        for ts in range(ROUNDS)
-        for key in range(KEYS)
-    ]
+def at_once(actions: Sequence[Callable[[], object]]) -> None:
+    """Start all actions at the same moment, each in a thread of its own, and wait for them.
+
+    Raises:
+        ExceptionGroup: Some of them have raised. The first error is raised alone.
+    """
+    start, errors = Barrier(len(actions)), list[BaseException]()
+
+    def act(action: Callable[[], object]) -> None:
+        start.wait()
+        try:
+            action()
+        except BaseException as error:  # noqa: BLE001 - it is raised below
+            errors.append(error)
+
+    threads = [Thread(target=act, args=(action,)) for action in actions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
 
 
-def race(project: Project, one: Race) -> list[dict[str, Any]]:
-    """Let two processes run a collection, and give the results of all runs."""
-    command = [sys.executable, "-m", "tests.faults.racer", str(project.folder)]
-    racers = [
-        subprocess.Popen(
-            [*command, str(number), json.dumps(one)],
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-            env=os.environ | SHORT_LIVED,
-        )
-        for number in range(PROCESSES)
-    ]
-    outputs = [racer.communicate(timeout=1500)[0] for racer in racers]
-    runs = [
-        json.loads(line) for output in outputs for line in output.splitlines() if line[0] == "{"
-    ]
-    assert len(runs) == one.rounds * PROCESSES
-    return runs
+def play(stage: Stage, script: str, guests: Sequence[Worker] = ()) -> bool:
+    """Carry out a script such as `race run 3 commit grow`.
+
+    Three processes begin a run at the same moment. With `commit`, they wait for each other before
+    their first commit; with `free`, they do not. With `grow`, more commands arrive meanwhile.
+
+    Args:
+        stage: Where the collections are.
+        script: The script.
+        guests: Workers that have a JVM of their own. They race, too.
+
+    Returns:
+        Whether a run has lost: it failed, or it committed again.
+    """
+    _, situation, number, meet, *grow = script.split()
+    random = Random(f"{SEED} {script}")  # noqa: S311 - the scripts must be repeatable
+    subject = stage.prepare(situation, random)
+    hired = stage.workers.hire(int(number))
+    crew = [*hired, *guests]
+    lost = stage.lost
+
+    def begin(worker: Worker) -> None:
+        worker.begin("run", "--select", subject.name)
+        if meet == "commit":
+            advance(worker, "commit")
+
+    def act_beside() -> None:
+        try:
+            stage.act_beside(situation, subject, random)
+        except Exception as error:
+            # The other one knows nothing of trueup, and may lose the race itself.
+            if not re.search("ValidationException|CommitFailed", str(error)):
+                raise
+            stage.counts["statements of somebody else that failed"] += 1
+
+    at_once([lambda worker=worker: begin(worker) for worker in crew])  # type: ignore[misc]
+    beside: list[Callable[[], object]] = [act_beside] if situation in FOREIGN else []
+    beside += [lambda: subject.arrive(random)] if grow else []
+    at_once([*(worker.finish for worker in crew), *beside])
+    stage.workers.release(*hired)
+    # Three repeats are not always enough for all of many runs.
+    may_fail = subject.on_conflict == "fail" or len(crew) > 4
+    for worker in crew:
+        assert worker.outcome is not None
+        stage.note(situation, worker, worker.outcome, may_fail=may_fail)
+    assert any(worker.outcome and worker.outcome.success for worker in crew), "nobody won"
+    # An edit may come after the last commit.
+    if situation not in ("edit", "select"):
+        subject.check(is_complete=not grow)
+    stage.settle(subject)
+    return stage.lost > lost
 
 
-@pytest.fixture(scope="module")
-def project(new_project: Callable[[str], Project]) -> Project:
-    return new_project("races")
+def scripts(random: Random) -> Iterator[str]:
+    """Give the scripts of the short form, or new ones until the time is over."""
+    if not SECONDS and not RACES:
+        yield from SHORT
+        return
+    until, played = time.monotonic() + SECONDS, 0
+    while time.monotonic() < until or played < RACES:
+        for situation in SITUATIONS_HERE:
+            number = random.randrange(2, 5)
+            if situation in FOREIGN:
+                number -= 1
+            meet = random.choice(["commit", "free"])
+            yield f"race {situation} {number} {meet}{random.choice(['', ' grow'])}"
+            played += 1
 
 
-@pytest.mark.long
-def test_two_runs_at_once_write_each_batch_once_and_lose_nothing(project: Project) -> None:
-    extra = ("unchanged", "old_key")
-    project.add_collection("race", [Column("k", "string")], [Column("v", "string")], extra=extra)
-    project.append("race", log())
-    project.run("models/race", until=0)
-    rounds = race(project, Race("race", ROUNDS))
-    project.run("models/race")
-
-    losers = [one for one in rounds if not one["success"]]
-    for loser in losers:
-        assert any(text in said for said in loser["said"] for text in LOST), loser["said"]
-        assert not any("\tat org." in said for said in loser["said"]), "a page of Java"
-    oracle = Collection()
-    oracle.run(log())
-    progress = project.progress("race")
-    assert [row["_seq"] for row in progress] == list(range(1, len(progress) + 1))
-    assert [row["_lower"] for row in progress[1:]] == [row["_upper"] for row in progress[:-1]]
-    updates = project.updates("race")
-    check_updates(updates, oracle.changelog)
-    assert multiset(project.rows("race")) == multiset(oracle.rows)
-    position = f"select _seq, _upper from {project.name}.race_state where _kind = 'progress'"
-    (applied,) = project.sql(position)
-    assert (applied["_seq"], applied["_upper"]) == (progress[-1]["_seq"], progress[-1]["_upper"])
-    assert losers, "nobody lost: the processes did not race"
-
-
-@pytest.mark.long
-def test_two_runs_of_a_select_at_once_write_each_difference_once(project: Project) -> None:
-    project.sql(f"create table {TABLE} using {{format}} as select 0 as n")
-    project.add_select("counted", COUNTED, ["k"])
-    project.run("models/counted")
-    rounds = race(project, Race("counted", SELECT_ROUNDS, TABLE))
-    project.run("models/counted")
-
-    for one in rounds:
-        said = " ".join(one["said"])
-        assert one["success"] or any(text in said for text in (*LOST, "another run")), said
-        assert "\tat org." not in said, "a page of Java"
-    lost = [one for one in rounds if not one["success"] or "skipped: " in " ".join(one["said"])]
-    assert lost, "nobody lost: the processes did not race"
-    rows = [tuple(row) for row in project.sql(COUNTED)]
-    assert len(project.sql(f"select * from {TABLE}")) == SELECT_ROUNDS
-    assert multiset(project.rows("counted")) == multiset(rows)
-    updates = project.updates("counted")
-    check_laws(updates)
-    progress = project.progress("counted")
-    assert [row["_seq"] for row in progress] == list(range(1, len(progress) + 1))
-    # Each input row makes a retraction and an addition; the first row of a key only an addition.
-    assert len(updates) == len(rows) + 2 * (SELECT_ROUNDS - len(rows))
+def test_runs_at_the_same_moment_write_each_batch_once_and_lose_nothing(stage: Stage) -> None:
+    if "TRUEUP_SCRIPT" in os.environ:
+        for script in given_scripts("race"):
+            play(stage, script)
+        return
+    stage.counts.clear()
+    stage.violations.clear()
+    random = Random(SEED)  # noqa: S311 - the scripts must be repeatable
+    played, lost = dict.fromkeys(SITUATIONS_HERE, 0), dict.fromkeys(SITUATIONS_HERE, 0)
+    with ExitStack() as stack:
+        guests: list[Worker] = []
+        if SECONDS:
+            process = stage.workers.start_alone()
+            guests.append(stage.workers.accept_alone())
+            stack.callback(process.wait)
+            stack.callback(guests[0].dismiss)
+        for script in scripts(random):
+            invited = guests if random.random() < 0.5 else []
+            with stage.playing(script):
+                lost[script.split()[1]] += play(stage, script, invited)
+                played[script.split()[1]] += 1
+                stage.counts["races of two JVMs"] += bool(invited)
+    print(f"races that somebody lost: {lost}")  # noqa: T201
+    counts.report("races", SEED, played, stage)
+    assert not stage.violations, "\n\n".join(stage.violations)
+    assert sum(lost.values()), "nobody lost: the processes did not race"

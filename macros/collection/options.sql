@@ -1,0 +1,117 @@
+{#- The key and the options of a model with the materialization `trueup`. -#}
+
+{#- The options of the model, each with its default: `meta: {trueup: {...}}`. -#}
+{% macro _store_options(is_log) -%}
+    {%- set rules = trueup._store_option_rules() -%}
+    {%- set given = trueup._given_options(config.get('meta')) -%}
+    {%- if given is not mapping -%}
+        {%- do trueup._raise_error(
+            '`meta.trueup` of ' ~ model.name, 'a mapping of options', given,
+            'Write one line `<option>: <value>` for each option below `trueup:`.'
+        ) -%}
+    {%- endif -%}
+    {%- set options = {} -%}
+    {%- for name, rule in rules.items() -%}
+        {%- do options.update({name: given.get(name, rule.default)}) -%}
+    {%- endfor -%}
+    {%- for name, value in given.items() -%}
+        {%- if name not in rules -%}
+            {%- do trueup._raise_option_error(none, 'one of ' ~ (rules | sort | join(', ')), name) -%}
+        {%- elif rules[name].get('of') == 'log' and not is_log -%}
+            {%- do trueup._raise_option_error(name, 'left out: the SELECT of ' ~ model.name ~ ' gives rows, not commands', value) -%}
+        {%- endif -%}
+        {%- do trueup._require_option(name, rules[name].allowed, value) -%}
+    {%- endfor -%}
+    {{ return(options) }}
+{%- endmacro %}
+
+
+{#- The options of a collection. Those `of` a log are refused for a SELECT of rows. -#}
+{% macro _store_option_rules() -%}
+    {{ return({
+        'errors': {'default': 'keep', 'allowed': ['keep', 'fail']},
+        'max_retractions': {'default': none, 'allowed': 'count or share'},
+        'null_keys': {'default': 'error', 'allowed': ['error', 'value'], 'of': 'log'},
+        'on_conflict': {'default': 'retry', 'allowed': ['retry', 'fail']},
+        'on_schema_change': {
+            'default': 'append_new_columns', 'allowed': ['append_new_columns', 'fail', 'ignore']
+        },
+        'ties': {
+            'default': 'error', 'of': 'log',
+            'allowed': ['error', 'fail', 'greatest', 'prefer_delete', 'prefer_upsert'],
+        },
+        'verify': {'default': 'ancestry', 'allowed': 'always, ancestry, or a positive integer'},
+    }) }}
+{%- endmacro %}
+
+
+{#- The key columns of the model: its config `unique_key`. -#}
+{% macro _unique_key_of_model() -%}
+    {%- set key = trueup._names(config.get('unique_key')) -%}
+    {%- if not key -%}
+        {%- do trueup._raise_error(
+            'Config `unique_key` of ' ~ model.name, 'a non-empty list of key columns', 'nothing',
+            "Write it in the model: config(materialized='trueup', unique_key=[...])."
+        ) -%}
+    {%- endif -%}
+    {%- do trueup._require_list('Config `unique_key` of ' ~ model.name, key, next_step=trueup._config_next_step()) -%}
+    {{ return(key) }}
+{%- endmacro %}
+
+
+{#- A list: of one name for a string, unchanged for a list, empty for nothing. -#}
+{% macro _names(given) -%}
+    {{ return([given] if given is string and given else given or []) }}
+{%- endmacro %}
+
+
+{#- The options that a model's config `meta` gives. They may be wrong: only `_options` checks them. -#}
+{% macro _given_options(meta) -%}
+    {{ return((meta or {}).get('trueup') or {}) }}
+{%- endmacro %}
+
+
+{#- Raises unless `value` is allowed for the option. -#}
+{% macro _require_option(name, allowed, value) -%}
+    {%- if allowed is not string -%}
+        {%- if value not in allowed -%}
+            {%- do trueup._raise_option_error(name, 'one of ' ~ (allowed | join(', ')), value) -%}
+        {%- endif -%}
+    {%- elif allowed in ['expression', 'name'] -%}
+        {%- if value is not string or not value.strip() -%}
+            {%- set must = {'expression': 'an SQL expression', 'name': 'the name of a column'} -%}
+            {%- do trueup._raise_option_error(name, must[allowed], value) -%}
+        {%- endif -%}
+    {%- elif allowed == 'list' -%}
+        {%- if value is string or value is mapping or value is not iterable or value | length -%}
+            {%- do trueup._require_list(
+                'Option `' ~ name ~ '` in `meta.trueup` of ' ~ model.name, value,
+                next_step=trueup._config_next_step()
+            ) -%}
+        {%- endif -%}
+    {%- elif allowed == 'count or share' -%}
+        {%- if not (value is integer and value >= 0 or value is float and 0 <= value <= 1) -%}
+            {%- do trueup._raise_option_error(
+                name, 'a count of rows, such as 1000, or a share of them, such as 0.1', value
+            ) -%}
+        {%- endif -%}
+    {%- elif allowed == 'ticks or a time' -%}
+        {%- if value != 'forever' -%}
+            {%- do trueup._tombstone_ticks(value) -%}
+        {%- endif -%}
+    {%- elif allowed == 'schedule' -%}
+        {%- do trueup._schedule(value) -%}
+    {%- elif allowed.startswith('always') -%}
+        {%- if value not in allowed.split(', ')[:-1] and not (value is integer and value > 0) -%}
+            {%- do trueup._raise_option_error(name, allowed, value) -%}
+        {%- endif -%}
+    {%- elif allowed == 'boolean' -%}
+        {%- if value is not boolean -%}
+            {%- do trueup._raise_option_error(name, 'true or false', value) -%}
+        {%- endif -%}
+    {%- elif not trueup._is_bigint(value) or allowed == 'positive integer' and value < 1 -%}
+        {%- do trueup._raise_option_error(
+            name, 'an integer' if allowed == 'integer' else 'a positive integer', value
+        ) -%}
+    {%- endif -%}
+{%- endmacro %}

@@ -1,1 +1,0 @@
-{{ trueup.batch('files_by_type') }}

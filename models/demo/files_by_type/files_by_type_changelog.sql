@@ -1,1 +1,0 @@
-{{ trueup.changelog('files_by_type') }}

@@ -1,1 +1,0 @@
-{{ trueup.state('files_by_type') }}

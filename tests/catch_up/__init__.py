@@ -1,1 +1,0 @@
-"""Tests of `trueup run --until-caught-up`."""

@@ -1,1 +1,0 @@
-"""Tests that run the package through dbt, on Spark."""

@@ -1,1 +1,0 @@
-"""Eleven bugs, and for each the test that catches it."""
