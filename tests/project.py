@@ -14,6 +14,7 @@ from pyspark.sql.conversion import LocalDataToArrowConversion
 
 from tests import oracle
 from tests.acceptance import Column
+from tests.stores import Store, quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,14 +22,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Row, SparkSession
 
-ROLES = ("commands", "corrections", "batch", "changelog", "state", "errors")
-TABLES = ("corrections", "batch", "changelog", "state")
-"""The roles of the models that every run of a collection must run."""
-OWN_COLUMNS = (
-    *("_error", "_error_key", "_ts", "_diff", "_cause", "_kind", "_seq", "_lower", "_upper"),
-    *("_batch_id", "_statistics", "_certificate"),
-)
-"""The columns that trueup adds to a changelog."""
+    from tests.newest_oracle import Command as Newest
+
 LOG_COLUMNS = (
     Column("log_ts", "bigint"),
     Column("log_order", "bigint"),
@@ -83,6 +78,8 @@ class Project:
         self.settings: dict[str, Any] = {}
         """Further entries of dbt_project.yml, which `configure` writes."""
         self._columns: dict[str, tuple[list[Column], list[Column]]] = {}
+        self._models: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+        """The options and the arguments of `trueup.commands` of each collection."""
         self._manifest: Any = None
         (folder / "models").mkdir()
         (folder / "dbt_packages").mkdir()
@@ -130,9 +127,7 @@ class Project:
         extra: Collection[str] = (),
         **arguments: Any,
     ) -> None:
-        """Write the models of a collection, and create its empty log.
-
-        By default the state is not verified, because most tests are about something else.
+        """Write the model of a collection, and create its empty log.
 
         Args:
             name: The collection.
@@ -140,7 +135,8 @@ class Project:
             value: Its value columns.
             options: Its options.
             extra: The arguments of EXTRA_COLUMNS to use.
-            arguments: Further arguments of `trueup.commands`.
+            arguments: Further arguments of `trueup.commands`. With `ticks=True`, `log_ts` is a
+                tick of the log. By default it is the first part of the order.
         """
         self._columns[name] = (list(key), list(value))
         old_key = ", ".join(f"{quote(column.name)}: {column.type}" for column in key)
@@ -156,68 +152,83 @@ class Project:
         )
         properties = ", ".join(f"{one!r} = {value!r}" for one, value in LOG_PROPERTIES.items())
         self.spark.sql(
-            f"create table {self.name}.{name}_log ({columns}) using {self.table_format}"
+            f"create table {self.name}.{quote(name + '_log')} ({columns}) using {self.table_format}"
             f" tblproperties ({properties})"
         )
-        self.write(f"models/{name}/{name}.sql", f"{{{{ trueup.collection('{name}') }}}}")
-        for role in ROLES[1:]:
-            self.write(f"models/{name}/{name}_{role}.sql", f"{{{{ trueup.{role}('{name}') }}}}")
+        ordered: dict[str, Any] = {"ts": "log_ts", "sequence_by": ["log_order"]}
         given = {
-            "relation": f"{self.name}.{name}_log",
-            "ts": "log_ts",
-            "sequence_by": ["log_order"],
+            "relation": f"{self.name}.{quote(name + '_log')}",
+            **(
+                ordered
+                if arguments.pop("ticks", False)
+                else {"sequence_by": ["log_ts", "log_order"]}
+            ),
             "delete_when": "log_delete",
-            "columns": [column.name for column in value],
             "error": "log_error",
             "error_key": "log_error_key",
             **{each: EXTRA_COLUMNS[each] for each in extra},
             **arguments,
         }
-        call = ", ".join(
-            f"{argument}={json.dumps(item, ensure_ascii=False)}" for argument, item in given.items()
-        )
-        self.write(f"models/{name}/{name}_commands.sql", f"{{{{ trueup.commands({call}) }}}}")
-        self.configure(
-            **{
-                name: {
-                    "+unique_key": [column.name for column in key],
-                    "+meta": {"trueup": {"verify": "never", **(options or {})}},
-                }
-            }
-        )
+        self._models[name] = (options or {}, given)
+        self._write_collection(name)
+
+    def _write_collection(self, name: str) -> None:
+        key, value = self._columns[name]
+        options, given = self._models[name]
+        arguments = {"columns": [column.name for column in value], **given}
+        call = ", ".join(f"{argument}={literal(item)}" for argument, item in arguments.items())
+        self.write_model(name, f"{{{{ trueup.commands({call}) }}}}", [c.name for c in key], options)
+
+    def write_model(
+        self, name: str, select: str, unique_key: Sequence[str], options: dict[str, Any]
+    ) -> None:
+        """Write a model with the materialization `trueup`."""
+        config = f"materialized='trueup', unique_key={literal(list(unique_key))}"
+        config += f", meta={literal({'trueup': options})}"
+        self.write(f"models/{name}.sql", f"{{{{ config({config}) }}}}\n\n{select}")
 
     def add_select(self, name: str, select: str, unique_key: list[str], **options: Any) -> None:
-        """Write the models of a collection that is defined by a select."""
+        """Write the model of a collection that is defined by a select, or another select of it."""
         self._columns[name] = ([Column(column, "") for column in unique_key], [])
-        self.write(f"models/{name}/{name}_desired.sql", select)
-        self.write(f"models/{name}/{name}.sql", f"{{{{ trueup.collection('{name}') }}}}")
-        for role in ROLES[1:-1]:
-            self.write(f"models/{name}/{name}_{role}.sql", f"{{{{ trueup.{role}('{name}') }}}}")
-        meta = {"trueup": options}
-        self.configure(**{name: {"+unique_key": unique_key, "+meta": meta}})
+        self.write_model(name, select, unique_key, options)
+
+    def set_options(self, name: str, **options: Any) -> None:
+        """Give a collection by commands other options."""
+        self._models[name] = (options, self._models[name][1])
+        self._write_collection(name)
+
+    def set_arguments(self, name: str, **arguments: Any) -> None:
+        """Give some arguments of `trueup.commands` another value."""
+        options, given = self._models[name]
+        self._models[name] = (options, given | arguments)
+        self._write_collection(name)
 
     def set_column(self, name: str, column: Column) -> None:
         """Add a value column to the log of a collection, or change the type of one."""
-        log, (_, value) = f"{self.name}.{name}_log", self._columns[name]
+        log, (_, value) = f"{self.name}.{quote(name + '_log')}", self._columns[name]
         names = [each.name for each in value]
         if column.name in names:
             self.spark.sql(f"alter table {log} drop column {quote(column.name)}")
         self.spark.sql(f"alter table {log} add column {quote(column.name)} {column.type}")
         value[:] = [*(each for each in value if each.name != column.name), column]
-        model = self.folder / "models" / name / f"{name}_commands.sql"
-        now = [each.name for each in value]
-        text = model.read_text().replace(json.dumps(names), json.dumps(now))
-        self.write(f"models/{name}/{name}_commands.sql", text)
+        self._write_collection(name)
 
-    def append(self, name: str, commands: Iterable[oracle.Command]) -> None:
-        """Append commands to the log of a collection."""
+    def append(self, name: str, commands: Iterable[oracle.Command | Newest]) -> None:
+        """Append commands to the log of a collection.
+
+        The order of a command without a tick has two parts: `log_ts` and `log_order`.
+        """
         key, value = self._columns[name]
-        schema = self.spark.table(f"{self.name}.{name}_log").schema
+        schema = self.spark.table(f"{self.name}.{quote(name + '_log')}").schema
         rows = []
         for command in commands:
+            if isinstance(command, oracle.Command):
+                ts, order = command.ts, pack(command.order)
+            else:
+                ts, order = command.order or (None, None)
             row = {
-                "log_ts": command.ts,
-                "log_order": pack(command.order),
+                "log_ts": ts,
+                "log_order": order,
                 "log_delete": command.value is None
                 and command.error is None
                 and not command.is_truncate,
@@ -230,7 +241,7 @@ class Project:
                 **_named(value, command.value),
             }
             rows.append(tuple(row[field] for field in schema.names))
-        self.insert(f"{name}_log", rows)
+        self.insert(quote(f"{name}_log"), rows)
 
     def insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Append rows to a table of the schema, in one file.
@@ -281,18 +292,6 @@ class Project:
         )
         self.messages = messages(result)
         assert fails in (None, not result.success), "\n".join(self.messages)
-
-    def run_collection(self, name: str, *flags: str, **given: Any) -> None:
-        """Run one collection. Its views run only with flags, or after a change of the project.
-
-        Args:
-            name: The collection.
-            flags: Flags of dbt.
-            given: Further arguments of `run`.
-        """
-        is_same = self._manifest is not None and not flags
-        tables = [f"{name}_{role}" for role in TABLES]
-        self.run(*(tables if is_same else [f"models/{name}"]), *flags, **given)
 
     @property
     def printed_plan(self) -> str:
@@ -363,50 +362,42 @@ class Project:
             return f"restore table {{}}.{table} to version as of {version}"
         return f"call lake.system.set_current_snapshot('{{}}.{table}', {version})"
 
+    def store(self, name: str) -> Store:
+        """Return what reads the store of a collection."""
+        key, value = self._columns[name]
+        value_names = [column.name for column in value]
+        if not value_names:
+            shown = self.spark.table(f"{self.name}.{quote(name)}").columns
+            value_names = [each for each in shown if each not in {column.name for column in key}]
+        return Store(self, name, [column.name for column in key], value_names)
+
     def rows(self, name: str) -> list[oracle.Value]:
         """Return the rows of the collection, as its view shows them."""
         return [tuple(row) for row in self.sql(f"select * from {{}}.{quote(name)}")]
 
-    def errors(self, name: str) -> list[oracle.Error]:
-        """Return the open errors of the collection."""
-        key = ", ".join(quote(column.name) for column in self._columns[name][0])
-        return [
-            oracle.Error(
-                tuple(row[:-3]) if row["_error_kind"] == "value" else None,
-                row["_error_key"],
-                row["_error"] if row["_error_kind"] == "value" else None,
-            )
-            for row in self.sql(
-                f"select {key}, _error_key, _error_kind, _error from {{}}.{name}_errors"
-            )
-        ]
+    def errors(self, name: str) -> dict[oracle.Identity, str]:
+        """Return the open errors of the collection, each with its kind."""
+        return self.store(name).errors()
+
+    def progress(self, name: str) -> list[dict[str, Any]]:
+        """Return the batches of the collection: their notes, with `seq` and `ts`."""
+        return self.store(name).batches()
 
     def updates(self, name: str, after: int = 0) -> list[oracle.Update]:
-        """Return the updates of the changelog in all batches after `after`."""
-        key = [column.name for column in self._columns[name][0]]
-        columns = self.spark.table(f"{self.name}.{name}_changelog").columns
-        value = [column for column in columns if column not in (*key, *OWN_COLUMNS)]
-        rows = self.sql(
-            f"select * from {{}}.{name}_changelog where _kind = 'update' and _seq > {after}"
-            " order by _seq, _ts, _diff"
-        )
+        """Return the updates of all batches after `after`."""
+        key, value = self._columns[name]
+        rows = self.store(name).stored(f"_kind = 'update' and _seq > {after}")
         return [
             oracle.Update(
                 row["_ts"],
                 row["_diff"],
-                None if row["_error_key"] is not None else tuple(row[column] for column in key),
-                None if row["_error"] is not None else tuple(row[column] for column in value),
+                None if row["_error_key"] is not None else tuple(row[c.name] for c in key),
+                None if row["_error"] is not None else tuple(row[c.name] for c in value),
                 None if row["_error_key"] is not None else row["_error"],
                 row["_error_key"],
             )
             for row in rows
         ]
-
-    def progress(self, name: str) -> list[Row]:
-        """Return the progress rows of the changelog by batch."""
-        return self.sql(
-            f"select * from {{}}.{name}_changelog where _kind = 'progress' order by _seq"
-        )
 
 
 def messages(invoked: dbtRunnerResult) -> list[str]:
@@ -416,9 +407,15 @@ def messages(invoked: dbtRunnerResult) -> list[str]:
     return [str(invoked.exception)]
 
 
-def quote(name: str) -> str:
-    """Write a name as an SQL identifier."""
-    return "`" + name.replace("`", "``") + "`"
+def literal(item: object) -> str:
+    """Write a value as a literal of Jinja."""
+    if isinstance(item, str):
+        return json.dumps(item, ensure_ascii=False)
+    if isinstance(item, dict):
+        return "{" + ", ".join(f"{literal(k)}: {literal(v)}" for k, v in item.items()) + "}"
+    if isinstance(item, (list, tuple)):
+        return "[" + ", ".join(map(literal, item)) + "]"
+    return repr(item)
 
 
 def _named(columns: list[Column], items: oracle.Value | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.collection.stores import Store
+from tests.stores import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable

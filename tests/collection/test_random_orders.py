@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from tests import newest_logs, strategies
-from tests.collection.stores import Store
+from tests.stores import Store
 from tests.newest_logs import Kinds
 from tests.newest_oracle import Command, Newest, Ties
 

@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import count
 from typing import TYPE_CHECKING
 
-from tests.collection.stores import Store
+from tests.stores import Store
 from tests.newest_oracle import Command, Newest
 
 if TYPE_CHECKING:

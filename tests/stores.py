@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.oracle import canonical
-from tests.project import quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +15,11 @@ if TYPE_CHECKING:
 
     from tests.oracle import Identity, Value
     from tests.project import Project
+
+
+def quote(name: str) -> str:
+    """Write a name as an SQL identifier."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 class Content(NamedTuple):
@@ -50,7 +54,7 @@ class Store:
         """The rows that the view shows: values by key."""
         width = len(self.key)
         columns = ", ".join(map(quote, [*self.key, *self.value]))
-        shown = self.project.sql(f"select {columns} from {{}}.{self.name}")
+        shown = self.project.sql(f"select {columns} from {{}}.{quote(self.name)}")
         rows = {canonical(tuple(row)[:width]): canonical(tuple(row)[width:]) for row in shown}
         assert len(rows) == len(shown), shown
         return rows
@@ -71,8 +75,9 @@ class Store:
 
     def stored(self, condition: str) -> list[Row]:
         """The rows of the store for which a condition holds, in the sequence of their batches."""
+        store = quote(self.name + "__trueup")
         return self.project.sql(
-            f"select * from {{}}.{self.name}__trueup where {condition} order by _seq, _diff"
+            f"select * from {{}}.{store} where {condition} order by _seq, _diff"
         )
 
     def batches(self) -> list[dict[str, Any]]:
