@@ -15,17 +15,74 @@
 
 {#- The select behind `_get_damage`: one row. -#}
 {% macro _damage_select(collection, relation, newest) -%}
-    {%- set sums = ['n', 'length', 'low', 'high', 'mix', 'orders', 'order_low', 'order_high', 'order_mix'] -%}
 with
 
+stored as (
+
+    select * from {{ relation }}
+
+),
+
+{{ trueup._store_sums_ctes(collection) }},
+
+newest as (
+
+    select from_json(max_by(_batch, _seq), {{ trueup._literal(trueup._batch_type()) }}) as _last, count(*) as batches
+    from stored
+    where _kind = 'batch'
+
+),
+
+certified as (
+
+    select inline(_last.certificate) from newest
+
+),
+
+wrong as (
+
+    select coalesce(found.bucket, certified.bucket) as bucket
+    from found
+    full outer join certified on found.bucket = certified.bucket
+    where
+        coalesce(found.wrong, 0) > 0
+        {%- for sum in trueup._certificate_sums() %}
+        or coalesce(found.{{ sum }}, 0) <> coalesce(certified.{{ sum }}, 0)
+        {%- endfor %}
+
+)
+
+select
+    (select to_json(array_sort(collect_list(bucket))) from wrong) as buckets,
+    history.n = coalesce(_last.history.n, 0) and history.low = coalesce(_last.history.low, 0)
+        and history.high = coalesce(_last.history.high, 0) and history.mix = coalesce(_last.history.mix, 0)
+        and batches = {{ newest.seq + 1 }} as is_history_right
+from history
+cross join newest
+{%- endmacro %}
+
+
+{#- The sums of a certificate, in the sequence of its type. -#}
+{% macro _certificate_sums() -%}
+    {{ return(['n', 'length', 'low', 'high', 'mix', 'orders', 'order_low', 'order_high', 'order_mix']) }}
+{%- endmacro %}
+
+
+{#-
+    The CTEs up to `found` and `history`: the certificate of the rows that are there, one row a bucket, and the sums of the
+    updates, one row. They are computed from what the rows hold, not from what was written about them.
+
+    Reads: `stored`, the rows of a store. Ends with: `history`.
+-#}
+{% macro _store_sums_ctes(collection) -%}
 rows as ( -- each row with the digest of what it holds now
 
     select
-        store.*,
-        {{ trueup._key_bucket_expr(collection) }} as bucket,
+        *,
+        {{ trueup._key_bucket_expr(collection) }} as _bucket,
         if(_kind = 'tombstone', null, {{ trueup._row_digest_expr(collection) }}) as _found_digest,
         if(_kind = 'tombstone', null, {{ trueup._row_length_expr(collection) }}) as _found_length
-    from {{ relation }} as store
+    from stored
     where _kind <> 'batch'
 
 ),
@@ -44,7 +101,7 @@ marked as (
 found as (
 
     select
-        bucket,
+        _bucket as bucket,
         count(_found_digest) as n,
         coalesce(sum(_found_length), 0) as length,
         sum({{ trueup._half_expr('_found_digest', 'low') }}) as low,
@@ -59,34 +116,7 @@ found as (
             and _kind = if(_digest is null, 'tombstone', if(_error_kind is null, 'row', 'error'))
         )) as wrong
     from marked
-    group by bucket
-
-),
-
-newest as (
-
-    select from_json(max_by(_batch, _seq), {{ trueup._literal(trueup._batch_type()) }}) as _last, count(*) as batches
-    from {{ relation }}
-    where _kind = 'batch'
-
-),
-
-certified as (
-
-    select inline(_last.certificate) from newest
-
-),
-
-wrong as (
-
-    select coalesce(found.bucket, certified.bucket) as bucket
-    from found
-    full outer join certified on found.bucket = certified.bucket
-    where
-        coalesce(found.wrong, 0) > 0
-        {%- for sum in sums %}
-        or coalesce(found.{{ sum }}, 0) <> coalesce(certified.{{ sum }}, 0)
-        {%- endfor %}
+    group by _bucket
 
 ),
 
@@ -102,7 +132,7 @@ history as (
             coalesce(updates, 0) as updates,
             xxhash64(_seq, _ts, coalesce(updates, 0), coalesce(low, 0), coalesce(high, 0), coalesce(mix, 0)) as _batch_mark
         from (
-            select _seq, _ts from {{ relation }}
+            select _seq, _ts from stored
             where _kind = 'batch' and _seq > 0 and get_json_object(_batch, '$.repair') is null
         )
         full outer join (
@@ -117,12 +147,4 @@ history as (
     )
 
 )
-
-select
-    (select to_json(array_sort(collect_list(bucket))) from wrong) as buckets,
-    history.n = coalesce(_last.history.n, 0) and history.low = coalesce(_last.history.low, 0)
-        and history.high = coalesce(_last.history.high, 0) and history.mix = coalesce(_last.history.mix, 0)
-        and batches = {{ newest.seq + 1 }} as is_history_right
-from history
-cross join newest
 {%- endmacro %}
