@@ -21,13 +21,8 @@
     dbt's line for the model says what a run did. People read the message. Programs, such as `trueup watch`,
     read the code, which is `adapter_response.code` in dbt's run results:
 
-        OK      the model wrote something
+        OK      the model wrote something, or a dry run has shown what it would write
         NOOP    there was nothing to do
-        NOTICE  nothing was written, and people should see why: a batch was skipped, for example
-
-    dbt's result has no field for figures. So the figures of `_commands_note` are in the message, and programs
-    read them there. Programs also look at how the message of a notice begins: with `skipped: ` another run was
-    first, and the next run tries again.
 -#}
 
 {#- Ends a materialization that has written nothing, and reports the reason. -#}

@@ -17,7 +17,7 @@ from dbt_trueup.command_line import run as run_commands
 from dbt_trueup.command_line.options import project_folder
 from dbt_trueup.errors import UsageError
 from dbt_trueup.runner.rounds import Round
-from tests.runner.fakes import CHANGED, FAILED, IDLE, LAST, MORE, Fake
+from tests.runner.fakes import CHANGED, FAILED, IDLE, Fake
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,9 +52,9 @@ def command(
 def test_one_round_has_the_exit_codes_of_dbt_run(
     command: Callable[..., tuple[int, list[str], str]], words: list[str]
 ) -> None:
-    assert command(Fake(IDLE), *words) == (0, ["no collection has changed: 7 models in 1.0 s"], "")
+    assert command(Fake(IDLE), *words) == (0, ["no collection has changed: 2 models in 1.0 s"], "")
     assert command(Fake(CHANGED), *words)[0] == 0
-    assert command(Fake(FAILED), *words)[:2] == (1, ["failed after 1.0 s; files_batch: broken"])
+    assert command(Fake(FAILED), *words)[:2] == (1, ["failed after 1.0 s; files: broken"])
     nothing = command(Fake(UsageError("no model is selected")), *words)
     assert nothing == (2, [], f"trueup {words[0]}: no model is selected\n")
 
@@ -105,46 +105,11 @@ def test_a_signal_stops_the_loop_after_the_current_round(
     exit_code, lines, _ = command(fake, "watch")
     assert exit_code == 0
     assert sorted(lines)[1:] == [
-        "round 1: 7 models in 1.0 s; files_changelog: batch 2: 34 updates, upper 355",
+        "round 1: 2 models in 1.0 s; files: batch 2: 34 commands, 34 inserted",
         "stopped after 1 round, 1 of which changed something",
         "stops when this round is done; a second signal stops at once",
     ]
     assert signal.getsignal(number) is before
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_a_run_before_it_is_caught_up(
-    command: Callable[..., tuple[int, list[str], str]],
-    number: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    stop = Event()
-    monkeypatch.setattr(run_commands, "Event", lambda: stop)
-
-    def send(_: int) -> None:
-        os.kill(os.getpid(), number)
-        stop.wait(10)
-
-    fake = Fake(MORE, MORE, during=send)
-    exit_code, lines, _ = command(fake, "run", "--until-caught-up")
-    assert (exit_code, fake.rounds) == (1, 1)
-    assert "stopped after 1 round, before it was caught up; run it again to go on" in lines
-
-
-def test_a_run_until_caught_up_prints_its_rounds_and_its_progress(
-    command: Callable[..., tuple[int, list[str], str]],
-) -> None:
-    assert command(Fake(MORE, LAST, IDLE), "run", "--until-caught-up") == (
-        0,
-        [
-            "round 1: 7 models in 2.0 s; a_changelog: batch 1: 20 updates, upper 11",
-            "a: 20 of 50 commands (40 %), 10/s, 3 s left",
-            "round 2: 7 models in 2.0 s; a_changelog: batch 2: 30 updates, upper 26",
-            "a: 50 of 50 commands (100 %), 15/s",
-            "caught up after 3 rounds in 5.0 s",
-        ],
-        "",
-    )
 
 
 def test_a_second_signal_stops_at_once(
@@ -189,33 +154,23 @@ def test_options_of_dbt_are_passed_on_unchanged(
     assert given == [to_every_command.split(), to_run.split()]
 
 
-@pytest.mark.parametrize(
-    ("words", "variables"), [("watch --once", [{"trueup_retry": True}]), ("run", [])]
-)
-def test_only_watch_lets_a_run_that_loses_a_race_try_again(
-    words: str, variables: list[dict[str, object]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given: list[object] = []
-
-    def project(_: list[str], __: tuple[str, ...], *run_vars: dict[str, object]) -> Fake:
-        given.extend(each for each in run_vars if each)
-        return Fake(IDLE)
-
-    monkeypatch.setattr(run_commands, "Project", project)
-    assert program.main(words.split()) == 0
-    assert given == variables
-
-
 def test_rounds_as_json_are_one_object_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(run_commands, "Project", lambda *_: Fake(MORE, LAST, IDLE))
-    assert program.main(["run", "--until-caught-up", "--json"]) == 0
+    fake = Fake(CHANGED, FAILED, during=lambda number: setattr(fake, "log", number))
+    monkeypatch.setattr(run_commands, "Project", lambda *_: fake)
+    stop = Event()
+    fake.stop = stop
+    monkeypatch.setattr(run_commands, "Event", lambda: stop)
+    assert program.main(["watch", "--json"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    rounds = [line["round"] for line in lines if "round" in line]
-    assert [each["models"] for each in rounds] == [7, 7, 7]
-    assert rounds[0]["settled"] == [{"collection": "a", "before": 0, "after": 20, "total": 50}]
-    assert lines[-1]["text"] == "caught up after 3 rounds in 5.0 s"
+    nothing = {"seconds": 1.0, "models": 0, "changes": [], "failures": []}
+    assert [line["round"] for line in lines if "round" in line] == [
+        {**nothing, "models": 2, "changes": list(CHANGED.changes)},
+        {**nothing, "models": 1, "failures": list(FAILED.failures)},
+    ]
+    assert lines[-1]["text"] == "stopped after 2 rounds, 1 of which changed something"
+    assert all("at" in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +180,6 @@ def test_rounds_as_json_are_one_object_a_line(
         ("watch --look often", "above 0, such as 2 or 0.5; got 'often'"),
         ("watch --every nan", "got 'nan'"),
         ("watch --full-refresh", "run `dbt run --full-refresh`, then `trueup watch`"),
-        ("run --until-caught-up -f", "--until-caught-up` must be without --full-refresh"),
         ("watch -xf", "`trueup watch` must be without --full-refresh"),
         ("walk", "No such command 'walk'"),
     ],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dbt_trueup.errors import SparkStoppedError, UsageError
-from dbt_trueup.runner.batches import Settled
 from dbt_trueup.runner.rounds import Round
 from dbt_trueup.runner.screen import Screen
 
@@ -13,24 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from threading import Event
 
-IDLE = Round(seconds=1.0, models=7)
-CHANGED = Round(seconds=1.0, models=7, changes=("files_changelog: batch 2: 34 updates, upper 355",))
-FAILED = Round(seconds=1.0, models=3, failures=("files_batch: broken",))
-MORE = Round(
-    seconds=2.0,
-    models=7,
-    changes=("a_changelog: batch 1: 20 updates, upper 11",),
-    has_more=True,
-    has_written=True,
-    settled=(Settled("a", 0, 20, 50),),
-)
-LAST = Round(
-    seconds=2.0,
-    models=7,
-    changes=("a_changelog: batch 2: 30 updates, upper 26",),
-    has_written=True,
-    settled=(Settled("a", 20, 50, 50),),
-)
+IDLE = Round(seconds=1.0, models=2)
+CHANGED = Round(seconds=1.0, models=2, changes=("files: batch 2: 34 commands, 34 inserted",))
+FAILED = Round(seconds=1.0, models=1, failures=("files: broken",))
 
 
 def nothing(_: int) -> None:

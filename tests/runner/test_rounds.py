@@ -19,69 +19,61 @@ from pyspark.sql import SparkSession
 from dbt_trueup import dbt, dbt_errors
 from dbt_trueup.errors import DbtError, UsageError
 from dbt_trueup.runner import growth, project, rounds, screen
-from dbt_trueup.runner.affected import affected
-from dbt_trueup.runner.batches import Settled
 from dbt_trueup.runner.dbt_options import file_level, with_vars
-from dbt_trueup.runner.inputs import inputs
 from dbt_trueup.runner.rounds import Round
 from dbt_trueup.watch.loop import describe_tables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 
-def result(
-    name: str, message: str | None, code: str | None = None, status: str = "success", **options: Any
-) -> Any:
-    """Stand for dbt's result of a model. A result of trueup's materializations has a code."""
-    role = name.rpartition("_")[2]
-    config = SimpleNamespace(meta={"trueup": options}, materialized=f"trueup_{role}")
-    node = SimpleNamespace(
-        name=name, config=config, unique_id=name, relation_name=name, package_name="shop"
-    )
+def result(name: str, message: str | None, code: str | None = None, status: str = "success") -> Any:
+    """Stand for dbt's result of a model. A result of trueup's materialization has a code."""
+    node = node_of(name, materialized="trueup" if code else "table")
     response = {"_message": message} | ({"code": code} if code else {})
     return SimpleNamespace(node=node, status=status, message=message, adapter_response=response)
 
 
-def test_a_round_shows_each_change_once_and_no_idle_model() -> None:
+def node_of(name: str, *parents: str, relation: bool = True, materialized: str = "trueup") -> Any:
+    """Stand for dbt's node of a model."""
+    return SimpleNamespace(
+        name=name,
+        unique_id=name,
+        relation_name=f"`s`.`{name}`" if relation else None,
+        depends_on=SimpleNamespace(nodes=list(parents)),
+        package_name="shop",
+        original_file_path=f"models/{name}.sql",
+        config=SimpleNamespace(materialized=materialized),
+        language="sql",
+        compiled_code=f"select 1 as {name}",
+    )
+
+
+def test_a_round_shows_what_changed_and_no_idle_model() -> None:
     done = rounds.read_round(
         [
-            result("a_commands", "OK"),
-            result("a_corrections", "nothing to correct", "NOOP"),
-            result("a_batch", "batch 3 [12, 14)", "OK"),
-            result("a_changelog", "batch 3: 5 updates, upper 14", "OK"),
-            result("a_state", "applied batch 3", "OK"),
-            result("b_corrections", "corrections: none; the next refresh is at 200", "NOOP"),
-            result("b_batch", "up to date at 12", "NOOP"),
-            result("b_changelog", "nothing to append", "NOOP"),
-            result("b_state", "applied batch 7", "OK"),
-            result("c_corrections", "corrections: 1 external_edit", "OK"),
-            result("c_batch", "skipped: another run compared", "NOTICE"),
+            result("a", "batch 3: 5 commands, 1 inserted", "OK"),
+            result("b", "up to date at batch 7", "NOOP"),
+            result("c", "OK"),
+            result("d", "repaired 2 rows; up to date at batch 4", "OK"),
         ],
         2.5,
     )
     changes = (
-        "a_changelog: batch 3: 5 updates, upper 14",
-        "b_state: applied batch 7",
-        "c_corrections: corrections: 1 external_edit",
-        "c_batch: skipped: another run compared",
+        "a: batch 3: 5 commands, 1 inserted",
+        "d: repaired 2 rows; up to date at batch 4",
     )
-    assert (done.models, done.seconds, done.changes, done.failures) == (11, 2.5, changes, ())
-
-
-def test_a_round_reads_codes_and_not_words() -> None:
-    done = rounds.read_round([result("a_state", "nothing to do", "OK")], 1)
-    assert done.changes == ("a_state: nothing to do",)
-    assert not rounds.read_round([result("a_state", "applied batch 3", "NOOP")], 1).changes
+    assert (done.models, done.seconds, done.changes, done.failures) == (4, 2.5, changes, ())
 
 
 def test_a_round_shows_each_failure_in_one_line() -> None:
-    error = "Compilation Error in model a_batch (a.sql)\n  it must be 1\n  \n  > in macro b (c.sql)"
+    error = "Compilation Error in model a (a.sql)\n  it must be 1\n  \n  > in macro b (c.sql)"
     done = rounds.read_round(
-        [result("a_batch", error, status="error"), result("a_changelog", "", status="skipped")],
+        [result("a", error, status="error"), result("after_a", "", status="skipped")],
         2.5,
     )
-    why = "a_batch: Compilation Error in model a_batch (a.sql) it must be 1 (1 model skipped)"
+    why = "a: Compilation Error in model a (a.sql) it must be 1 (1 model skipped)"
     assert done == Round(seconds=2.5, models=1, failures=(why,))
 
 
@@ -102,7 +94,8 @@ def test_a_session_that_has_stopped_is_another_version_so_a_round_reports_it(
 
     session = SimpleNamespace(sql=refuse)
     monkeypatch.setattr(SparkSession, "_instantiatedSession", session)
-    [table] = growth.tables({"shop.log": frozenset({"a"})}, {})
+    reader = growth.Model("shop.a", "trueup", [], ["shop.log"], "select 1", {"shop.log": True})
+    [table] = growth.tables({"a": reader})
     versions = {table.name: table.version}
     assert versions == {"shop.log": "ConnectionError"}
     assert not growth.is_version(table.version)
@@ -116,97 +109,6 @@ def test_a_long_error_keeps_its_beginning_and_its_next_step() -> None:
     assert len(shown) <= dbt_errors.SHOWN_CHARACTERS + 5
     assert shown.startswith("The batch must be small. Got: key 0, key 1, ")
     assert shown.endswith(" To approve it: dbt run --vars '{a: plan-1}'")
-
-
-def test_more_commands_may_wait_only_after_an_appended_capped_batch() -> None:
-    cases: list[tuple[str, dict[str, Any], bool]] = [
-        ("OK", {"max_commands_per_batch": 2}, True),
-        ("OK", {"max_commands_per_batch": None}, False),
-        ("OK", {}, False),
-        ("NOTICE", {"max_commands_per_batch": 2}, False),
-        ("NOOP", {"max_commands_per_batch": 2}, False),
-    ]
-    for code, options, has_more in cases:
-        done = rounds.read_round([result("a_changelog", "batch 3", code, **options)], 1)
-        assert done.has_more is has_more
-
-
-def test_the_model_of_the_batch_says_whether_it_is_capped() -> None:
-    """The option may be set for this model alone."""
-    batch = result("a_batch", "batch 3; commands 1 to 2 of 5", "OK", max_commands_per_batch=2)
-    assert rounds.read_round([batch, result("a_changelog", "batch 3", "OK")], 1).has_more
-    uncapped = result("a_batch", "batch 3; commands 1 to 2 of 5", "OK")
-    capped = result("a_changelog", "batch 3", "OK", max_commands_per_batch=2)
-    assert not rounds.read_round([uncapped, capped], 1).has_more
-
-
-def test_two_collections_of_one_name_in_two_packages_are_not_mixed_up() -> None:
-    capped: dict[str, Any] = {"max_commands_per_batch": 10}
-    mine = [
-        result("a_batch", "batch 3; commands 1 to 10 of 50", "OK", **capped),
-        result("a_changelog", "batch 3", "OK", **capped),
-    ]
-    other = [result("a_batch", "up to date at 3", "NOOP"), result("a_changelog", "nothing", "NOOP")]
-    for one in other:
-        one.node.package_name = "other"
-    assert rounds.read_round([*mine, *other], 1).has_more
-
-
-def test_the_figures_of_an_appended_batch_are_the_progress_of_its_collection() -> None:
-    def settle(note: str, code: str = "OK") -> Round:
-        capped: dict[str, Any] = {"max_commands_per_batch": 10}
-        batch = result("a_b_batch", f"batch 3 [12, 14){note}", "OK", **capped)
-        return rounds.read_round([batch, result("a_b_changelog", "done", code, **capped)], 1)
-
-    part = settle("; commands 11 to 20 of 50; a note")
-    assert (part.settled, part.has_more) == ((Settled("a_b", 10, 20, 50),), True)
-    whole = settle("; commands 41 to 50 of 50")
-    assert (whole.settled, whole.has_more) == ((Settled("a_b", 40, 50, 50),), False)
-    # A batch that only corrects, and a batch that is not appended, settle no commands.
-    assert (settle("").settled, settle("").has_more) == ((), False)
-    assert settle("; commands 41 to 50 of 50", "NOTICE").settled == ()
-
-
-@pytest.mark.parametrize(
-    ("batch", "changelog", "obstacle"),
-    [
-        (("batch 3", "OK"), ("batch 3: 5 updates", "OK"), None),
-        (("up to date at 12", "NOOP"), ("nothing to append", "NOOP"), None),
-        (("the log ends below the frontier", "NOTICE"), ("nothing to append", "NOOP"), None),
-        (("batch 3 was staged before", "NOTICE"), ("batch 3: 5 updates", "OK"), None),
-        (("batch 3", "OK"), ("read only", "NOTICE"), "a: read only"),
-        (("batch 3", "OK"), ("skipped: upper mismatch", "NOTICE"), "a: skipped: upper mismatch"),
-        (("batch 3", "OK"), ("nothing to append", "NOOP"), "a: nothing to append"),
-        (("skipped: another run", "NOTICE"), ("nothing", "NOOP"), "a: skipped: another run"),
-        (("batch 3", "OK"), None, "a: a batch is staged, but a_changelog is not selected"),
-        (None, ("nothing to append", "NOOP"), None),
-    ],
-)
-def test_an_obstacle_says_why_something_is_left(
-    batch: tuple[str, str] | None, changelog: tuple[str, str] | None, obstacle: str | None
-) -> None:
-    given = {"a_batch": batch, "a_changelog": changelog}
-    done = rounds.read_round([result(name, *one) for name, one in given.items() if one], 1)
-    assert done.obstacles == ((obstacle,) if obstacle else ())
-
-
-def test_a_round_says_whether_another_run_got_in_the_way() -> None:
-    skipped = result("a_batch", "skipped: another run compared at the same moment", "NOTICE")
-    lost = result("a_changelog", "skipped: batch moved", "NOTICE")
-    dry = result("a_changelog", "read only: batch 1 is staged, not appended", "NOTICE")
-    found = [rounds.read_round([one], 1).has_skipped for one in (skipped, lost, dry)]
-    assert found == [True, True, False]
-
-
-def test_a_round_writes_if_it_appends_or_applies_a_batch() -> None:
-    def has_written(name: str, code: str) -> bool:
-        return rounds.read_round([result(name, "", code)], 1).has_written
-
-    assert has_written("a_changelog", "OK")
-    assert has_written("a_state", "OK")
-    assert not has_written("a_state", "NOOP")
-    assert not has_written("a_batch", "OK")
-    assert not has_written("a_corrections", "OK")
 
 
 def test_an_empty_selection_is_an_error() -> None:
@@ -308,7 +210,7 @@ def test_the_options_that_dbt_parse_has_reach_it(
         return dbtRunnerResult(success=True, result=SimpleNamespace(files={}))  # type: ignore[arg-type]
 
     monkeypatch.setattr(project, "dbtRunner", lambda: SimpleNamespace(invoke=invoke))
-    project.Project(["--target", "prod"], words.split(), {"a": 1}).parse()
+    project.Project(["--target", "prod"], words.split()).parse()
     assert called == [["parse", *dbt.QUIET, "--target", "prod", *to_parse.split()]]
 
 
@@ -345,65 +247,59 @@ def manifest_of(*nodes: Any) -> Any:
     return SimpleNamespace(nodes={one.name: one for one in nodes}, sources={})
 
 
-def node(name: str, *parents: str, relation: bool = True) -> Any:
-    depends_on = SimpleNamespace(nodes=list(parents))
-    relation_name = f"`s`.`{name}`" if relation else None
-    return SimpleNamespace(
-        name=name,
-        relation_name=relation_name,
-        depends_on=depends_on,
-        package_name="shop",
-        original_file_path=f"models/{name}.sql",
-    )
+def models_of(manifest: Any, ran: Iterable[str]) -> dict[str, growth.Model]:
+    """Return what a project knows after a round of these models."""
+    watched = project.Project([], [])
+    watched.manifest = manifest
+    return {one: watched._model(manifest.nodes[one], [*ran]) for one in ran}
 
 
-def test_the_inputs_are_the_logs_and_the_parents_outside_the_run() -> None:
+def test_a_model_has_the_parents_and_the_inputs_that_dbt_knows() -> None:
     manifest = manifest_of(
-        node("a_commands"),  # reads a table by its name, without `ref`
-        node("a_batch", "a_commands", "seed"),
-        node("b_desired", "a_batch", "ephemeral"),
-        node("seed"),
-        node("ephemeral", "below", "a_batch", "gone", relation=False),
-        node("below"),
-        node("unrelated"),
+        node_of("orders"),
+        node_of("totals", "orders", "ephemeral", "seed"),
+        node_of("ephemeral", "below", "orders", "gone", relation=False),
+        node_of("below"),
+        node_of("seed"),
     )
-    assert inputs(manifest, ["a_commands", "a_batch", "b_desired"]) == {
-        "`s`.`a_commands`": {"a_commands"},
-        "`s`.`b_desired`": {"b_desired"},
-        "`s`.`below`": {"b_desired"},
-        "`s`.`seed`": {"a_batch"},
-    }
+    models = models_of(manifest, ["orders", "totals"])
+    assert models["totals"] == growth.Model(
+        name="`s`.`totals`",
+        materialized="trueup",
+        parents=["orders", "orders"],
+        inputs=["`s`.`below`", "`s`.`seed`"],
+        sql="select 1 as totals",
+    )
+    assert models["totals"].writes() == {"`s`.`totals`", "s.totals__trueup"}
+    assert (models["orders"].parents, models["orders"].inputs) == ([], [])
 
 
-ORDERS = ("orders_commands", "orders_batch", "orders_state", "orders")
 SHOP = manifest_of(
-    node("orders_commands"),
-    node("orders_batch", "orders_commands"),
-    node("orders_state", "orders_batch"),
-    node("orders", "orders_state"),
-    node("totals_desired"),  # reads orders by its name
-    node("totals_state", "totals_desired"),
-    node("ephemeral", "orders", relation=False),
-    node("report", "ephemeral"),
-    node("not_selected", "orders"),
-    node("reads_not_selected", "not_selected"),
-    node("customers_commands"),
-    node("customers_state", "customers_commands"),
-    node("both", "customers_state", "orders"),
-    node("constant"),
-    node("on-run-start-0", "customers_state", relation=False),
+    node_of("orders"),
+    node_of("orders_changelog", "orders", materialized="view"),
+    node_of("totals"),  # reads orders by its name
+    node_of("ephemeral", "orders_changelog", relation=False),
+    node_of("report", "ephemeral", materialized="table"),
+    node_of("not_selected", "orders"),
+    node_of("reads_not_selected", "not_selected"),
+    node_of("customers"),
+    node_of("both", "customers", "orders"),
+    node_of("constant"),
+    node_of("only_a_view", materialized="view"),
+    node_of("on-run-start-0", "customers", relation=False),
 )
 SHOP.nodes["on-run-start-0"].resource_type = "operation"
 SHOP_RAN = [name for name in SHOP.nodes if name not in ("ephemeral", "not_selected")]
 SHOP_TABLES = [
-    growth.Table("lake.orders_log", "1", frozenset({"orders_commands"})),
-    growth.Table("lake.customers_log", "1", frozenset({"customers_commands"})),
-    growth.Table("lake.shared_log", "1", frozenset({"orders_commands", "customers_commands"})),
-    growth.Table("lake.orders_state", "1", frozenset({"totals_desired"}), writer="orders_state"),
+    growth.Table("lake.orders_log", "1", frozenset({"orders"})),
+    growth.Table("lake.customers_log", "1", frozenset({"customers"})),
+    growth.Table("lake.shared_log", "1", frozenset({"orders", "customers"})),
+    growth.Table("lake.of_a_view", "1", frozenset({"only_a_view"})),
+    growth.Table("lake.orders__trueup", None, frozenset({"totals"}), writer="orders"),
 ]
 HOOK = {"on-run-start-0"}
-OF_CUSTOMERS = {"customers_commands", "customers_state", "both"}
-OF_ORDERS = {*ORDERS, "totals_desired", "totals_state", "report", "both"}
+OF_CUSTOMERS = {"customers", "both"}
+OF_ORDERS = {"orders", "totals", "report", "both"}
 
 
 @pytest.mark.parametrize(
@@ -413,49 +309,28 @@ OF_ORDERS = {*ORDERS, "totals_desired", "totals_state", "report", "both"}
         ({"lake.customers_log"}, OF_CUSTOMERS | HOOK),
         ({"lake.shared_log"}, OF_ORDERS | OF_CUSTOMERS | HOOK),
         ({"lake.orders_log", "lake.customers_log"}, OF_ORDERS | OF_CUSTOMERS | HOOK),
+        ({"lake.of_a_view"}, set()),
         (set(), set()),
     ],
 )
 def test_only_models_after_what_has_grown_are_affected(grown: set[str], expected: set[str]) -> None:
-    assert affected(SHOP, SHOP_RAN, SHOP_TABLES, grown) == expected
-
-
-def test_all_models_above_a_select_run_with_it() -> None:
-    """Otherwise the collection would settle nothing."""
-    manifest = manifest_of(
-        node("orders_commands"),
-        node("orders_state", "orders_commands"),
-        node("orders", "orders_state"),
-        node("raw_days", "source"),
-        node("days", "raw_days"),
-        node("unselected", "above_unselected"),
-        node("above_unselected"),
-        node("totals_desired", "orders", "days", "unselected"),
-        node("totals_corrections", "totals_desired"),
-        node("unrelated", "raw_days"),
-    )
-    ran = [name for name in manifest.nodes if name != "unselected"]
-    tables = [growth.Table("lake.log", "1", frozenset({"orders_commands"}))]
-    assert affected(manifest, ran, tables, {"lake.log"}) == set(ran) - {"unrelated"}
+    assert growth.affected(models_of(SHOP, SHOP_RAN), SHOP_TABLES, grown) == expected
 
 
 def test_models_outside_the_run_lead_to_no_other_model() -> None:
-    """A seed has no list of parents, and many unselected models have far too many paths."""
+    """A seed has no list of parents."""
     seed = SeedNode.__new__(SeedNode)
     seed.name, seed.relation_name, seed.depends_on = "seed", "`s`.`seed`", MacroDependsOn()
-    layers = [node("u0", "seed"), node("v0", "seed")]
-    for layer in range(1, 40):
-        below = (f"u{layer - 1}", f"v{layer - 1}")
-        layers += [node(f"u{layer}", *below), node(f"v{layer}", *below)]
-    manifest = manifest_of(seed, *layers, node("a_commands", "seed"), node("b", "u39", "v39"))
-    tables = [growth.Table("lake.log", "1", frozenset({"a_commands"}))]
-    assert affected(manifest, ["a_commands", "b"], tables, {"lake.log"}) == {"a_commands"}
+    manifest = manifest_of(seed, node_of("u", "seed"), node_of("a", "seed"), node_of("b", "u"))
+    tables = [growth.Table("lake.log", "1", frozenset({"a"}))]
+    assert growth.affected(models_of(manifest, ["a", "b"]), tables, {"lake.log"}) == {"a"}
 
 
 @pytest.mark.parametrize(
     ("grown", "selected"),
     [
         ({"lake.customers_log"}, sorted(f"package:shop,file:{name}.sql" for name in OF_CUSTOMERS)),
+        ({"lake.of_a_view"}, []),
         (None, None),
         (set(), None),
         ({"lake.customers_log", "/models/a.sql"}, None),
@@ -482,21 +357,23 @@ def test_a_round_runs_all_models_unless_only_versions_of_tables_have_changed(
 
     monkeypatch.setattr(project, "dbtRunner", Runner)
     watched = project.Project([], ["--select", "orders+"])
-    watched.manifest, watched.ran = SHOP, dict.fromkeys(SHOP_RAN, "")
-    readers = frozenset({"orders_commands"})
+    watched.manifest, watched.models = SHOP, models_of(SHOP, SHOP_RAN)
+    readers = frozenset({"orders"})
     watched._tables = [
         *SHOP_TABLES,
         growth.Table("lake.unversioned", None, readers),
         growth.Table("lake.unread", growth.Unread("AnalysisException"), readers),
         growth.Table("lake.of_hook", "1", frozenset({"on-run-start-0"})),
     ]
-    watched.run(grown)
+    done = watched.run(grown)
     if selected is None:
         assert called == [{}]
-        assert watched.ran.keys() == {"a"}
-    else:
+        assert watched.models.keys() == {"a"}
+    elif selected:
         assert called == [{"select": tuple(selected), "exclude": (), "selector": None}]
-        assert watched.ran.keys() == set(SHOP_RAN)
+        assert watched.models.keys() == set(SHOP_RAN)
+    else:
+        assert (called, done.models) == ([], 0)
 
 
 @pytest.mark.parametrize(
@@ -522,9 +399,9 @@ def test_with_defer_each_round_runs_all_models(
     for name, value in {"DBT_PROFILES_DIR": str(tmp_path), **environment}.items():
         monkeypatch.setenv(name, value)
     watched = project.Project([], words)
-    watched.manifest, watched.ran = SHOP, dict.fromkeys(SHOP_RAN, "")
+    watched.manifest, watched.models = SHOP, models_of(SHOP, SHOP_RAN)
     watched._tables = SHOP_TABLES
-    assert (watched._affected({"lake.customers_log"}) == []) is always_all
+    assert (watched._affected({"lake.customers_log"}) is None) is always_all
 
 
 @pytest.mark.parametrize("chosen", range(5))
@@ -550,8 +427,8 @@ def test_the_selector_of_a_model_selects_no_other_one(chosen: int) -> None:
 
 def test_vars_of_the_user_keep_their_types_beside_those_of_the_command() -> None:
     options = ["--vars", "{start: 2026-01-01, name: é}"]
-    words = with_vars(options, {"trueup_retry": True})
-    expected = {"trueup_retry": True, "start": dt.date(2026, 1, 1), "name": "é"}
+    words = with_vars(options, {"trueup_read_only": True})
+    expected = {"trueup_read_only": True, "start": dt.date(2026, 1, 1), "name": "é"}
     assert yaml.safe_load(words[1]) == expected
     assert yaml.safe_load(with_vars(["--vars", "{}"], {"a": 1})[1]) == {"a": 1}
 

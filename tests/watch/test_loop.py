@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from dbt_trueup.errors import SparkStoppedError, UsageError
-from dbt_trueup.runner.rounds import Round
 from dbt_trueup.watch import loop
-from tests.runner.fakes import CHANGED, FAILED, IDLE, MORE, Fake, Printed, Stop
+from tests.runner.fakes import CHANGED, FAILED, IDLE, Fake, Printed, Stop
 
 SOON = 0.001
 
@@ -26,7 +25,7 @@ def test_the_next_round_waits_until_the_log_has_grown() -> None:
     stop = Stop(after=lambda pauses: setattr(fake, "log", 1) if pauses == 3 else None)
     assert repeat(fake, stop) == [
         "looks at lake.log every 1 s; runs every 60 s at the latest",
-        "round 2: 7 models in 1.0 s; files_changelog: batch 2: 34 updates, upper 355",
+        "round 2: 2 models in 1.0 s; files: batch 2: 34 commands, 34 inserted",
         "stopped after 2 rounds, 1 of which changed something",
     ]
     assert stop.pauses == [1, 1, 1]
@@ -72,44 +71,13 @@ def test_what_grows_between_two_looks_is_not_lost() -> None:
     assert fake.grown == [None, {"lake.log", "lake.other"}]
 
 
-@pytest.mark.parametrize(
-    "left",
-    [FAILED, Round(seconds=1.0, models=7, has_skipped=True), MORE],
-    ids=["failed", "skipped", "more"],
-)
-def test_after_a_round_that_has_left_something_all_models_run(left: Round) -> None:
+def test_after_a_failure_all_models_run() -> None:
     def grow(number: int) -> None:
         fake.log = number
 
-    fake = Fake(IDLE, left, CHANGED, IDLE, during=grow)
+    fake = Fake(IDLE, FAILED, CHANGED, IDLE, during=grow)
     repeat(fake, Stop())
     assert fake.grown == [None, {"lake.log"}, None, {"lake.log"}]
-
-
-def test_the_loop_does_not_pause_while_a_log_has_more_batches() -> None:
-    more = Round(seconds=1.0, changes=("a_changelog: batch 1: 2 updates, upper 3",), has_more=True)
-    stop = Stop()
-    fake = Fake(more, more, IDLE)
-    repeat(fake, stop)
-    assert (fake.rounds, stop.pauses) == (3, [])
-
-
-def test_a_failing_collection_does_not_stop_the_batches_of_another_one() -> None:
-    both = Round(seconds=1.0, failures=("b_batch: broken",), has_more=True)
-    stop = Stop()
-    repeat(Fake(both, both, FAILED), stop)
-    assert stop.pauses == []
-
-
-def test_what_another_run_got_in_the_way_of_is_tried_again_soon(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    now = [0.0]
-    monkeypatch.setattr(loop, "monotonic", lambda: now[0])
-    stop = Stop(after=lambda _: now.__setitem__(0, now[0] + stop.pauses[-1]))
-    left = Round(seconds=1.0, models=7, has_skipped=True)
-    repeat(Fake(left, left, IDLE), stop, every=3600)
-    assert sum(stop.pauses) == 2 + 4
 
 
 def test_the_loop_goes_on_after_a_thousand_failures() -> None:
@@ -126,9 +94,9 @@ def test_a_failure_is_printed_and_retried_with_growing_pauses(
     fake = Fake(FAILED, FAILED, FAILED, UsageError("dbt did not run: no profile"), CHANGED)
     stop = Stop(after=lambda _: now.__setitem__(0, now[0] + stop.pauses[-1]))
     printed = repeat(fake, stop, every=5)
-    assert printed[0] == "round 1: failed after 1.0 s; files_batch: broken"
+    assert printed[0] == "round 1: failed after 1.0 s; files: broken"
     assert printed[4] == "round 4: failed after 0.0 s; dbt did not run: no profile"
-    assert printed[5].startswith("round 5: 7 models")
+    assert printed[5].startswith("round 5: 2 models")
     # The pauses are 2 s, 4 s, and then at most `every`.
     assert sum(stop.pauses) == 2 + 4 + 5 + 5
 
@@ -144,7 +112,7 @@ def test_the_watcher_ends_after_it_has_shown_the_failure_if_spark_has_stopped() 
     printed: Any = Printed()
     with pytest.raises(SparkStoppedError):
         loop.repeat(fake, 60, 1, Stop(), printed)  # type: ignore[arg-type]
-    assert "files_batch: broken" in "\n".join(printed)
+    assert "files: broken" in "\n".join(printed)
 
 
 def test_a_signal_that_also_stops_spark_ends_the_watcher_as_always() -> None:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from dbt.cli.main import cli as dbt_commands
 
-from dbt_trueup.catch_up.loop import run_until_caught_up
-from dbt_trueup.runner.once import run_once
 from dbt_trueup.runner.project import Project
+from dbt_trueup.runner.rounds import run_once
 from dbt_trueup.runner.screen import JsonScreen, Screen
 from dbt_trueup.watch.loop import repeat
 
@@ -26,25 +25,15 @@ ALL_OTHERS = "All other options are those of `dbt run`, such as --select."
 PASSES_OTHERS_ON = {"ignore_unknown_options": True}
 """Settings of a command whose other options go to dbt."""
 
-WATCH_VARS = {"trueup_retry": True}
-"""Vars of every round of `trueup watch`."""
-
 RUN_EXAMPLE = """\
-Example: a large log, in batches of at most 1,000,000 commands
-  # dbt_project.yml
-  models:
-    my_project:
-      orders:
-        +meta: {trueup: {max_commands_per_batch: 1000000}}
-
-  $ trueup run --until-caught-up --select orders
-  ...
-  12:00:49  orders: 4,000,000 of 10,000,000 commands (40 %), 20,408/s, 5 min left"""
+Example: one line for the collections that have changed
+  $ trueup run --select orders
+  12:00:49  1 model in 2.1 s; orders: batch 8: 120 commands, 40 inserted, 80 superseded"""
 
 RUN_CODES = """\
 Exit codes
-  0  all models succeeded; with --until-caught-up, everything is settled
-  1  a model failed; with --until-caught-up, something is left to settle
+  0  all models succeeded
+  1  a model failed
   2  there was nothing to run"""
 
 WATCH_EXAMPLE = """\
@@ -62,24 +51,16 @@ Exit codes
 @click.command(
     context_settings=PASSES_OTHERS_ON,
     epilog=epilog(ALL_OTHERS, RUN_EXAMPLE, RUN_CODES),
-    short_help="Run once, or until everything is settled.",
-)
-@click.option(
-    "--until-caught-up",
-    is_flag=True,
-    help="Repeat `dbt run` until no collection has anything left to settle.",
+    short_help="Run once, and print one line.",
 )
 @json_option
 @dbt_options
 @click.argument("others", nargs=-1, type=click.UNPROCESSED, metavar="[OPTION OF dbt run]...")
-def run(*, until_caught_up: bool, as_json: bool, dbt: list[str], others: tuple[str, ...]) -> int:
-    """Run collections once, or again and again until everything is settled."""
-    if until_caught_up:
-        require_no_full_refresh([*dbt, *others], "`trueup run --until-caught-up`")
-    loop = (
-        run_until_caught_up if until_caught_up else lambda runs, _, screen: run_once(runs, screen)
+def run(*, as_json: bool, dbt: list[str], others: tuple[str, ...]) -> int:
+    """Run collections once, and print what has changed."""
+    return in_a_warm_process(
+        lambda runs, _, screen: run_once(runs, screen), Project(dbt, others), as_json=as_json
     )
-    return in_a_warm_process(loop, Project(dbt, others), as_json=as_json)
 
 
 @click.command(
@@ -118,15 +99,15 @@ def watch(  # noqa: PLR0913 - each is an option of the command
 ) -> int:
     """Run collections again as their logs grow, in one warm process."""
     if not once:
-        require_no_full_refresh([*dbt, *others], "`trueup watch`")
+        require_no_full_refresh([*dbt, *others])
 
     def loop(runs: Project, stop: Event, screen: Screen) -> int:
         return run_once(runs, screen) if once else repeat(runs, every, look, stop, screen)
 
-    return in_a_warm_process(loop, Project(dbt, others, WATCH_VARS), as_json=as_json)
+    return in_a_warm_process(loop, Project(dbt, others), as_json=as_json)
 
 
-def require_no_full_refresh(options: Sequence[str], command: str) -> None:
+def require_no_full_refresh(options: Sequence[str]) -> None:
     """Raise if dbt would rebuild models with these options of `dbt run`: each round would do so.
 
     dbt itself reads the options and the environment: it knows `-xf`, too.
@@ -144,8 +125,8 @@ def require_no_full_refresh(options: Sequence[str], command: str) -> None:
         else "run `dbt run --full-refresh`"
     )
     message = (
-        f"{command} must be without --full-refresh, which would rebuild the models in every"
-        f" round: {first}, then {command}"
+        "`trueup watch` must be without --full-refresh, which would rebuild the models in every"
+        f" round: {first}, then `trueup watch`"
     )
     raise click.UsageError(message)
 

@@ -1,7 +1,11 @@
-"""Has any input of the models grown? Answered from the versions of tables, without reading rows."""
+"""Which tables do the models read, which of them have grown, and which models does that concern?
+
+Answered by the plans and the versions of tables, without reading rows.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +13,13 @@ from dbt_trueup.dbt import spark_session
 from dbt_trueup.errors import SparkStoppedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 CONSTANT = ("LocalRelation", "OneRowRelation")
 """Relations that are part of the plan itself, and so never grow."""
+
+COLLECTION, VIEW = "trueup", "view"
+"""Materializations of models: a collection, and a view, which shows new rows without a run."""
 
 
 class Unread(str):
@@ -21,12 +28,34 @@ class Unread(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table under the inputs of some models."""
+@dataclass
+class Model:
+    """A model that runs again and again, and what it reads and writes."""
 
     name: str
-    """Its name, as Spark writes it."""
+    """The name of its table or view, as dbt writes it in SQL."""
+    materialized: str
+    parents: Collection[str]
+    """The ids of its parents among the models that run."""
+    inputs: Collection[str]
+    """The names of its other parents."""
+    sql: str | None
+    """Its SELECT. None if it has none, such as a model in Python."""
+    tables: Mapping[str, bool] | None = None
+    """The tables that its SELECT reads, and whether each has versions. None: not found yet."""
+
+    def writes(self) -> set[str]:
+        """Return the names of the tables that it writes."""
+        store = [f"{self.name.replace('`', '')}__trueup"] if self.materialized == COLLECTION else []
+        return {self.name, *store} if self.name else set()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that some models read."""
+
+    name: str
+    """Its name, as in SQL."""
     version: str | None
     """A text that changes with every commit.
 
@@ -40,48 +69,62 @@ class Table:
     """The id of the model that writes it, if it is one of the models themselves."""
 
 
-def tables(readers: Mapping[str, frozenset[str]], ran: Mapping[str, str]) -> list[Table]:
-    """Find the tables under some inputs, with their versions. No row is read.
+def tables(models: Mapping[str, Model]) -> list[Table]:
+    """Look at the tables that some models read. The models are given by their ids."""
+    session = spark_session()
+    catalog, error = "", None
+    if session is not None:
+        try:
+            # `session.catalog.currentCatalog()` ignores `spark.sql.defaultCatalog` in a thread that
+            # has not started the session.
+            catalog = session.sql("select current_catalog()").collect()[0][0]
+        except Exception as stopped:  # noqa: BLE001 - the run reports it
+            error = Unread(type(stopped).__name__)
+    writers = {full_name(name, catalog): one for one, it in models.items() for name in it.writes()}
+    readers: dict[str, set[str]] = {}
+    versions: dict[str, str | None] = {}
+    for one, model in models.items():
+        for name, has_versions in _tables_of(session if error is None else None, model).items():
+            readers.setdefault(name, set()).add(one)
+            writer = writers.get(full_name(name, catalog))
+            if name not in versions and writer is None:
+                versions[name] = error or (_version(session, name) if has_versions else None)
+    return [
+        Table(name, versions.get(name), frozenset(ids), writers.get(full_name(name, catalog)))
+        for name, ids in sorted(readers.items())
+    ]
+
+
+def affected(
+    models: Mapping[str, Model], tables: Iterable[Table], grown: Collection[str]
+) -> set[str]:
+    """Find the models that read tables which have grown, and all models after them.
 
     Args:
-        readers: The inputs, tables and views, as `inputs.inputs` returns them.
-        ran: The names of the models' own tables and views, as in SQL, by id.
+        models: The models to choose from, by their ids.
+        tables: The tables that they read.
+        grown: The names of those that have grown.
+
+    Returns:
+        The ids of the models. A model comes after another one if it reads it, by `ref`, through an
+        ephemeral model, or by the name of its table. Views are left out.
     """
-    session = spark_session()
-    if session is None:
-        return [Table(name, None, readers[name]) for name in readers]
-    try:
-        # `session.catalog.currentCatalog()` ignores `spark.sql.defaultCatalog` in a thread that has
-        # not started the session.
-        catalog = session.sql("select current_catalog()").collect()[0][0]
-    except Exception as error:  # noqa: BLE001 - the run reports it
-        unread = Unread(type(error).__name__)
-        return [Table(name, unread, readers[name]) for name in readers]
-    writers = {full_name(name, catalog): model for model, name in ran.items() if name}
-    found: dict[str, Table] = {}
-    for name, those in readers.items():
-        for table, version in _under(session, name):
-            seen = found.get(table)
-            writer = writers.get(full_name(table, catalog))
-            if isinstance(version, Unread) and writer in those:
-                # The model's own view is there, but what it reads cannot be read.
-                writer = None
-            found[table] = (
-                Table(table, _both(seen.version, version), those | seen.readers, writer)
-                if seen
-                else Table(table, version, those, writer)
-            )
-    return list(found.values())
-
-
-def _both(first: str | None, second: str | None) -> str | None:
-    """Return the versions of one table under two names as one text.
-
-    A view may read an old version of the table. It must not hide that the table grows.
-    """
-    if first is None or second is None or not (is_version(first) and is_version(second)):
-        return second
-    return " ".join(sorted({*first.split(), second}))
+    after: dict[str, set[str]] = {one: set() for one in models}
+    for one, model in models.items():
+        for parent in model.parents:
+            after[parent].add(one)
+    reached: set[str] = set()
+    waiting: set[str] = set()
+    for table in tables:
+        if table.writer is not None:
+            after[table.writer] |= table.readers
+        elif table.name in grown:
+            waiting |= table.readers
+    while waiting:
+        one = waiting.pop()
+        reached.add(one)
+        waiting |= after[one] - reached
+    return {one for one in reached if models[one].materialized != VIEW}
 
 
 def is_version(version: object) -> bool:
@@ -114,30 +157,47 @@ def require_spark() -> None:
         raise SparkStoppedError(message)
 
 
-def _under(session: Any, name: str) -> list[tuple[str, str | None]]:
-    """List the tables under a name. If it cannot be read, list the name itself with the error."""
+def _tables_of(session: Any, model: Model) -> Mapping[str, bool]:
+    """Return the tables that a model reads, and whether each has versions.
+
+    They are found once, because Spark needs time to analyze a SELECT. If it cannot, for example
+    because a table is missing, the name of the model stands for its tables until it can.
+    """
+    if session is None or model.sql is None:
+        return dict.fromkeys(model.inputs, session is not None)
+    if model.tables is None:
+        try:
+            # In parentheses only a SELECT is SQL, so nothing is written.
+            frame = session.sql(f"select * from (\n{model.sql}\n)")  # noqa: S608 - dbt's own text
+            model.tables = {
+                name or f"the data of {model.name}": version is not None
+                for name, version in _leaves(frame)
+            }
+        except Exception:  # noqa: BLE001 - the run reports it
+            return {f"the tables of {model.name}": False}
+    return model.tables
+
+
+def _version(session: Any, name: str) -> str | None:
+    """Return the version of a table, or of all tables under a view. None if one has none."""
     try:
-        return list(_leaves(session, name))
+        versions = {version for _, version in _leaves(session.table(name))}
     except Exception as error:  # noqa: BLE001 - the run reports it
-        return [(name, Unread(type(error).__name__))]
+        return Unread(type(error).__name__)
+    return None if None in versions else " ".join(sorted(map(str, versions)))
 
 
-def _leaves(session: Any, name: str) -> Iterator[tuple[str, str | None]]:
-    """List the tables that a table or view reads, with their versions."""
-    plan = session.table(name)._jdf.queryExecution().analyzed()  # noqa: SLF001
+def _leaves(frame: Any) -> Iterator[tuple[str | None, str | None]]:
+    """List the tables that a query reads, with their versions. Files have neither."""
+    plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
     # A subquery is an expression of the plan, so its tables are not among the leaves of the plan.
     for part in (plan, *_items(plan.subqueriesAll())):
         for leaf in _items(part.collectLeaves()):
-            yield from _versions_of(name, leaf)
-
-
-def _versions_of(name: str, leaf: Any) -> Iterator[tuple[str, str | None]]:
-    """Return the table of a leaf of a plan, with its version. A constant has none."""
-    kind = leaf.getClass().getSimpleName()
-    if kind == "DataSourceV2Relation":
-        yield leaf.table().name(), leaf.table().version()
-    elif kind.endswith("Relation") and kind not in CONSTANT:
-        yield _version_of_v1(name, leaf)
+            kind = leaf.getClass().getSimpleName()
+            if kind == "DataSourceV2Relation":
+                yield _name_of_v2(leaf), leaf.table().version()
+            elif kind.endswith("Relation") and kind not in CONSTANT:
+                yield _name_of_v1(leaf), _version_of_v1(leaf)
 
 
 def _items(sequence: Any) -> Iterator[Any]:
@@ -145,25 +205,51 @@ def _items(sequence: Any) -> Iterator[Any]:
     return (sequence.apply(index) for index in range(sequence.size()))
 
 
-def _version_of_v1(name: str, leaf: Any) -> tuple[str, str | None]:
-    """Return the name and the version of a relation of Spark's interface V1.
+def _name_of_v2(leaf: Any) -> str | None:
+    """Return the name of a relation of Spark's interface V2; None if no catalog has it."""
+    catalog, identifier = leaf.catalog(), leaf.identifier()
+    if catalog.isEmpty() or identifier.isEmpty():
+        return None
+    table = identifier.get()
+    return quoted([catalog.get().name(), *table.namespace(), table.name()])
 
-    Delta's tables have a version. A table that was dropped and made again has another id, and
-    begins with version 0 again. Files that a view reads have no name. They are called
-    `the data of <view>`. With the name of the view alone, the watcher would take them for a table
-    that the round itself writes.
+
+def _name_of_v1(leaf: Any) -> str | None:
+    """Return the name of a relation of Spark's interface V1; None for files without a table."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - heavy
+
+    try:
+        table = leaf.catalogTable()
+        return quoted(_items(table.get().identifier().nameParts())) if table.isDefined() else None
+    except Py4JError:
+        return None
+
+
+def _version_of_v1(leaf: Any) -> str | None:
+    """Return the version of a relation of Spark's interface V1. Only Delta's tables have one.
+
+    A table that was dropped and made again has another id, and begins with version 0 again.
     """
     from py4j.protocol import Py4JError  # noqa: PLC0415 - heavy
 
-    found = f"the data of {name}"
     try:
-        table = leaf.catalogTable()
-        if table.isDefined():
-            found = table.get().identifier().unquotedString()
         location = leaf.relation().location()
-        return found, f"{location.version()}@{location.metadata().id()}"
+        return f"{location.version()}@{location.metadata().id()}"
     except Py4JError:
-        return found, None
+        return None
+
+
+def quoted(parts: Iterable[str]) -> str:
+    """Write the name of a table as in SQL, with quotes only where they are needed.
+
+    Example:
+        >>> quoted(["lake", "web shop", "orders"])
+        'lake.`web shop`.orders'
+    """
+    return ".".join(
+        part if re.fullmatch(r"[A-Za-z_]\w*", part, re.ASCII) else f"`{part.replace('`', '``')}`"
+        for part in parts
+    )
 
 
 def full_name(name: str, catalog: str) -> str:

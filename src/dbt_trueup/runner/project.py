@@ -16,9 +16,7 @@ from dbt_trueup.dbt_errors import describe_error
 from dbt_trueup.errors import UsageError
 
 from . import growth
-from .affected import affected
-from .dbt_options import file_level, has_defer, known_to_parse, value_of_option, with_vars
-from .inputs import inputs
+from .dbt_options import file_level, has_defer, known_to_parse, value_of_option
 from .rounds import Round, is_hook, read_round
 from .sources import (
     READ_FOLDERS,
@@ -32,7 +30,7 @@ from .sources import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from dbt_common.events.base_types import EventMsg
 
@@ -40,28 +38,19 @@ if TYPE_CHECKING:
 class Project:
     """A dbt project. It is parsed once, and again after one of its files has changed."""
 
-    def __init__(
-        self,
-        options: Sequence[str],
-        arguments: Sequence[str],
-        run_vars: Mapping[str, object] | None = None,
-    ) -> None:
-        """Take the options of all commands of dbt, and the further arguments and vars of `dbt run`.
-
-        `dbt parse` does not get these vars. Otherwise dbt would parse the project anew whenever
-        somebody runs it without them.
-        """
+    def __init__(self, options: Sequence[str], arguments: Sequence[str]) -> None:
+        """Take the options of all commands of dbt, and the further arguments of `dbt run`."""
         self.options = [*QUIET, *options]
         level = file_level([*options, *arguments])
-        self.run_options = ["--log-level-file", level, *with_vars(self.options, run_vars or {})]
+        self.run_options = ["--log-level-file", level, *self.options]
         self.arguments = list(arguments)
         self._defers = has_defer([*options, *arguments])
         self.parse_options = [*self.options, *known_to_parse(arguments)]
         self.manifest: Any = None
-        self.ran: dict[str, str] = {}
-        """The models of the last round of all of them: their names in SQL, by id."""
+        self.models: dict[str, growth.Model] = {}
+        """The models of the last round of all of them, by id."""
         self._tables: list[growth.Table] = []
-        """The tables under their inputs, as they were seen last."""
+        """The tables that they read, as they were seen last."""
         self._files: dict[str, int] = {}
         self._sources: dict[Path, Sources] = {}
 
@@ -71,7 +60,9 @@ class Project:
         if self.manifest is None or self._files != self.files():
             self.parse()
             grown = None
-        chosen = self._affected(grown or ())
+        chosen = self._affected(grown) if grown else None
+        if chosen == []:
+            return Round(seconds=monotonic() - began)  # only views read what has grown
         for node in self.manifest.nodes.values():
             # dbt puts the ephemeral parents of a model into it only once. Without this the next
             # run would leave them out.
@@ -92,11 +83,9 @@ class Project:
                 return Round(seconds=monotonic() - began, failures=(failure,))
             raise_usage_error(result.exception)
         results: list[Any] = getattr(result.result, "results", [])
-        if not chosen:
-            self.ran = {
-                one.node.unique_id: getattr(one.node, "relation_name", None) or ""
-                for one in results
-            }
+        if chosen is None:
+            nodes = {one.node.unique_id: one.node for one in results}
+            self.models = {one: self._model(node, nodes) for one, node in nodes.items()}
         return read_round(results, monotonic() - began)
 
     def require_spark(self) -> None:
@@ -122,26 +111,39 @@ class Project:
         """
         if self.manifest is None:
             return {}
-        self._tables = growth.tables(inputs(self.manifest, self.ran), self.ran)
+        self._tables = growth.tables(self.models)
         read = {table.name: table.version for table in self._tables if table.writer is None}
         return {**read, **self.files()}
 
-    def _affected(self, grown: Collection[str]) -> list[str]:
+    def _model(self, node: Any, ran: Collection[str]) -> growth.Model:
+        """Return what a model reads and writes. `ran` are the ids of all models of the round."""
+        parents = [*parents_of(self.manifest, node)]
+        others = [one for one in parents if one not in ran]
+        above = [self.manifest.sources.get(one) or self.manifest.nodes.get(one) for one in others]
+        is_sql = getattr(node, "language", None) == "sql" and not is_hook(node)
+        return growth.Model(
+            name=getattr(node, "relation_name", None) or "",
+            materialized=node.config.materialized,
+            parents=[one for one in parents if one in ran],
+            inputs=[one.relation_name for one in above if one is not None],
+            sql=getattr(node, "compiled_code", None) if is_sql else None,
+        )
+
+    def _affected(self, grown: Collection[str]) -> list[str] | None:
         """Return dbt's selectors of the models that `grown` tables concern.
 
-        Returns no selector if all models must run: something else than these tables has changed,
-        or only a hook reads them. With `--defer` they always run: dbt may read a model that it does
-        not run in the other schema.
+        Returns None if all models must run: something else than these tables has changed, or only a
+        hook reads them. With `--defer` they always run: dbt may read a model that it does not run
+        in the other schema.
         """
-        if self._defers:
-            return []
         versions = {table.name: table.version for table in self._tables}
-        if not all(growth.is_version(versions.get(name)) for name in grown):
-            return []
-        found = affected(self.manifest, self.ran, self._tables, grown)
-        nodes = [self.manifest.nodes[one] for one in sorted(found)]
+        if self._defers or not all(growth.is_version(versions.get(name)) for name in grown):
+            return None
+        found = growth.affected(self.models, self._tables, grown)
+        nodes = [node for one in sorted(found) if (node := self.manifest.nodes.get(one))]
         # dbt cannot select a hook. It runs in each round.
-        return [selector_of(node) for node in nodes if not is_hook(node)]
+        chosen = [selector_of(node) for node in nodes if not is_hook(node)]
+        return None if found and not chosen else chosen
 
     def files(self) -> dict[str, int]:
         """Return when each file of the project and of its packages last changed."""
@@ -182,12 +184,23 @@ def selector_of(node: Any) -> str:
     return f"package:{node.package_name},file:{file}"
 
 
-def selection(chosen: Sequence[str]) -> dict[str, Any]:
+def selection(chosen: Sequence[str] | None) -> dict[str, Any]:
     """Return the parameters of `dbt run` that select some models, whatever its arguments select.
 
-    Without any selector the arguments decide.
+    For None the arguments decide.
     """
-    return {"select": tuple(chosen), "exclude": (), "selector": None} if chosen else {}
+    return {} if chosen is None else {"select": tuple(chosen), "exclude": (), "selector": None}
+
+
+def parents_of(manifest: Any, node: Any) -> Iterator[str]:
+    """Return the ids of a model's parents. An ephemeral one has no table: return its parents."""
+    # A seed has no list of parents.
+    for parent in getattr(node.depends_on, "nodes", ()):
+        above = manifest.nodes.get(parent)
+        if above is not None and not above.relation_name:
+            yield from parents_of(manifest, above)
+        else:
+            yield parent
 
 
 def raise_usage_error(error: BaseException) -> NoReturn:

@@ -11,20 +11,15 @@ from dbt_trueup.dbt_errors import to_one_line
 from dbt_trueup.errors import UsageError
 from dbt_trueup.plural import count
 
-from .batches import (
-    BATCH,
-    CHANGELOG,
-    NOTICE,
-    STATE,
-    WROTE,
-    Settled,
-    code,
-    materialization,
-    read_batches,
-)
+from .screen import RUNNING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+
+    from .screen import Screen
+
+WROTE = "OK"
+"""The code of a result that says something, see macros/collection/dbt.sql."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +30,9 @@ class Round:
     models: int = 0
     """How many models ran, whether or not they succeeded."""
     changes: tuple[str, ...] = ()
-    """What the models did, each as `name: message`."""
+    """What the collections did, each as `name: message`."""
     failures: tuple[str, ...] = ()
     """Why models failed, each in one line."""
-    has_more: bool = False
-    """Whether `max_commands_per_batch` may have left commands for the next round."""
-    has_written: bool = False
-    """Whether a batch was appended to a changelog or applied to a state."""
-    settled: tuple[Settled, ...] = ()
-    """The progress of each collection with limited batches that settled commands."""
-    obstacles: tuple[str, ...] = ()
-    """Why collections did not settle what is left, each as `collection: reason`."""
-    has_skipped: bool = False
-    """Whether a batch was skipped, because another run got in its way."""
 
 
 class Runs(Protocol):
@@ -58,8 +43,20 @@ class Runs(Protocol):
 
         Args:
             grown: The tables that have grown since the last round. Then only the models that read
-                them run, and all models after those. None if all models must run.
+                them run, and those after them. None: all models run.
         """
+
+
+def run_once(runs: Runs, screen: Screen) -> int:
+    """Run a single round, and print it. Return the exit code that `dbt run` would have."""
+    screen.show_status(RUNNING)
+    done = runs.run()
+    screen.print_round(done)
+    if not done.changes and not done.failures:
+        screen.print_line(
+            f"no collection has changed: {count(done.models, 'model')} in {done.seconds:.1f} s"
+        )
+    return 1 if done.failures else 0
 
 
 def attempt(runs: Runs, grown: Collection[str] | None = None, *, is_first: bool) -> Round:
@@ -94,20 +91,11 @@ def read_round(results: Sequence[Any], seconds: float) -> Round:
     failures = [f"{one.node.name}: {to_one_line(one.message)}" for one in failed]
     if failures and skipped_count:
         failures[-1] += f" ({count(skipped_count, 'model')} skipped)"
-    shown = {one.node.name: one.message for one in results if is_shown(one)}
-    # The line of a changelog also covers its state.
-    covered = {f"{name.removesuffix('_changelog')}_state" for name in shown}
-    batches = read_batches(results)
     return Round(
         seconds=seconds,
         models=sum(one.status != "skipped" and not is_hook(one.node) for one in results),
-        changes=tuple(f"{name}: {text}" for name, text in shown.items() if name not in covered),
+        changes=tuple(f"{one.node.name}: {one.message}" for one in results if has_written(one)),
         failures=tuple(failures),
-        has_more=any(batch.has_more() for batch in batches),
-        has_written=any(has_written(one) for one in results),
-        settled=tuple(settled for batch in batches if (settled := batch.settled())),
-        has_skipped=any(batch.is_skipped() for batch in batches),
-        obstacles=tuple(obstacle for batch in batches if (obstacle := batch.obstacle())),
     )
 
 
@@ -123,20 +111,12 @@ def has_failed(result: Any) -> bool:
     )
 
 
+def has_written(result: Any) -> bool:
+    """Return whether a result is that of a collection that was changed or repaired."""
+    # Only the models of trueup have codes.
+    return bool(result.status == "success" and result.adapter_response.get("code") == WROTE)
+
+
 def is_hook(node: Any) -> bool:
     """Return whether a node is a hook before or after the run. dbt lists its result, too."""
     return getattr(node, "resource_type", None) == "operation"
-
-
-def is_shown(result: Any) -> bool:
-    """Return whether a result is worth a line: it changed something, or has a notice.
-
-    The batch that a model stages is not shown, because the changelog reports what became of it.
-    """
-    is_staged = materialization(result) == BATCH and code(result) == WROTE
-    return result.status == "success" and code(result) in (WROTE, NOTICE) and not is_staged
-
-
-def has_written(result: Any) -> bool:
-    """Return whether a result is that of a changelog or state that was written."""
-    return materialization(result) in (CHANGELOG, STATE) and code(result) == WROTE

@@ -67,13 +67,12 @@ def repeat(runs: Watchable, every: float, look: float, stop: Event, screen: Scre
             all_until = monotonic() + every
         screen.print_round(done, f"round {number}: ")
         changed += bool(done.changes)
-        # What another run got in the way of is left, although nothing grows.
-        failed = failed + 1 if done.failures or done.has_skipped else 0
+        failed = failed + 1 if done.failures else 0
         if done.failures and not stop.is_set():
             runs.require_spark()
-        # Any model may have something left, not only those that read what grows next.
-        runs_all = bool(failed or done.has_more)
-        if stop.is_set() or done.has_more:
+        # Any model may have failed, not only those that read what grows next.
+        runs_all = bool(failed)
+        if stop.is_set():
             continue
         now = runs.look()
         tables = describe_tables(now, every, look)
