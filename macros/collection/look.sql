@@ -66,7 +66,7 @@ limit 1
     {%- if snapshot is none -%}
         {{ return(whole) }}
     {%- endif -%}
-    {%- set position = {'snapshot': snapshot, 'at': run_started_at.timestamp() | int} -%}
+    {%- set position = {'log': log, 'snapshot': snapshot, 'at': run_started_at.timestamp() | int} -%}
     {%- set last = newest.get('position') -%}
     {%- set whole = dict(whole, position=position) -%}
     {%- set at_snapshot = trueup._rows_at(log, properties, snapshot) -%}

@@ -1,0 +1,2 @@
+{{ config(materialized='view') }}
+{{ trueup._statistics_select(ref('trueup_batches')) }}

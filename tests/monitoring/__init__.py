@@ -1,0 +1,1 @@
+"""Tests of what watches collections: the monitoring models and the generic tests."""
