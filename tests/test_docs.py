@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-import yaml
-from dbt.cli.main import dbtRunner
 
+from dbt_trueup.command_line.program import trueup
 from dbt_trueup.plugin.commit_conflicts import _MESSAGES
 from dbt_trueup.plugin.storage import FAULTS
 from tests.macros.package import in_model
@@ -21,8 +21,6 @@ INDEX = DOCS / "README.md"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 FENCE = re.compile(r"^( *)(`{3,}).*?^\1\2", re.DOTALL | re.MULTILINE)
 TRUEUP = in_model("files")
-LABELLED = re.compile(r"^```\w+\n(?:#|--) ([\w/.]+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-"""A file that a page shows in full: a comment with its path, then its text."""
 
 
 def name_of(page: Path) -> str:
@@ -87,10 +85,6 @@ def test_every_page_can_be_reached_from_the_index() -> None:
     assert sorted(map(name_of, set(DOCS.rglob("*.md")) - reached)) == []
 
 
-def test_the_readme_links_to_the_index_and_the_torture_table() -> None:
-    assert {INDEX, DOCS / "torture.md"} <= {file for file, _ in links_of(ROOT / "README.md")}
-
-
 def test_the_glossary_defines_each_word_once() -> None:
     words = Counter(word.lower() for word in first_cells(DOCS / "glossary.md"))
 
@@ -98,61 +92,68 @@ def test_the_glossary_defines_each_word_once() -> None:
     assert [word for word, count in words.items() if count > 1] == []
 
 
-def test_every_field_of_the_statistics_is_on_the_page_of_columns() -> None:
-    fields = [f"`{field['name']}`" for field in TRUEUP._statistics_fields()]
-
-    assert first_cells(DOCS / "columns.md", "Statistics") == fields
-
-
-def test_every_reserved_name_is_on_the_page_of_columns() -> None:
-    text = prose_of(DOCS / "columns.md").partition("## Reserved names")[2]
-
-    assert re.findall(r"`(_\w+)`", text) == list(TRUEUP._own_columns())
-
-
-def test_every_public_macro_and_data_test_is_on_the_page_of_macros() -> None:
-    text = (DOCS / "macros.md").read_text()
-    public = [macro for macro in TRUEUP.macros if not macro.startswith(("_", "materialization_"))]
-    names = [f"trueup.{macro.removeprefix('test_')}" for macro in public]
-
-    assert [each for each in names if not re.search(rf"{re.escape(each)}\b", text)] == []
+@lru_cache
+def words_in_code() -> frozenset[str]:
+    """All words that a page shows as code, except those of the decisions."""
+    found = set[str]()
+    for page in DOCS.glob("*.md"):
+        text = page.read_text()
+        code = [block[0] for block in FENCE.finditer(text)]
+        code += re.findall(r"`([^`\n]+)`", FENCE.sub("", text))
+        found |= {word for part in code for word in re.findall(r"\w+", part)}
+    return frozenset(found)
 
 
-def beginnings_of_messages() -> set[str]:
-    """How each message of a lost race, of damage, and of the doctor begins."""
-    macros = "".join(file.read_text() for file in (ROOT / "macros").rglob("*.sql"))
-    written = re.findall(r"'((?:upper mismatch|\w+ moved|damaged \w+): [^'{]+)", macros)
-    # A check without a next step is well.
-    checks = re.findall(r"_check_result\(\s*'([^'{]+)((?:[^()]|\([^()]*\))*)\)", macros)
-    written += [text for text, rest in checks if re.search(r"',\s|\),\s|,\n", rest)]
-    written += [text for message in _MESSAGES.values() for text in message.split("{}")[:1] if text]
-    written += [fault.says.partition("{}")[0] for fault in FAULTS]
-    # The page has three dots where a message has a name or a number.
-    return {" ".join(text.split()[:6]).rstrip(",") for text in written}
+def vars_of_macros() -> set[str]:
+    """The vars that macros ask for, also by a default."""
+    text = "".join(file.read_text() for file in (ROOT / "macros").rglob("*.sql"))
+    return set(re.findall(r"_var\(\s*'(trueup_\w+)'", text))
 
 
-def test_every_message_is_on_the_page_for_the_person_who_repairs() -> None:
-    text = " ".join((DOCS / "when-something-is-wrong.md").read_text().split())
-    found = beginnings_of_messages()
-    assert len(found) > 30
-    assert [beginning for beginning in sorted(found) if beginning not in text] == []
+def public_macros() -> set[str]:
+    names = {macro for macro in TRUEUP.macros if not macro.startswith(("_", "materialization_"))}
+    return {macro.removeprefix("test_") for macro in names}
 
 
-@pytest.mark.slow
-def test_the_project_on_the_start_page_has_seven_models_and_parses(
-    home: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("what", "least", "names"),
+    [
+        ("option", 6, set(TRUEUP._store_option_rules())),
+        ("var", 3, vars_of_macros()),
+        ("public macro or data test", 10, public_macros()),
+        ("argument of `trueup.commands`", 10, set(TRUEUP.macro("commands").arguments)),
+        ("column of the store", 8, set(TRUEUP._store_column_names()) - {"_digest", "_length"}),
+        ("command of the program", 5, set(trueup.commands)),
+        ("monitoring model", 4, {file.stem for file in (ROOT / "models").glob("operat*/*.sql")}),
+    ],
+)
+def test_every_name_that_a_user_may_meet_is_documented(
+    what: str, least: int, names: set[str]
 ) -> None:
-    files: dict[str, str] = {"packages.yml": ""}
-    for path, text in LABELLED.findall((DOCS / "start.md").read_text()):
-        files[path] = files.get(path, "") + text
-    files["packages.yml"] = yaml.safe_dump({"packages": [{"local": str(ROOT)}]})
-    assert sum(path.endswith(".sql") for path in files) == 7
+    assert len(names) >= least, what
+    assert sorted(names - words_in_code()) == [], what
 
-    for path, text in files.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-    # The configs name a seed that is missing here, because the page shows it as plain text.
-    quiet = ["--quiet", "--project-dir", str(tmp_path), "--profiles-dir", str(home)]
-    for command in (["deps"], ["parse", "--no-partial-parse"]):
-        invoked = dbtRunner().invoke([*command, *quiet])
-        assert invoked.success, invoked.exception
+
+def test_every_page_names_only_options_that_exist() -> None:
+    """An example of `meta: {trueup: {...}}` has known options."""
+    rules = set(TRUEUP._store_option_rules())
+    given = {
+        name
+        for page in PAGES
+        for options in re.findall(r"trueup'?: \{([^{}.]*)\}", page.read_text())
+        for name in re.findall(r"(?:^|, *)'?(\w+)'?:", options)
+    }
+    assert given
+    assert sorted(given - rules) == []
+
+
+def test_every_message_of_a_fault_is_documented() -> None:
+    """How each message of a lost race and of a fault of the storage begins."""
+    written = [*_MESSAGES.values(), *(fault.says for fault in FAULTS)]
+    macros = "".join(file.read_text() for file in (ROOT / "macros").rglob("*.sql"))
+    written += re.findall(r"'((?:upper mismatch|damaged \w+): [^'{]+)", macros)
+    beginnings = {re.split(r"[{]", text.lstrip("{} "))[0].strip() for text in written}
+    text = " ".join(" ".join(page.read_text().split()) for page in DOCS.glob("*.md"))
+
+    assert len(beginnings) > 5
+    assert [each for each in sorted(beginnings) if each[:40] not in text] == []

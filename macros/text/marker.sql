@@ -14,14 +14,10 @@
 
 
 {#-
-    The steps that a marker may name. `create` makes or replaces a table or view. `alter` changes the
-    columns or properties of a table. `record` keeps how a run ended. `widen` copies the values of a column that
-    gets a wider type. Two steps change nothing: `check` asks whether Spark can read what a user gave, and `look`
-    asks for the properties of a table.
+    The steps that a marker may name. `commit` writes a batch. `create` makes or replaces a table or view. `alter` changes
+    the columns or properties of a table. Two steps change nothing: `check` asks whether Spark can read what a user gave, and
+    `look` asks for the properties of a table.
 -#}
 {% macro _step_names() -%}
-    {{ return([
-        'alter', 'append', 'apply', 'check', 'commit', 'compact', 'compare', 'create', 'discard', 'drop', 'heal', 'look',
-        'rebuild', 'record', 'widen'
-    ]) }}
+    {{ return(['alter', 'check', 'commit', 'create', 'drop', 'look']) }}
 {%- endmacro %}

@@ -30,11 +30,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 COMPILED = ROOT / "target" / "macros"
 VALUES = {"mode": {"data_type": "string"}, "blob": {"data_type": "string"}}
-PROPERTIES = {"trueup.unique_key": "`path`", "trueup.order": "struct<_1:bigint>"}
-"""Properties of the changelog: the key and the type of the order that it was made with."""
-RELATIONS = ("lake.files_commands", "lake.files_changelog", "lake.files_batch", "lake.files_state")
-STORED = [{"name": "path", "type": "string"}, {"name": "size", "type": "double"}]
-ROLES = ("commands", "corrections", "batch", "changelog", "state", "errors")
 
 
 class RefusedError(Exception):
@@ -172,8 +167,6 @@ class Relation:
     quote_policy: Mapping[str, bool] = field(
         default_factory=lambda: {"schema": False, "identifier": False}, compare=False
     )
-    information: str | None = field(default=None, compare=False)
-    """The schema, as `show table extended` writes it, if dbt has asked for it."""
 
     @classmethod
     def create(cls, **parts: str | None) -> Relation:
@@ -197,12 +190,6 @@ def node(name: str, **changed: str | None) -> dict[str, str | None]:
     given = {"package_name": "shop", "database": None, "schema": "lake", **changed}
     unique_id = f"model.{given['package_name']}.{name}"
     return {"name": name, "unique_id": unique_id, "alias": name, **given}
-
-
-def models(collection: str = "files", package: str = "shop") -> dict[str, dict[str, str | None]]:
-    """Return the models of a collection as they stand in dbt's graph."""
-    names = [collection, *(f"{collection}_{role}" for role in ROLES)]
-    return {f"model.{package}.{name}": node(name, package_name=package) for name in names}
 
 
 def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
@@ -233,7 +220,7 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
         name: Name of the model.
         options: The value of `meta: {trueup: ...}`; None for no `meta`.
         unique_key: The config `unique_key`; None if it is not set. A tuple stands for a list.
-        graph: The models that dbt knows; None for all models of a collection `files`.
+        graph: The models that dbt knows.
         variables: The vars that are set.
         execute: True if dbt compiles the model; False if dbt only parses it.
         package: The package of the model.
@@ -258,7 +245,7 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
     meta = {"meta": None if options is None else {"trueup": options}}
     known = {
         one: {"resource_type": "model", "config": meta, **given}
-        for one, given in (models() if graph is None else graph).items()
+        for one, given in (graph or {}).items()
     }
     nodes_selected = known if selected is None else [f"model.{package}.{one}" for one in selected]
     told = _Told([])
@@ -318,48 +305,6 @@ def in_model(  # noqa: PLR0913 - each is one fact that dbt knows about a model
             "var": lambda variable, default=None: set_variables.get(variable, default),
         }
     )
-
-
-def a_collection(trueup: Package, **changes: object) -> dict[str, Any]:
-    """Return the collection of a model as `_ensure_input` does, but without a query.
-
-    The macro `_collection` gives most of the fields. The input of the collection is a log with
-    ticks. It has the columns `STORED` and no extras.
-
-    Args:
-        trueup: The macros as a model of the collection sees them, with its key and its options.
-        changes: Fields to replace, by name.
-    """
-    model = trueup.context["model"].name
-    built = trueup._collection(model.rpartition("_")[2])
-    assert isinstance(built, dict)
-    commands = Relation(None, "lake", f"{built['name']}_commands")
-    asked = {
-        "source": commands,
-        "commands": commands,
-        "command_columns": STORED,
-        "extras": [],
-        "arrived_type": None,
-        "order_type": "struct<_1:bigint>",
-    }
-    collection = built | asked
-    assert changes.keys() <= collection.keys()
-    return collection | changes
-
-
-@cache
-def table_information() -> str:
-    """Return what dbt knows of a table that this version has made."""
-    fields = in_model("files_batch")._statistics_fields()
-    lines = [f" |    |-- {each['name']}: long (nullable = true)" for each in fields]
-    return "\n".join(
-        ["root", " |-- _statistics: struct (nullable = true)", *lines, " |-- _end: int"]
-    )
-
-
-def column(name: str, kind: str = "int") -> dict[str, str]:
-    """Return a column as `_get_columns` does."""
-    return {"name": name, "type": kind}
 
 
 def one_line(sql: object) -> str:
@@ -431,14 +376,6 @@ class _Answer:
     def __call__(self, sql: str) -> object:
         if sql.startswith("describe query "):
             return _query(sql) if self.columns is None else list(self.columns.items())
-        if "show tblproperties" in sql:
-            rows = [_Row({"key": name, "value": value}) for name, value in PROPERTIES.items()]
-            return SimpleNamespace(rows=rows)
-        if " as batch_count" in sql and self.row is not None:
-            # So few batches that all progress rows are recent.
-            return SimpleNamespace(rows=[_Row({"last_seq": 1, "batch_count": 1})])
-        if sql.startswith("select max(_statistics.format)") and self.row is not None:
-            return SimpleNamespace(rows=[_Row({"format": 1})])
         return _query(sql) if self.row is None else SimpleNamespace(rows=[_Row(self.row)])
 
 
@@ -449,9 +386,7 @@ class _Tables:
     names: Collection[str]
 
     def __call__(self, relation: Relation) -> Relation | None:
-        if str(relation) not in self.names:
-            return None
-        return replace(relation, information=table_information())
+        return relation if str(relation) in self.names else None
 
 
 def _query(*arguments: object, **_: object) -> NoReturn:

@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from tests.macros.package import ROLES, ROOT, in_model
+from tests.macros.package import ROOT, in_model
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 MACROS = in_model("files").macros
 PAGES = [page for page in (ROOT / "macros").rglob("_*.yml") if page.name != "_hidden.yml"]
-HIDDEN = ROOT / "macros" / "internal" / "_hidden.yml"
-FULLY_DESCRIBED = (
-    *(*ROLES, "collection", "completeness", "live"),
-    *("debezium", "wal2json", "parse_json", "snapshot_commands"),
-)
+HIDDEN = ROOT / "macros" / "_hidden.yml"
+FULLY_DESCRIBED = ("commands", "debezium", "wal2json", "parse_json", "snapshot_commands")
 
 
 @lru_cache

@@ -16,7 +16,7 @@ TYPES = "among tinyint, smallint, int, bigint, float, double, decimal"
 def render(
     envelope: str, *, unique_key: Any = ("path",), execute: bool = True, **given: Any
 ) -> str:
-    trueup = in_model("files_commands", unique_key=unique_key, execute=execute)
+    trueup = in_model("files", unique_key=unique_key, execute=execute)
     arguments: dict[str, Any] = {"relation": "lake.log", "schema": SCHEMA}
     return str(getattr(trueup, envelope)(**arguments | given))
 
@@ -37,8 +37,6 @@ def one_line(sql: str) -> str:
         ("ts", 7),
         ("sequence_by", "n"),
         ("sequence_by", []),
-        ("reclock", "n"),
-        ("reclock", ["n"]),
         ("schema", "path string"),
         ("schema", {}),
         ("schema", ["path"]),
@@ -83,20 +81,10 @@ def test_a_schema_without_the_key_is_refused(envelope: str) -> None:
     must, got, _ = refused(render, envelope, unique_key=["path", "line"])
 
     assert must == (
-        f"`trueup.{envelope}` in files_commands: each column of config `unique_key`"
+        f"`trueup.{envelope}` in files: each column of config `unique_key`"
         " must be a column of argument `schema` (path, size)."
     )
     assert got == "Got: line"
-
-
-@pytest.mark.parametrize("envelope", ENVELOPES)
-def test_reclock_and_ts_cannot_be_given_together(envelope: str) -> None:
-    must, _, _ = refused(render, envelope, ts="n", reclock=["p", "n"])
-
-    assert must == (
-        f"`trueup.{envelope}` argument `reclock` must be two columns: the partition, and the"
-        " offset in it; with it, `ts` is left out."
-    )
 
 
 @pytest.mark.parametrize("table", ["orders", "", 7, ["public.orders"]])
@@ -120,17 +108,8 @@ def test_commands_read_the_decoded_log_and_have_the_columns_of_the_schema(envelo
 
     assert sql.startswith("with log as ( select * from ( with messages as (")
     assert "select `PATH`, `size`, " in sql
-    assert "named_struct( '_1', _command.sequence ) as _order" in sql
+    assert "'_1', if(to_json(_command.sequence) = '{}', null, _command.sequence) ) as _order" in sql
     assert "when _command.op = 'truncate' then 'truncate'" in sql
-
-
-@pytest.mark.parametrize("envelope", ENVELOPES)
-def test_with_reclock_the_offset_is_the_order_unless_sequence_by_is_given(envelope: str) -> None:
-    by_offset = one_line(render(envelope, reclock=["p", "n"]))
-    by_time = one_line(render(envelope, reclock=["p", "n"], sequence_by=["at"]))
-
-    assert "'_1', `_command_offset`, '_2', `_command_partition`" in by_offset
-    assert "named_struct( '_1', _command.sequence ) as _order" in by_time
 
 
 @pytest.mark.parametrize(
@@ -139,14 +118,12 @@ def test_with_reclock_the_offset_is_the_order_unless_sequence_by_is_given(envelo
         ({}, False),
         ({"ts": "n"}, False),
         ({"ts": "n", "sequence_by": ["n"]}, True),
-        ({"reclock": ["p", "n"]}, True),
-        ({"reclock": ["p", "n"], "old_key": "h"}, False),
-        ({"reclock": ["p", "n"], "old_key": "h", "sequence_by": ["n"]}, True),
-        ({"reclock": ["p", "n"], "key": None}, False),
-        ({"sequence_by": ["n"]}, False),
+        ({"sequence_by": ["n"]}, True),
+        ({"sequence_by": ["n"], "key": None}, False),
+        ({"sequence_by": ["n"], "old_key": "h"}, True),
     ],
 )
-def test_tombstones_are_commands_only_with_a_key_a_tick_and_an_order(
+def test_tombstones_are_commands_only_with_a_key_and_an_order_of_the_log(
     given: dict[str, Any], *, are_commands: bool
 ) -> None:
     sql = one_line(render("debezium", **given))
@@ -157,7 +134,7 @@ def test_tombstones_are_commands_only_with_a_key_a_tick_and_an_order(
 
 def test_with_an_old_key_a_tombstone_without_an_order_is_no_command() -> None:
     """It would be the first of its tick, and delete a row before its values are moved."""
-    given: dict[str, Any] = {"reclock": ["p", "n"], "sequence_by": ["a", "b"]}
+    given: dict[str, Any] = {"sequence_by": ["a", "b"]}
     rule = "when is_tombstone and log_sequence._1 is null then null"
 
     assert rule in one_line(render("debezium", old_key="h", **given))
@@ -180,9 +157,7 @@ def test_names_and_markers_with_special_characters_are_quoted() -> None:
 )
 def test_snapshot_commands_refuses_a_bad_argument(argument: str, value: object) -> None:
     given: dict[str, Any] = {"relation": "lake.extracts", "unique_key": ["id"], "ts": "day"}
-    must, got, _ = refused(
-        in_model("files_commands").snapshot_commands, **given | {argument: value}
-    )
+    must, got, _ = refused(in_model("files").snapshot_commands, **given | {argument: value})
 
     assert must.startswith(f"`trueup.snapshot_commands` argument `{argument}` must be ")
     assert got == f"Got: {value}"
@@ -197,7 +172,7 @@ def test_parse_json_requires_an_sql_expression(text: object) -> None:
 
 @pytest.mark.parametrize("envelope", ENVELOPES)
 def test_an_envelope_with_a_subquery_needs_the_whole_log(envelope: str) -> None:
-    trueup = in_model("files_commands")
+    trueup = in_model("files")
     assert trueup._log_of_view(render(envelope)) == "lake.log"
     value = "case when (select max(x) from meta.y) > 1 then value end"
     assert trueup._log_of_view(render(envelope, value=value)) is None
@@ -217,7 +192,7 @@ def test_an_envelope_with_a_subquery_needs_the_whole_log(envelope: str) -> None:
 def test_commands_over_a_decoded_log_of_ones_own_need_the_whole_log(
     envelope: str, relation: str
 ) -> None:
-    trueup = in_model("files_commands")
+    trueup = in_model("files")
     given = {"relation": "lake.log", "schema": SCHEMA, "ts": "n"}
     decoded = getattr(trueup, f"decode_{envelope}")(**given)
     outer = {"relation": relation.format(decoded), "ts": "n", "sequence_by": ["n"]}

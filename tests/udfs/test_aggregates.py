@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-COLUMNS = [{"name": "k", "type": "binary"}, {"name": "v", "type": "binary"}]
-MAX_GROUP_BYTES = 64 * 2**20
 drawn = settings(
     max_examples=150,
     database=None,
@@ -73,16 +71,17 @@ from (
     group by bucket
 )
 """
+COLUMNS = [{"name": "k", "type": "binary"}], [{"name": "v", "type": "binary"}]
 NATIVELY = f"""
 with
 
 history as (
 
-    select *, 'update' as _kind from updates
+    select * from updates
 
 ),
 
-{in_model("files_state")._consolidated_natively_ctes(COLUMNS[:1], COLUMNS[1:])}
+{in_model("files")._consolidated_by_group_ctes(*COLUMNS)}
 
 select
     _key.k as key,
@@ -184,43 +183,6 @@ def test_every_way_gives_the_values_and_errors_of_pure_python(spark: SparkSessio
             assert {key: row.fault for key, row in rows.items()} == {
                 key: faults[key] for key in expected
             }
-
-
-# ------------------------------------------------------------------------------- memory
-
-
-def test_a_key_with_many_updates_is_consolidated_in_chunks(spark: SparkSession) -> None:
-    """100,000 updates of 1 kB: the value of each tick is retracted at the next."""
-    spark.sql(
-        """
-        select
-            'hot' as k,
-            concat(cast(id div 2 as string), repeat('x', 1000)) as v,
-            if(id % 2 = 0, 1, -1) as _diff,
-            (id + 1) div 2 as _ts,
-            (id + 1) div 2 as _seq,
-            'update' as _kind
-        from range(100001)
-        """
-    ).createOrReplaceTempView("hot_changelog")
-    trueup = in_model("files_state")
-    keys, values = [{"name": "k", "type": "string"}], [{"name": "v", "type": "string"}]
-    plan_sql = str(trueup._bucket_sizes_select("hot_changelog", keys, values, MAX_GROUP_BYTES))
-    plan = spark.sql(plan_sql).collect()[0].asDict()
-    assert plan == {"buckets": 32, "is_skewed": True}
-    sql = trueup._consolidated_by_udaf_ctes(keys, values, plan, MAX_GROUP_BYTES)
-    chunks = str(sql).partition("accumulated as (")[0].rstrip().removesuffix(",")
-    history = "with history as (select * from hot_changelog), "
-    sizes = spark.sql(
-        f"""
-        {history} {chunks}
-        select sum({trueup._update_bytes_expr()}) as bytes from chunked group by _bucket, _chunk
-        """
-    ).collect()
-    assert len(sizes) == 2
-    assert max(row.bytes for row in sizes) < MAX_GROUP_BYTES + 2000
-    row = spark.sql(f"{history} {sql} select _key.k, _value.v, _ts, _fault from consolidated")
-    assert [tuple(each) for each in row.collect()] == [("hot", "50000" + "x" * 1000, 50_000, None)]
 
 
 # ------------------------------------------------------------------------------- provisional

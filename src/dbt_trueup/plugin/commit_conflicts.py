@@ -11,12 +11,6 @@ from __future__ import annotations
 
 import re
 
-REWRITTEN = "ValidationException: Cannot commit, missing data files"
-"""Iceberg's error if a statement deletes rows of files that were rewritten since it read them."""
-
-OPTIMIZED = re.compile(r"\[DELTA_CONCURRENT_[^\n]* a concurrent (?:OPTIMIZE|REORG) ")
-"""Delta's error if the files that a statement has read were rewritten since then."""
-
 LEFT = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
 """Delta's error for a new table whose folder has files already.
 
@@ -27,7 +21,7 @@ CONFLICTS = (
     "ValidationException: Found conflicting files",
     "ValidationException: Found new conflicting delete files",
     "ValidationException: Found conflicting deleted files",
-    REWRITTEN,
+    "ValidationException: Cannot commit, missing data files",
     "org.apache.iceberg.exceptions.CommitFailedException",
     # The table was replaced, or dropped and created again, since the statement read it.
     "is not an ancestor of",
@@ -77,29 +71,17 @@ STORE_COLUMN = re.compile(
 VIEW = re.compile(r"/\* trueup: create \*/\s*create or replace view\s")
 """A statement that makes or replaces a view."""
 
-MISMATCH = re.compile(
-    r"upper mismatch: batch \d+ expected lower |\[USER_RAISED_EXCEPTION\] upper mismatch: "
-)
-"""The error that our append or commit raises itself if another run came first.
+MISMATCH = re.compile(r"\[USER_RAISED_EXCEPTION\] upper mismatch: ")
+"""The error that our commit raises itself if another run came first.
 
 It is matched by its text, because Spark gives all errors of `raise_error` one class.
 """
 
-_MOVED = "state moved: another run wrote to {} at the same moment;"
-
 _MESSAGES = {
-    "apply": f"{_MOVED} nothing is applied; run again",
-    "heal": f"{_MOVED} nothing is healed; run again",
-    "rebuild": f"{_MOVED} nothing is healed; run again",
-    "compact": "another run wrote to {} at the same moment; nothing is compacted; run again",
-    "discard": (
-        "upper mismatch: another run came first, and staged a batch in {} at the same moment;"
-        " nothing of this one is written; run again"
-    ),
     "create": "another run made {} at the same moment; run again",
     "look": "{} is gone: a rebase has dropped it, or somebody else; run again",
 }
-"""The message of each step that lost a race. An append has none: see `may_be_skipped`."""
+"""The message of each step that lost a race. A commit has none: see `may_be_skipped`."""
 
 _LEFT_MESSAGE = (
     "another run is making {0} at the same moment, or a killed run has left its folder; run again."
@@ -123,10 +105,9 @@ def describe_lost_race(statement: str, error: str) -> str | None:
         One line. None if the statement is not ours, or if it failed for another reason.
 
     Example:
-        >>> heal = "/* trueup: heal */ merge into files_state as state"
-        >>> describe_lost_race(heal, "DELTA_CONCURRENT_WRITE")
-        'state moved: another run wrote to files_state at the same moment; nothing is healed; \
-run again'
+        >>> create = "/* trueup: create */ create table files_plan"
+        >>> describe_lost_race(create, "DELTA_CONCURRENT_WRITE")
+        'another run made files_plan at the same moment; run again'
     """
     mark = MARK.search(statement)
     if mark is None:
@@ -140,10 +121,10 @@ run again'
 
 
 def may_be_skipped(statement: str, error: str) -> bool:
-    """Return whether a failed statement is an append that lost a race and may be left out.
+    """Return whether a failed statement is a commit that lost a race and may be left out.
 
-    After the append a run looks for its batch. If it is missing, the run discards it and, depending
-    on the option `on_conflict`, fails, tries again or says that it was skipped.
+    After the commit a run looks for its batch. If it is missing, the run looks again, or fails if
+    the option `on_conflict` says so.
 
     So is a statement that makes a store if there is none, or gives it a column, if another run has
     done so: both read the same model.
@@ -153,8 +134,8 @@ def may_be_skipped(statement: str, error: str) -> bool:
         error: The text of its error.
 
     Example:
-        >>> append = "/* trueup: append */ merge into"
-        >>> may_be_skipped(append, "upper mismatch: batch 3 expected lower 7, ...")
+        >>> commit = "/* trueup: commit */ merge into"
+        >>> may_be_skipped(commit, "[USER_RAISED_EXCEPTION] upper mismatch: ...")
         True
     """
     if STORE.search(statement):
@@ -162,33 +143,26 @@ def may_be_skipped(statement: str, error: str) -> bool:
     if STORE_COLUMN.search(statement):
         return "[FIELD_ALREADY_EXISTS]" in error
     mark = MARK.search(statement)
-    if mark is None or mark["step"] not in {"append", "commit"}:
+    if mark is None or mark["step"] != "commit":
         return False
     return bool(MISMATCH.search(error)) or any(conflict in error for conflict in CONFLICTS)
 
 
 def may_be_repeated(statement: str, error: str) -> bool:
-    """Return whether a failed statement is an append or an apply that lost to a rewrite of files.
+    """Return whether a failed statement lost a race and may be sent again.
 
-    A rewrite changes no row, and nothing of the statement was written. The statement itself checks
-    that its table is still at the batch that it expects. So it can be repeated.
-
-    So can one that makes or replaces a view, or that gives a store a column: if two do it at once,
-    they do the same.
+    It makes or replaces a view, or gives a store a column: if two do it at once, they do the same.
 
     Args:
         statement: The SQL text.
         error: The text of its error.
 
     Example:
-        >>> may_be_repeated("/* trueup: apply */ merge into files_state", REWRITTEN + ": [a]")
+        >>> view = "/* trueup: create */ create or replace view files as select 1"
+        >>> may_be_repeated(view, "DELTA_CONCURRENT_WRITE")
         True
-        >>> may_be_repeated("merge into mine as state", REWRITTEN + ": [a]")
+        >>> may_be_repeated("create or replace view mine as select 1", "DELTA_CONCURRENT_WRITE")
         False
     """
-    if VIEW.search(statement) or STORE_COLUMN.search(statement):
-        return any(conflict in error for conflict in CONFLICTS)
-    mark = MARK.search(statement)
-    if mark is None or mark["step"] not in {"append", "apply"}:
-        return False
-    return REWRITTEN in error or OPTIMIZED.search(error) is not None
+    is_repeatable = VIEW.search(statement) or STORE_COLUMN.search(statement)
+    return bool(is_repeatable) and any(conflict in error for conflict in CONFLICTS)

@@ -33,7 +33,7 @@ from .storage import describe_storage_fault
 from .wrong_arguments import describe_wrong_arguments
 
 REPEATS = 3
-"""How often an append or an apply that lost to a rewrite of files is repeated."""
+"""How often a statement that may be repeated is repeated."""
 
 FETCHES = (
     (Cursor, "fetchall"),
