@@ -15,7 +15,7 @@ from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.exceptions import DbtRuntimeError
 
 if TYPE_CHECKING:
-    from dbt.adapters.base import BaseRelation
+    from dbt.adapters.base.relation import BaseRelation
 
 
 def install() -> None:
@@ -30,7 +30,7 @@ def install() -> None:
         return [*tables, *views(adapter, schema, tables)]
 
     list_tables_and_views.lists_views = True  # type: ignore[attr-defined]
-    SparkAdapter.list_relations_without_caching = list_tables_and_views  # type: ignore[method-assign]
+    SparkAdapter.list_relations_without_caching = list_tables_and_views  # type: ignore[method-assign,assignment]
 
 
 def views(
