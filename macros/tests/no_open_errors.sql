@@ -4,7 +4,7 @@
     lists the kinds to look for; by default all of them.
 -#}
 {% test no_open_errors(model, kinds=none) %}
-    {%- set all_kinds = ['value', 'key', 'null_key'] -%}
+    {%- set all_kinds = ['value', 'key', 'null_key', 'tie', 'order'] -%}
     {%- for kind in kinds or [] if kind not in all_kinds -%}
         {%- do trueup._raise_error(
             trueup._argument('no_open_errors', 'kinds'), 'a list of ' ~ (all_kinds | join(', ')), kind

@@ -1,0 +1,112 @@
+"""The first steps of a new user, as the pages print them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+    OwnProject = Callable[[str], Project]
+
+pytestmark = pytest.mark.iceberg_only
+
+ROOT = Path(__file__).parents[2]
+SEED = "seeds/orders_log.csv"
+LABELLED = re.compile(r"```\w+\n(?:--|#) (models/\S+)\n(.*?)```", re.DOTALL)
+"""A file that a page shows in full: a comment with its path, then its text."""
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+def blocks(text: str, begins: str) -> list[str]:
+    """The blocks of code of a page that begin with these words."""
+    found = re.findall(r"```\w+\n(.*?)```", text, re.DOTALL)
+    return [block for block in found if block.startswith(begins)]
+
+
+def table_after(text: str, words: str) -> list[list[str]]:
+    """The cells of the first table after these words, without its head."""
+    lines = re.findall(r"^\| (.*) \|$", text.partition(words)[2], re.MULTILINE)
+    rows = [line.split(" | ") for line in lines]
+    # The head of the next table is followed by dashes, too.
+    second = [at for at, row in enumerate(rows) if row[0] == "---"][1:2]
+    return rows[2 : second[0] - 1 if second else None]
+
+
+def shown(project: Project, query: str) -> list[list[str]]:
+    return [[str(item) for item in row] for row in project.sql(query)]
+
+
+def test_start_leads_to_a_tested_table(own_project: OwnProject) -> None:
+    text = page("docs/start.md")
+    project = own_project("start")
+    project.settings = {"seeds": {"+file_format": "iceberg", "+schema": None}}
+    project.configure()
+    for path, file in LABELLED.findall(text):
+        project.write(path, file)
+    log, more = blocks(text, "order_id,op")[0], blocks(text, "1,U,25")[0]
+    first, second = (line.strip() for line in blocks(text, "batch "))
+
+    project.write(SEED, log)
+    project.run(command="seed")
+    project.run("orders")
+    assert project.messages == [f"orders: {first}"]
+    assert shown(project, "select * from {}.orders") == table_after(text, "The table has one row")
+    project.run("orders")
+    assert project.messages == ["orders: up to date at batch 1"]
+
+    project.write(SEED, log + more)
+    project.run(command="seed")
+    project.run("orders", "orders_changelog")
+    assert project.messages[0] == f"orders: {second}"
+    query = "select order_id, status, _diff, _seq from {}.orders_changelog order by _seq"
+    assert shown(project, query) == table_after(text, "## 6. See what changed")
+
+    project.run(command="build")
+    (count,) = re.findall(r"Done\. PASS=(\d+)", text)
+    assert len(project.messages) == int(count)
+
+
+def test_the_readme_shows_what_both_models_make_of_its_log(own_project: OwnProject) -> None:
+    project = own_project("readme")
+    project.settings = {"seeds": {"+file_format": "iceberg", "+schema": None}}
+    project.configure()
+    ((path, merged),) = LABELLED.findall(page("docs/moving-here.md"))
+    project.write(path, merged)
+    (model,) = blocks(page("README.md"), "-- models/orders.sql")
+    project.write(
+        "models/orders.sql", model.replace("source('shop', 'orders_log')", "ref('orders_log')")
+    )
+    lines = [
+        f"{load},{order_id},{op},{position},{status}"
+        for load, order_id, op, position, status, *_ in [
+            ["1", "1", "U", "10", "placed"],
+            ["1", "2", "U", "11", "placed"],
+            ["1", "1", "U", "30", "sent"],
+            *(
+                [cell.strip() for cell in row]
+                for row in table_after(page("README.md"), "three more lines arrive")
+            ),
+        ]
+    ]
+    assert len(lines) == 6
+    for load in "123":
+        arrived = [line for line in lines if line[0] <= load]
+        project.write(SEED, "\n".join(["load,order_id,op,log_position,status", *arrived]))
+        project.run(command="seed")
+        project.run("orders", "orders_merged")
+
+    merged_rows = shown(project, "select order_id, status from {}.orders_merged order by 1")
+    assert merged_rows == [["1", "paid"], ["2", "placed"]]
+    assert "**paid**, but it was sent" in page("README.md")
+    assert "**placed**, but it was deleted" in page("README.md")
+    assert shown(project, "select * from {}.orders") == [["1", "sent"]]
