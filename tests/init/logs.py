@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from dbt_trueup.init.log import Log, read_log
@@ -12,7 +13,8 @@ LOST = "__debezium_unavailable_value"
 
 def table(name: str, schema: str, *rows: tuple[Any, ...]) -> Log:
     """A log with the columns of a schema, such as `id bigint, status string`."""
-    types = dict(column.strip().split(" ", 1) for column in schema.split(", "))
+    columns = re.split(r", (?![^<]*>)", schema)
+    types = dict(column.strip().split(" ", 1) for column in columns)
     return read_log(name, types, [dict(zip(types, row, strict=True)) for row in rows])
 
 
@@ -30,7 +32,7 @@ ORDERS = table(
 INVOICES = table(
     "invoices_files",
     "Op string, changed_at timestamp, change_seq string, invoice_id bigint, customer string,"
-    " total decimal(10, 2)".replace("(10, 2)", "(10,2)"),
+    " total decimal(10,2)",
     (None, "2026-01-05 08:00:00", None, 1, "Ada", 10.0),
     (None, "2026-01-05 08:00:00", None, 2, "Bob", 20.0),
     ("U", "2026-01-05 09:30:00", "20260105093000000000000000000000011", 1, "Ada", 11.0),

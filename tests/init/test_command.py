@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 from click.testing import CliRunner
 from dbt.contracts.files import ParseFileType
 
@@ -18,7 +17,6 @@ from dbt_trueup.command_line.program import main
 from dbt_trueup.command_line.program import trueup as program
 from dbt_trueup.errors import UsageError
 from dbt_trueup.init import sample
-from dbt_trueup.init.files import ROLES
 from dbt_trueup.init.project import find_log, model_folders, require_free_names
 from tests.init.logs import ORDERS, table
 
@@ -40,7 +38,7 @@ def node(
     name: str,
     kind: str = "model",
     raw_code: str = "",
-    file: str = "models/orders",
+    file: str = "models",
     package: str = "shop",
 ) -> SimpleNamespace:
     return SimpleNamespace(
@@ -104,24 +102,24 @@ def test_without_a_person_a_guess_that_is_not_sure_needs_its_option(
         "nothing is written: give --key, because the guess is not sure (2 of 2 sampled rows have"
         " it, 1 distinct value; customer_id may be the id of another thing); candidates:"
         " customer_id | shop_id;"
-        " give --delete-when, because the guess is not sure (`op` is I, Q: Q is not understood);"
-        " candidates: op = 'Q'"
+        " give --delete-when, because the guess is not sure (`op` is I, Q: this is not understood);"
+        " candidates: op = 'I' | op = 'Q' | none"
     )
     assert saved(tmp_path) == []
     assert "key ?" in result.output
+    assert "the model to start from:\n\n{{ config(materialized='trueup'" in result.output
     assert over(VISITS, "--key", "shop_id", "--delete-when", "op = 'Q'").exception is None
-    assert len(saved(tmp_path)) == 9
+    assert saved(tmp_path) == ["models/visits.sql", "models/visits.yml"]
 
 
 def test_a_person_is_asked_for_each_guess_that_is_not_sure(over: Any, tmp_path: Path) -> None:
     result = over(VISITS, answers="customer_id,shop_id\nop = 'Q'\ny\n")
     assert result.exception is None
     assert "key may be: customer_id; shop_id" in result.output
-    text = (tmp_path / "models/visits/visits_commands.sql").read_text()
+    text = (tmp_path / "models/visits.sql").read_text()
     assert "delete_when=\"op = 'Q'\"" in text
-    assert (
-        "unique_key: [customer_id, shop_id]" in (tmp_path / "models/visits/visits.yml").read_text()
-    )
+    text = (tmp_path / "models/visits.sql").read_text()
+    assert "unique_key=['customer_id', 'shop_id']" in text
 
 
 def test_each_guess_that_is_not_sure_has_an_option_and_a_question(
@@ -129,28 +127,27 @@ def test_each_guess_that_is_not_sure_has_an_option_and_a_question(
 ) -> None:
     values = enumerate(("insert", "delete", "truncate"))
     rows = [(1, tick, value, 5) for tick, value in values]
-    log = table("visits", "visit_id bigint, commit_no bigint, kind string, hours int", *rows)
+    log = table("visits", "visit_id bigint, commit_no bigint, state string, hours int", *rows)
     assert str(over(log).exception).endswith(
-        "give --truncate-when, because the guess is not sure (no column is called op or the like,"
-        " but `kind` has it); candidates: kind = 'truncate' | none"
+        "give --truncate-when, because the guess is not sure (`state` has the values of an"
+        " operation: delete, insert, truncate); candidates: state = 'truncate' | none"
     )
-    words = ("--delete-when", "kind = 'delete'", "--truncate-when", "kind = 'truncate'")
+    words = ("--delete-when", "state = 'delete'", "--truncate-when", "state = 'truncate'")
     assert over(log, *words).exception is None
-    text = (tmp_path / "models/visits/visits_commands.sql").read_text()
-    assert "truncate_when=\"kind = 'truncate'\"" in text
+    text = (tmp_path / "models/visits.sql").read_text()
+    assert "truncate_when=\"state = 'truncate'\"" in text
     assert "columns=['hours']" in text
     # Enter takes the first candidate.
     assert over(log, "--folder", "models/asked", answers="\n\ny\n").exception is None
-    assert (tmp_path / "models/asked/visits_commands.sql").read_text() == text
+    assert (tmp_path / "models/asked/visits.sql").read_text() == text
 
 
 def test_a_wrong_answer_is_asked_again_and_the_others_are_kept(over: Any, tmp_path: Path) -> None:
     result = over(VISITS, answers="customer_id,shop\ncustomer_id,shop_id\nop = 'Q'\ny\n")
     assert result.exception is None
     assert "--key must name columns of the log" in result.output
-    assert (
-        "unique_key: [customer_id, shop_id]" in (tmp_path / "models/visits/visits.yml").read_text()
-    )
+    text = (tmp_path / "models/visits.sql").read_text()
+    assert "unique_key=['customer_id', 'shop_id']" in text
 
 
 def test_a_terminal_obeys_no_value_of_the_log(over: Any) -> None:
@@ -163,7 +160,7 @@ def test_a_terminal_obeys_no_value_of_the_log(over: Any) -> None:
 
 def test_a_person_who_says_no_gets_no_file(over: Any, tmp_path: Path) -> None:
     result = over(ORDERS, answers="n\n")
-    assert "Write 9 files to models/orders?" in result.output
+    assert "Write 2 files to models?" in result.output
     assert result.output.endswith("nothing is written\n")
     # `trueup init ... && dbt build` must stop here.
     assert result.return_value == 2
@@ -172,16 +169,16 @@ def test_a_person_who_says_no_gets_no_file(over: Any, tmp_path: Path) -> None:
 
 def test_with_yes_and_with_json_nobody_is_asked(over: Any, tmp_path: Path) -> None:
     assert "Write" not in over(ORDERS, "--yes", answers="").output
-    assert len(saved(tmp_path)) == 9
+    assert saved(tmp_path) == ["models/orders.sql", "models/orders.yml"]
     report = json.loads(over(ORDERS, "--json", "--folder", "models/other", answers="").stdout)
-    assert report["next"] == "dbt build --select path:models/other"
-    assert [one["field"] for one in report["guesses"]][:3] == ["envelope", "key", "reclock"]
+    assert report["next"] == "dbt build --select orders"
+    assert [one["field"] for one in report["guesses"]][:3] == ["envelope", "place", "key"]
     assert all((tmp_path / path).exists() for path in report["files"])
 
 
 def test_no_answer_is_an_answer(over: Any, tmp_path: Path) -> None:
     assert over(ORDERS, "--delete-when", "none", "--columns", "status, op").exception is None
-    text = (tmp_path / "models/orders/orders_commands.sql").read_text()
+    text = (tmp_path / "models/orders.sql").read_text()
     assert "delete_when" not in text
     assert "columns=['status', 'op']" in text
 
@@ -221,16 +218,17 @@ def test_a_name_of_another_form_is_refused(name: str) -> None:
 
 
 def test_a_model_never_takes_the_name_of_another_node_or_of_the_log() -> None:
-    found, folder = find_log(manifest(), "shop.orders"), "models/orders"
-    require_free_names(manifest(), "orders", folder, found, "other")
-    ours = node("orders_batch", raw_code="{{ trueup.batch('orders') }}")
-    require_free_names(manifest(ours), "orders", "./models/orders/", found, "other")
-    models = ["orders", *(f"orders_{role}" for role in ("commands", *ROLES))]
+    found, folder = find_log(manifest(), "shop.orders"), "models"
+    models = ["orders", "orders_changelog", "orders_errors"]
+    require_free_names(manifest(), models, folder, found, "other")
+    ours = node("orders_errors", raw_code="{{ trueup.errors('orders') }}")
+    require_free_names(manifest(ours), models, "./models/", found, "other")
+    require_free_names(manifest(node("orders_errors")), models[:1], folder, found, "other")
     for others, schema in (*(((node(name),), "other") for name in models), ((), "shop")):
         with pytest.raises(UsageError, match=r"Got: orders; orders.* is (models|the table)"):
-            require_free_names(manifest(*others), "orders", folder, found, schema)
+            require_free_names(manifest(*others), models, folder, found, schema)
     with pytest.raises(UsageError, match="--name must be of letters"):
-        require_free_names(manifest(), "my orders", folder, found, "other")
+        require_free_names(manifest(), ["my orders"], folder, found, "other")
 
 
 @pytest.mark.parametrize(
@@ -239,12 +237,12 @@ def test_a_model_never_takes_the_name_of_another_node_or_of_the_log() -> None:
 def test_a_collection_in_another_folder_or_package_is_not_written_a_second_time(
     over: Any, tmp_path: Path, file: str, package: str
 ) -> None:
-    code = "{{ trueup.batch('orders') }}"
-    there = node("orders_batch", raw_code=code, file=file, package=package)
+    code = "{{ trueup.commands(relation='log') }}"
+    there = node("orders", raw_code=code, file=file, package=package)
     result = over(ORDERS, "--force", "--folder", "models/orders", nodes=[there])
     assert str(result.exception) == (
         "--name must be free, or that of the collection in models/orders.\n"
-        f"Got: orders; orders_batch is {file}/orders_batch.sql of {package}\n"
+        f"Got: orders; orders is {file}/orders.sql of {package}\n"
         "Give another name with --name. To replace a collection, give its name, its folder with"
         " --folder, and --force."
     )
@@ -254,10 +252,10 @@ def test_a_collection_in_another_folder_or_package_is_not_written_a_second_time(
 def test_a_model_never_takes_the_name_of_a_source_in_the_same_schema() -> None:
     for name in ("cdc.paid", "cdc_prod.payments_log"):
         found = find_log(manifest(), name)
-        require_free_names(manifest(), "paid", "models", found, "cdc_prod")
-        require_free_names(manifest(), "payments_log", "models", found, "cdc")
+        require_free_names(manifest(), ["paid"], "models", found, "cdc_prod")
+        require_free_names(manifest(), ["payments_log"], "models", found, "cdc")
         with pytest.raises(UsageError, match="payments_log is the table of the log"):
-            require_free_names(manifest(), "payments_log", "models", found, "CDC_prod")
+            require_free_names(manifest(), ["payments_log"], "models", found, "CDC_prod")
 
 
 def test_the_models_go_where_the_project_has_its_models(tmp_path: Path) -> None:
@@ -271,29 +269,7 @@ def test_the_models_go_where_the_project_has_its_models(tmp_path: Path) -> None:
 def test_a_first_model_goes_where_dbt_reads_models(over: Any, tmp_path: Path) -> None:
     (tmp_path / "dbt_project.yml").write_text("model-paths: [transform]")
     assert over(ORDERS).exception is None
-    assert (tmp_path / "transform/orders/orders.yml").exists()
-
-
-@pytest.mark.parametrize(
-    ("models", "stored"),
-    [
-        ("", "int"),
-        ("models: {+file_format: delta}", "smallint"),
-        ("models: {shop: {crm: {+file_format: delta}}}", "smallint"),
-        ("models: {shop: {+file_format: delta, crm: {file_format: iceberg}}}", "int"),
-        ("models: {shop: {sales: {+file_format: delta}}}", "int"),
-        ("models: {+file_format: \"{{ 'delta' if target.name == 'd' else 'iceberg' }}\"}", "int"),
-    ],
-)
-def test_the_contract_has_the_integers_that_the_table_format_keeps(
-    over: Any, tmp_path: Path, models: str, stored: str
-) -> None:
-    (tmp_path / "dbt_project.yml").write_text(f"name: shop\n{models}")
-    log = table("visits", "id int, commit_no int, hours smallint", (7, 1, 5))
-    assert over(log, "--folder", "models/crm", "--yes").exception is None
-    written = yaml.safe_load((tmp_path / "models/crm/visits.yml").read_text())
-    (view,) = (model for model in written["models"] if model["name"] == "visits")
-    assert [column["data_type"] for column in view["columns"]] == ["int", stored]
+    assert (tmp_path / "transform/orders.yml").exists()
 
 
 @pytest.mark.parametrize("folder", ["other", "models/../other", "models_2", "/models"])
@@ -308,12 +284,12 @@ def test_a_folder_that_dbt_reads_no_models_from_is_refused(
 
 
 def test_the_next_command_is_one_for_the_shell(over: Any) -> None:
-    result = over(ORDERS, "--folder", "models/it's")
-    (following,) = re.findall("next: (.*)", result.output)
-    assert shlex.split(following) == ["dbt", "build", "--select", "path:models/it's"]
-    result = over(ORDERS, "--folder", "models/b", "--vars", "{a: b}", "-t", "prod", "--yes")
-    (following,) = re.findall("next: (.*)", result.output)
-    assert shlex.split(following)[4:] == ["--target", "prod", "--vars", "{a: b}"]
+    words = ("--vars", "{a: b}", "-t", "prod", "--yes", "--companions")
+    (following,) = re.findall("next: (.*)", over(ORDERS, *words).output)
+    assert shlex.split(following) == [
+        *("dbt", "build", "--select", "orders", "orders_changelog", "orders_errors"),
+        *("--target", "prod", "--vars", "{a: b}"),
+    ]
 
 
 def test_a_whole_path_becomes_one_in_the_project(over: Any, tmp_path: Path) -> None:
@@ -323,7 +299,6 @@ def test_a_whole_path_becomes_one_in_the_project(over: Any, tmp_path: Path) -> N
         folder = f"models/a{number}"
         result = over(ORDERS, "--folder", str(root / folder))
         assert f"\n  {folder}/orders.yml\n" in result.output
-        assert f"--select path:{folder}\n" in result.output
         assert (tmp_path / folder / "orders.yml").exists()
 
 

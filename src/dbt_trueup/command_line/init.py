@@ -1,4 +1,4 @@
-"""`trueup init`: from a log to the models of a collection."""
+"""`trueup init`: from a log to the model of a collection."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import click
 from dbt_trueup.dbt import parse
 from dbt_trueup.errors import UsageError
 from dbt_trueup.init.envelope import ENVELOPES
-from dbt_trueup.init.files import Place, write_files
-from dbt_trueup.init.guess import guess, read_answer
+from dbt_trueup.init.files import Place, write_files, write_model
+from dbt_trueup.init.guess import TIES, guess, read_answer
 from dbt_trueup.init.project import (
-    file_format_of,
     find_log,
     model_folders,
     relative_folder,
@@ -48,12 +47,15 @@ Exit codes
   2  nothing is written: you said no, a guess is not sure, a file exists, or dbt failed"""
 
 HELP = {
-    "table": "The table in the messages, such as public.orders.",
+    "table": "The table in the messages, such as public.orders, or all.",
     "key": "The columns of the key, with commas between them.",
-    "reclock": "The columns of the partition and of the offset.",
-    "ts": "The tick: an SQL expression.",
-    "sequence_by": "The order within a tick: SQL expressions.",
+    "place": "The columns of the topic, the partition and the offset.",
+    "extract": "The column that says to which full extract a row belongs.",
+    "sequence_by": "The order: columns or SQL expressions. The greatest one of a key wins.",
+    "ts": "The tick, for a history by source time: a column or an SQL expression.",
+    "ties": "What happens if two commands have one order; by default error.",
     "delete_when": "The condition of a delete, or none.",
+    "skip_when": "The condition of a row that is no command, or none.",
     "truncate_when": "The condition of a truncate of the whole table, or none.",
     "columns": "The value columns.",
 }
@@ -62,16 +64,19 @@ HELP = {
 def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that replace a guess. The command gets them by the names of the fields."""
     for field in reversed(HELP):
-        command = click.option(f"--{field.replace('_', '-')}", help=HELP[field])(command)
+        kind = click.Choice(TIES) if field == "ties" else str
+        option = f"--{field.replace('_', '-')}"
+        command = click.option(option, type=kind, help=HELP[field])(command)
     return command
 
 
-@click.command(epilog=epilog(EXAMPLE, CODES), short_help="Write the models for a log.")
+@click.command(epilog=epilog(EXAMPLE, CODES), short_help="Write the model for a log.")
 @click.argument("log")
 @click.option("--name", help="The name of the collection; by default from that of the log.")
 @click.option("--envelope", type=click.Choice(ENVELOPES), help="In what form the log has changes.")
 @answer_options
-@click.option("--folder", help="The folder for the models; by default models/<name>.")
+@click.option("--folder", help="The folder for the model; by default that of the models.")
+@click.option("--companions", is_flag=True, help="Also write <name>_changelog and <name>_errors.")
 @click.option("--yes", is_flag=True, help="Ask nothing.")
 @click.option("--force", is_flag=True, help="Replace files of trueup that exist.")
 @json_option
@@ -81,20 +86,21 @@ def init(  # noqa: PLR0913 - each is an option of the command
     log: str,
     name: str | None,
     folder: str | None,
+    companions: bool,
     yes: bool,
     force: bool,
     as_json: bool,
     dbt: list[str],
     **given: str | None,
 ) -> int:
-    """Guess what a log is, and write the models, descriptions, tests and the view's contract.
+    """Guess what a log is, and write its model, with descriptions and tests.
 
     LOG is a table with its schema, or a seed, a model or a source of the project. An option
     replaces a guess.
     """
     project = project_folder(dbt)
     answers = {field: read_answer(field, text) for field, text in given.items() if text}
-    place, facts = look(dbt, log, name, folder, answers)
+    place, facts = look(dbt, log, name, folder, answers, companions=companions)
     is_asked = is_terminal() and not yes and not as_json
     while is_asked and facts.unsure:
         click.echo(describe_guesses(facts))
@@ -106,9 +112,11 @@ def init(  # noqa: PLR0913 - each is an option of the command
             click.echo(error)
             del answers[field]
     files = {} if facts.unsure else write_files(facts, place)
-    following = shlex.join(["dbt", "build", "--select", f"path:{place.folder}", *dbt])
+    following = shlex.join(["dbt", "build", "--select", *place.models(facts.name), *dbt])
     if not as_json:
         click.echo(describe_guesses(facts))
+    if facts.unsure and not as_json:
+        click.echo(f"the model to start from:\n\n{write_model(facts, place.relation)}")
     if is_asked and not click.confirm(f"Write {len(files)} files to {place.folder}?"):
         click.echo("nothing is written")
         return 2
@@ -124,10 +132,16 @@ def init(  # noqa: PLR0913 - each is an option of the command
     return 0
 
 
-def look(
-    dbt: list[str], log: str, name: str | None, folder: str | None, answers: dict[str, Any]
+def look(  # noqa: PLR0913 - each is an option of the command
+    dbt: list[str],
+    log: str,
+    name: str | None,
+    folder: str | None,
+    answers: dict[str, Any],
+    *,
+    companions: bool,
 ) -> tuple[Place, Facts]:
-    """Find the log and the folder for the models in the project, and guess what the log is."""
+    """Find the log and the folder for the model in the project, and guess what the log is."""
     project, manifest = project_folder(dbt), parse(dbt)
     found = find_log(manifest, log)
     models = model_folders(manifest, project)
@@ -136,10 +150,8 @@ def look(
         folder = relative_folder(project, folder)
     sampled, target_schema = ask_for_log(dbt, found.relation, found.table)
     name = name or collection_name(found.table)
-    folder = folder or f"{models[0]}/{name}"
-    require_free_names(manifest, name, folder, found, target_schema)
-    file_format = file_format_of(project, folder)
-    place = Place(found.written, folder, found.schema, file_format)
+    place = Place(found.written, folder or models[0], found.schema, companions)
+    require_free_names(manifest, place.models(name), place.folder, found, target_schema)
     return place, guess(sampled, name, answers)
 
 
@@ -153,9 +165,11 @@ def ask(facts: Facts, answers: dict[str, Any]) -> str:
     unsure = facts.unsure[0]
     if unsure.candidates:
         click.echo(printable(f"{unsure.field} may be: {'; '.join(unsure.candidates)}"))
+    # The prompt shows the default as it is, and a terminal would obey it.
+    is_shown = unsure.value is not None and unsure.text().isprintable()
     text = click.prompt(
         unsure.field,
-        default=None if unsure.value is None else unsure.text(),
+        default=unsure.text() if is_shown else None,
         type=click.Choice(ENVELOPES) if unsure.field == "envelope" else str,
     )
     answers[unsure.field] = read_answer(unsure.field, text)

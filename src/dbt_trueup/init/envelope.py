@@ -1,8 +1,7 @@
-"""Guesses in what form the log has its changes, and reads the messages of an envelope."""
+"""Guesses in what form the log has its changes, and where its messages are."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -13,8 +12,8 @@ from dbt_trueup.plural import count
 from . import words
 from .facts import Guess, share
 from .key import key_in_extracts
-from .log import all_match, hashable, quoted, tick_expression
-from .messages import has_change, payload, read_debezium, read_wal2json
+from .log import hashable, quoted, tick_expression
+from .messages import READERS, keys_of, read_messages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,16 +21,13 @@ if TYPE_CHECKING:
     from .facts import Facts
     from .log import Log
 
-ENVELOPES = ("plain", "debezium", "wal2json", "dms", "snapshots")
+ENVELOPES = ("plain", *READERS, "snapshots")
 
 KEPT = 0.5
 """Full extracts have at least this share of the keys of the extract before."""
 
 OLD_KEY = "__debezium.oldkey"
 """The header with the key before a change of key."""
-
-DMS_SEQUENCE = re.compile(r"\d{35}")
-"""The change sequence of AWS DMS."""
 
 
 def guess_envelope(facts: Facts) -> Guess:
@@ -40,40 +36,23 @@ def guess_envelope(facts: Facts) -> Guess:
     if not log.rows:
         return Guess("envelope", "plain", "the log is empty", is_sure=False, candidates=ENVELOPES)
     for column, messages in log.json_columns.items():
-        for name, is_one in (("debezium", has_change), ("wal2json", is_of_wal2json)):
-            found = sum(map(is_one, messages))
+        for name in READERS:
+            found = len(read_messages(log, name, column, None))
             if found * 2 > sum(message is not None for message in messages):
                 why = f"{share(found, len(messages), 'row')} have a message of it in `{column}`"
                 return Guess("envelope", name, why)
     if column := next((one for one in log.json_columns if one in ("value", "payload", "data")), ""):
         why = f"`{column}` has JSON objects of no known envelope: read them with trueup.parse_json"
         return Guess("envelope", "plain", why, is_sure=False, candidates=ENVELOPES)
-    return guess_table(facts)
-
-
-def guess_table(facts: Facts) -> Guess:
-    """In what form a table without messages has its changes."""
-    log = facts.log
-    (operation, *_) = [*log.named(words.OPERATION), None]
-    sequences = [
-        name
-        for name, kind in log.types.items()
-        if kind == "string" and all_match(DMS_SEQUENCE, log.values(name))
-    ]
-    if operation and operation.lower() == "op" and operations(log, operation) <= {"I", "U", "D"}:
-        full_load = sum(row[operation] is None for row in log.rows)
-        if sequences or full_load:
-            why = f"`{operation}` has I, U, D" + (
-                f", and null in {count(full_load, 'row')} of the full load" if full_load else ""
-            )
-            return Guess(
-                "envelope",
-                "dms",
-                why + (f"; `{sequences[0]}` is its change sequence" if sequences else ""),
-            )
-    if extracts := [] if operation else extract_columns(log):
+    if {"before", "after"} <= set(log.columns):
+        why = "`before` and `after` are the rows of a message, as structs"
+        return Guess("envelope", "debezium", why, is_sure=False, candidates=ENVELOPES)
+    extracts = [] if facts.marks else extract_columns(log)
+    if extracts:
         return guess_extracts(facts, extracts[0])
-    return Guess("envelope", "plain", "a row is one change, in columns of its own")
+    tool = words.tool_of(list(log.columns))
+    why = "a row is one change, in columns of its own" + (f", as {tool} writes it" if tool else "")
+    return Guess("envelope", "plain", why)
 
 
 def guess_extracts(facts: Facts, extract: str) -> Guess:
@@ -83,11 +62,24 @@ def guess_extracts(facts: Facts, extract: str) -> Guess:
     deleted. So full extracts are sure only if nothing speaks against them. In doubt the form that
     deletes nothing is the better one.
     """
-    key = key_in_extracts(facts, extract)
-    kept = least_kept(facts.log, extract, key) if key else None
-    by_names, by_keys = against_by_names(facts.log, extract), against_by_keys(key, kept)
-    found = count(len(set(facts.log.values(extract))), "value")
-    why = f"no column has an operation, and `{extract}` has {found}"
+    log, key = facts.log, key_in_extracts(facts, extract)
+    kept = least_kept(log, extract, key) if key else None
+    of_changes = (words.COMMIT, words.POSITION, words.CHANGED, words.OFFSET)
+    changes = dict.fromkeys(name for pattern in of_changes for name in log.named(pattern))
+    by_names = [f"`{name}` is about a single change" for name in changes]
+    if words.is_of_arrival(extract):
+        by_names.append(f"`{extract}` may only say when a row arrived")
+    by_keys = []
+    if key is None:
+        by_keys.append("no columns are a key of each extract")
+    elif kept is None:
+        by_keys.append("the sample has only one extract")
+    elif kept < KEPT:
+        by_keys.append(
+            f"an extract has only {kept:.0%} of the keys ({', '.join(key)}) of the one before"
+        )
+    found = count(len(set(log.values(extract))), "value")
+    why = f"no column looks like a delete, and `{extract}` has {found}"
     if kept is not None and not by_names + by_keys:
         why += f"; each extract has {kept:.0%} or more of the keys of the one before"
         return Guess("envelope", "snapshots", why)
@@ -95,27 +87,6 @@ def guess_extracts(facts: Facts, extract: str) -> Guess:
     forms = ("snapshots", "plain") if is_likely else ("plain", "snapshots")
     why += f"; against full extracts: {', '.join(by_names + by_keys)}"
     return Guess("envelope", forms[0], why, is_sure=False, candidates=forms)
-
-
-def against_by_names(log: Log, extract: str) -> list[str]:
-    """What the names of columns say against full extracts."""
-    of_changes = (words.COMMIT, words.POSITION, words.CHANGED, words.OFFSET)
-    names = dict.fromkeys(name for pattern in of_changes for name in log.named(pattern))
-    against = [f"`{name}` is about a single change" for name in names]
-    if words.is_of_arrival(extract):
-        against.append(f"`{extract}` may only say when a row arrived")
-    return against
-
-
-def against_by_keys(key: Sequence[str] | None, kept: float | None) -> list[str]:
-    """What the keys of the sampled extracts say against full extracts."""
-    if key is None:
-        return ["no columns are a key of each extract"]
-    if kept is None:
-        return ["the sample has only one extract"]
-    if kept < KEPT:
-        return [f"an extract has only {kept:.0%} of the keys ({', '.join(key)}) of the one before"]
-    return []
 
 
 def least_kept(log: Log, extract: str, key: Sequence[str]) -> float | None:
@@ -131,57 +102,66 @@ def least_kept(log: Log, extract: str, key: Sequence[str]) -> float | None:
     return min(shares, default=None)
 
 
-def operations(log: Log, column: str) -> set[Any]:
-    """The different values of an operation."""
-    return set(map(hashable, log.values(column)))
-
-
 def extract_columns(log: Log) -> list[str]:
     """The columns that may say to which full extract a row belongs, the best first."""
     columns = [name for name in log.named(words.EXTRACT) if tick_expression(log, name)]
     return sorted(columns, key=words.is_of_arrival)
 
 
-def is_of_wal2json(message: Any) -> bool:
-    """Whether a message is one of wal2json, format version 2."""
-    return isinstance(message, dict) and message.get("action") in ("I", "U", "D", "T", "B", "C")
+def guess_extract(facts: Facts) -> Guess:
+    """The column that says to which extract a row belongs."""
+    log, columns = facts.log, extract_columns(facts.log)
+    if not columns:
+        ticks = [name for name in log.types if tick_expression(log, name)]
+        why = "no column is called snapshot, extract or the like"
+        return Guess("extract", None, why, is_sure=False, candidates=tuple(ticks))
+    why = f"`{columns[0]}`: {count(len(set(log.values(columns[0]))), 'extract')} in the sample"
+    sure = [name for name in columns if not words.is_of_arrival(name)]
+    if not sure:
+        why += "; it may only say when a row arrived"
+    return Guess("extract", columns[0], why, len(sure) == 1, tuple(columns))
 
 
 def guess_value(facts: Facts) -> Guess:
     """The column with the messages."""
-    is_one = has_change if facts["envelope"] == "debezium" else is_of_wal2json
-    found = {name: sum(map(is_one, many)) for name, many in facts.log.json_columns.items()}
+    log, envelope = facts.log, facts["envelope"]
+    found = {name: len(read_messages(log, envelope, name, None)) for name in log.json_columns}
     if not found or not max(found.values()):
         message = (
-            f"--envelope {facts['envelope']} needs a column with its messages. The log has only:"
-            f" {', '.join(facts.log.types)}. Name another envelope"
+            f"--envelope {envelope} needs a column with its messages in JSON. The log has only:"
+            f" {', '.join(log.types)}. Name another envelope"
         )
         raise UsageError(message)
     column = max(found, key=lambda name: found[name])
-    whole = len(facts.log.values(column))
+    whole = len(log.values(column))
     others = whole - found[column]
     warning = f"{count(others, 'message')} in `{column}` cannot be read: each becomes an error row"
     return Guess(
         "value",
         column,
         f"{share(found[column], whole, 'message')} can be read",
-        warnings=(warning,) if others and facts["envelope"] == "debezium" else (),
+        warnings=(warning,) if others else (),
     )
 
 
 def guess_message_key(facts: Facts) -> Guess:
-    """The column with Debezium's keys."""
-    messages = facts.log.json_columns[facts["value"]]
-    rows = [payload(one).get("after") or {} if has_change(one) else {} for one in messages]
-    for column, keys in facts.log.json_columns.items():
+    """The column with the keys of the messages, in JSON."""
+    value, log = facts["value"], facts.log
+    changes = read_messages(log, facts["envelope"], value, None)
+    for column, kind in log.types.items():
+        if column == value or kind not in ("string", "binary"):
+            continue
+        keys = keys_of(log, column)
         fits = [
-            set(payload(one)) <= set(row)
-            for one, row in zip(keys, rows, strict=True)
-            if row and isinstance(one, dict) and isinstance(payload(one), dict)
+            isinstance(keys[one.place], list)
+            or {name.removeprefix("pk.") for name in keys[one.place]} - {"database", "table"}
+            <= set(one.row)
+            for one in changes
+            if one.row and isinstance(keys[one.place], dict | list)
         ]
-        if column != facts["value"] and fits and sum(fits) * 2 > len(fits):
+        if fits and (column in ("key", "kafka_key") or sum(fits) * 2 > len(fits)):
             return Guess(
-                "message_key", column, f"JSON with columns of the row in {len(fits):,} rows"
+                "message_key", column, f"JSON with columns of the row in {sum(fits):,} rows"
             )
     return Guess("message_key", None, "no column has JSON with columns of the row")
 
@@ -214,15 +194,15 @@ def guess_table_of_messages(facts: Facts) -> Guess:
         )
     if len(named) == 1:
         return Guess("table", named[0], f"it has the name of the collection; the log has {why}")
-    return Guess("table", None, f"the log has {why}", is_sure=False, candidates=tuple(tables))
+    candidates = (*tables, "all")
+    return Guess("table", None, f"the log has {why}", is_sure=False, candidates=candidates)
 
 
 def read_changes(facts: Facts) -> None:
     """Decode the messages, once their columns are known."""
-    if facts["envelope"] == "debezium":
-        facts.changes = read_debezium(facts.log, facts["value"], facts["message_key"])
-    else:
-        facts.changes = read_wal2json(facts.log, facts["value"])
+    facts.changes = read_messages(
+        facts.log, facts["envelope"], facts["value"], facts["message_key"]
+    )
 
 
 def keep_table(facts: Facts) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .messages import READERS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .deletes import Mark
     from .log import Log, Row
     from .messages import Change
 
@@ -49,6 +52,8 @@ class Facts:
     guesses: dict[str, Guess] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
     """The messages of an envelope, decoded; those of the chosen table only."""
+    marks: list[Mark] = field(default_factory=list)
+    """The columns that look like deletes, the one that decides first."""
 
     def __getitem__(self, field: str) -> Any:
         """The value of an earlier guess; None if there is none."""
@@ -62,19 +67,27 @@ class Facts:
     @property
     def is_decoded(self) -> bool:
         """Whether the rows of the collection are inside of messages."""
-        return self["envelope"] in ("debezium", "wal2json")
+        return self["envelope"] in READERS
 
     @property
     def rows(self) -> Sequence[Row]:
-        """The sampled rows with the key and the values."""
-        return [change.row or {} for change in self.changes] if self.is_decoded else self.log.rows
+        """The sampled rows with the key and the values. Messages without a row are left out."""
+        return [one.row for one in self.changes if one.row] if self.is_decoded else self.log.rows
 
     @property
     def row_columns(self) -> list[str]:
-        """The columns of these rows."""
+        """The columns of these rows that may be in the key, fields of structs included."""
         if not self.is_decoded:
             return list(self.log.types)
         return list(dict.fromkeys(name for row in self.rows for name in row))
+
+    @property
+    def own_columns(self) -> list[str]:
+        """Those of them that say something of the row, and nothing of the change."""
+        if self.is_decoded:
+            return self.row_columns
+        others = {*(self["place"] or ()), *(mark.name for mark in self.marks)}
+        return [name for name in self.row_columns if self.log.is_own(name) and name not in others]
 
 
 def share(part: int, whole: int, thing: str) -> str:

@@ -1,28 +1,26 @@
-"""Writes the text of each file of a collection."""
+"""Writes the text of each file of a collection: one model and its properties."""
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .columns import typed_columns
-from .log import quoted, quoted_text
-from .properties import model_properties, source_properties
+from .log import quoted
 
 if TYPE_CHECKING:
     from .facts import Facts
 
-ROLES = ("corrections", "batch", "changelog", "state", "errors")
-"""The models that are one call of the macro with their name."""
+COMPANIONS = {
+    "changelog": "The changes of {}: one row for each that was added (`_diff` 1) or removed (-1).",
+    "errors": "The keys of {} that are broken now, and why.",
+}
+"""The views that `--companions` adds, each with its description."""
 
-OF_TABLE = """
-        where concat_ws(
-            '.',
-            {schema},
-            {table}
-        ) = {name}
-    )"""
-"""What leaves out Debezium's messages of other tables. A tombstone names no table."""
+UNKNOWN = "<{}>"
+"""What a model that the user must finish has in place of an argument that nobody knows."""
 
 
 @dataclass(frozen=True)
@@ -34,105 +32,157 @@ class Place:
     folder: str
     schema: str | None = None
     """The schema of the log if it is a new source; None if the project has the log already."""
-    file_format: str = "iceberg"
-    """The table format of the models."""
+    companions: bool = False
+
+    def models(self, name: str) -> list[str]:
+        """The models of a collection."""
+        return [name, *(f"{name}_{role}" for role in COMPANIONS if self.companions)]
 
 
 def write_files(facts: Facts, place: Place) -> dict[str, str]:
     """Return the text of each file by its path."""
-    name, folder = facts.name, place.folder
-    files = {f"{folder}/{name}_commands.sql": commands_model(facts, place.relation)}
-    for role in ROLES:
-        files[f"{folder}/{name}_{role}.sql"] = f"{{{{ trueup.{role}('{name}') }}}}\n"
-    files[f"{folder}/{name}.sql"] = f"{{{{ trueup.collection('{name}') }}}}\n"
-    files[f"{folder}/{name}.yml"] = model_properties(facts, place.file_format)
-    if place.schema:
-        files[f"{folder}/{name}_sources.yml"] = source_properties(facts, place.schema)
-    return files
+    name, (model, *others) = facts.name, place.models(facts.name)
+    files = {f"{place.folder}/{model}.sql": write_model(facts, place.relation)}
+    for companion in others:
+        call = companion.removeprefix(f"{name}_")
+        files[f"{place.folder}/{companion}.sql"] = f"{{{{ trueup.{call}(ref('{name}')) }}}}\n"
+    return {**files, f"{place.folder}/{name}.yml": write_properties(facts, place)}
 
 
-def commands_model(facts: Facts, relation: str) -> str:
-    """The model of the commands: the only one that depends on the log."""
-    envelope = facts["envelope"]
-    arguments: dict[str, str] = {"relation": relation}
-    if envelope == "debezium":
-        arguments |= debezium_arguments(facts, relation)
-    elif envelope == "wal2json":
-        arguments |= wal2json_arguments(facts)
-    else:
-        arguments |= table_arguments(facts, relation)
-    macro = envelope if facts.is_decoded else "commands"
+def write_model(facts: Facts, relation: str) -> str:
+    """The model. What is not known has a word in angle brackets."""
+    key = key_names(facts) or [UNKNOWN.format("key")]
+    config: dict[str, Any] = {
+        "materialized": "trueup",
+        "unique_key": key[0] if len(key) == 1 else key,
+    }
+    if facts["ties"]:
+        config["meta"] = {"trueup": {"ties": facts["ties"]}}
+    settings = ", ".join(f"{name}={value!r}" for name, value in config.items())
+    arguments = {"relation": relation}
+    arguments |= (message_arguments if facts.is_decoded else table_arguments)(facts, relation)
+    macro = facts["envelope"] if facts.is_decoded else "commands"
     lines = ",\n".join(f"    {name}={value}" for name, value in arguments.items())
-    return f"{{{{ trueup.{macro}(\n{lines}\n) }}}}\n"
+    return f"{{{{ config({settings}) }}}}\n\n{{{{ trueup.{macro}(\n{lines}\n) }}}}\n"
 
 
 def table_arguments(facts: Facts, relation: str) -> dict[str, str]:
     """The arguments of `trueup.commands`."""
-    arguments = {}
-    fields = ["reclock", "ts", "sequence_by", "delete_when", "truncate_when"]
+    arguments: dict[str, str] = {}
+    fields = ["ts", "sequence_by", "delete_when", "skip_when", "truncate_when"]
     if facts["envelope"] == "snapshots":
-        inner = given(facts, ["key", "ts"])
+        extract = facts.log.sql(facts["extract"]) if facts["extract"] else UNKNOWN.format("extract")
         arguments["relation"] = (
             f"trueup.snapshot_commands(\n        relation={relation},\n"
-            f"        unique_key={inner['key']},\n        ts={inner['ts']}\n    )"
+            f"        unique_key={facts['key'] or [UNKNOWN.format('key')]!r},\n"
+            f"        ts={extract!r}\n    )"
         )
-        arguments["ts"] = "'snapshot_ts'"
-        fields.remove("ts")
-    return {**arguments, **given(facts, fields), "columns": literal(list(facts["columns"]))}
-
-
-def debezium_arguments(facts: Facts, relation: str) -> dict[str, str]:
-    """The arguments of `trueup.debezium`."""
-    arguments = {"schema": schema_literal(facts)}
-    if facts["table"]:
-        arguments["relation"] = only_table(relation, facts["value"], facts["table"])
-    if facts["value"] != "value":
-        arguments["value"] = literal(quoted(facts["value"]))
-    if facts["message_key"] != "key":
-        arguments["key"] = literal(quoted(facts["message_key"])) if facts["message_key"] else "none"
-    return {**arguments, **given(facts, ["reclock", "ts", "sequence_by", "old_key"])}
-
-
-def only_table(relation: str, value: str, table: str) -> str:
-    """The messages of one table, as a select in parentheses."""
-    paths = [f"$.{inner}source" for inner in ("payload.", "")]
-
-    def field(*names: str) -> str:
-        reads = ", ".join(
-            f"get_json_object(cast({quoted(value)} as string), '{path}.{name}')"
-            for path in paths
-            for name in names
+    elif nested := [name for name in facts["key"] or () if name not in facts.log.columns]:
+        # A key is a column. So the fields of structs that are in the key become columns.
+        fields_as = ", ".join(
+            f"{facts.log.sql(name)} as {quoted(facts.log.paths[name][-1])}" for name in nested
         )
-        return f"coalesce({reads})"
-
-    condition = OF_TABLE.format(
-        schema=field("schema", "db"), table=field("table"), name=quoted_text(table)
-    )
-    escaped = condition.replace("\\", "\\\\").replace('"', '\\"')
-    return f"'(select * from ' ~ {relation} ~ \"{escaped}\""  # noqa: S608 - the text of a model
+        arguments["relation"] = f"'(select *, {fields_as} from ' ~ {relation} ~ ')'"  # noqa: S608 - a text
+    if not facts["sequence_by"] and not facts["ts"]:
+        arguments["sequence_by"] = repr([UNKNOWN.format("order")])
+    columns = list(facts["columns"] or ()) or [UNKNOWN.format("column")]
+    return {**arguments, **given(facts, fields), "columns": repr(columns)}
 
 
-def wal2json_arguments(facts: Facts) -> dict[str, str]:
-    """The arguments of `trueup.wal2json`."""
-    arguments = {"schema": schema_literal(facts)}
-    if facts["value"] != "data":
-        arguments["value"] = literal(quoted(facts["value"]))
-    return {**arguments, **given(facts, ["table", "reclock", "ts", "sequence_by"])}
+def message_arguments(facts: Facts, relation: str) -> dict[str, str]:
+    """The arguments of the macro of an envelope."""
+    del relation
+    lines = [f"        {name!r}: {kind!r}" for name, kind in typed_columns(facts).items()]
+    arguments = {"schema": "{\n" + ",\n".join(lines) + "\n    }"}
+    if facts["value"] != ("data" if facts["envelope"] == "wal2json" else "value"):
+        arguments["value"] = repr(quoted(facts["value"]))
+    key = facts["message_key"]
+    if facts["envelope"] in ("debezium", "cockroachdb") and key != "key":
+        arguments["key"] = repr(quoted(key)) if key else "none"
+    return {**arguments, **given(facts, ["table", "ts", "sequence_by", "old_key"])}
 
 
 def given(facts: Facts, fields: list[str]) -> dict[str, str]:
-    """The arguments that have a value, as Jinja."""
-    return {name: literal(facts[name]) for name in fields if facts[name] is not None}
+    """The arguments that have a value, as Jinja. Jinja reads what Python writes."""
+    return {name: repr(facts[name]) for name in fields if facts[name]}
 
 
-def schema_literal(facts: Facts) -> str:
-    """The columns of the messages with their types, the key first, one in a line."""
-    lines = [
-        f"        {literal(name)}: {literal(kind)}" for name, kind in typed_columns(facts).items()
+def key_names(facts: Facts) -> list[str]:
+    """The columns of the key, as the collection has them."""
+    paths = facts.log.paths if not facts.is_decoded else {}
+    return [paths.get(name, (name,))[-1] for name in facts["key"] or ()]
+
+
+def write_properties(facts: Facts, place: Place) -> str:
+    """The properties: descriptions and tests, and the log as a source if it is a new one."""
+    name, lines = facts.name, ["version: 2", ""]
+    if place.schema:
+        lines += [
+            "sources:",
+            f"  - name: {scalar(place.schema)}",
+            "    tables:",
+            f"      - name: {scalar(facts.log.name)}",
+            f"        description: The log of {name}. Rows are only ever appended.",
+            "",
+        ]
+    lines += [
+        "models:",
+        f"  - name: {scalar(name)}",
+        f"    description: The rows of {name} as they are now, one for each key.",
+        "    columns:",
     ]
-    return "{\n" + ",\n".join(lines) + "\n    }"
+    key = key_names(facts)
+    for column in [*key, *(facts["columns"] or ())]:
+        what = "A part of the key." if len(key) > 1 else "The key."
+        lines += [
+            f"      - name: {scalar(column)}",
+            *(["        quote: true"] if quoted(column) != column else []),
+            f"        description: {what if column in key else newest(column)}",
+            *(["        data_tests: [not_null, unique]"] if key == [column] else []),
+        ]
+    lines += ["    data_tests:", "      - trueup.no_open_errors", *log_test(facts, place)]
+    for companion in place.models(name)[1:]:
+        description = COMPANIONS[companion.removeprefix(f"{name}_")].format(name)
+        lines += ["", f"  - name: {scalar(companion)}", f'    description: "{description}"']
+    return "\n".join(lines) + "\n"
 
 
-def literal(value: Any) -> str:
-    """A text or a list of texts in Jinja. Jinja reads what Python writes."""
-    return repr(value)
+def newest(column: str) -> str:
+    """The description of a value column."""
+    return json.dumps(f"The newest value of `{column}`.", ensure_ascii=False)
+
+
+def log_test(facts: Facts, place: Place) -> list[str]:
+    """The test that compares the table with its log. It reads logs of whole commands only."""
+    nested = [name for name in facts["key"] or () if name not in facts.log.columns]
+    if facts["envelope"] != "plain" or nested or facts["truncate_when"] or facts["ts"]:
+        return []
+    arguments: dict[str, Any] = {
+        "log": place.relation,
+        "key": facts["key"],
+        "sequence_by": facts["sequence_by"],
+        "delete_when": facts["delete_when"],
+        "columns": list(facts["columns"] or ()),
+        "where": f"not coalesce({facts['skip_when']}, false)" if facts["skip_when"] else None,
+    }
+    return [
+        "      - trueup.agrees_with_log:",
+        "          arguments:",
+        *(
+            f"            {name}: {json.dumps(value, ensure_ascii=False)}"
+            for name, value in arguments.items()
+            if value
+        ),
+    ]
+
+
+def scalar(text: str) -> str:
+    """A text in YAML, in quotes if it needs them.
+
+    Example:
+        >>> scalar("order_id"), scalar("no"), scalar("order no: 1")
+        ('order_id', '"no"', '"order no: 1"')
+    """
+    words = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
+    is_plain = re.fullmatch(r"[A-Za-z_]\w*", text) and text.lower() not in words
+    return text if is_plain else json.dumps(text, ensure_ascii=False)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dbt_trueup.errors import UsageError
 from dbt_trueup.lint.source import split_list
 
-from . import columns, envelope, key, sequence
+from . import columns, deletes, envelope, key, order
 from .facts import Facts, Guess
 from .log import tick_expression
 
@@ -20,14 +20,19 @@ if TYPE_CHECKING:
 
     from .log import Log
 
-LISTS = ("key", "reclock", "sequence_by", "columns")
+LISTS = ("key", "place", "sequence_by", "columns")
 """The answers that are lists."""
 
-NEEDED = {"key": "a key", "ts": "a tick", "sequence_by": "an order", "columns": "value columns"}
-"""The answers that must not be `none`, each with its name in the error. See `is_needed`."""
+NEEDED = {
+    "key": "a key",
+    "sequence_by": "an order",
+    "columns": "value columns",
+    "extract": "an extract",
+}
+"""The answers that must not be `none`, each with its name in the error."""
 
-RECLOCK_COLUMNS = ("partition", "offset")
-"""The meaning of the two columns of `--reclock`, in order."""
+TIES = ("error", "fail", "greatest", "prefer_delete", "prefer_upsert")
+"""The values of the option `ties`."""
 
 NONE = "none"
 """The answer that a collection has nothing of this kind."""
@@ -47,7 +52,7 @@ def guess(log: Log, name: str, answers: Mapping[str, Any]) -> Facts:
     Raises:
         UsageError: An answer has no effect, or names what the log does not have.
     """
-    facts = Facts(log, name)
+    facts = Facts(log, name, marks=deletes.find_marks(log))
     for field, step in steps(facts, answers):
         made = answered(facts, field, answers) if answers.get(field) is not None else step(facts)
         facts.guesses[field] = made
@@ -77,25 +82,26 @@ def steps(
     yield "envelope", envelope.guess_envelope
     if facts.is_decoded:
         yield "value", envelope.guess_value
+        yield "message_key", envelope.guess_message_key
         if facts["envelope"] == "debezium":
-            yield "message_key", envelope.guess_message_key
             yield "old_key", envelope.guess_old_key
         envelope.read_changes(facts)
         yield "table", envelope.guess_table_of_messages
         envelope.keep_table(facts)
     if facts["envelope"] == "snapshots":
-        yield "ts", sequence.guess_ts
-        yield "key", key.guess_key
+        yield "extract", envelope.guess_extract
     else:
-        yield "key", key.guess_key
-        if not answers.get("ts"):
-            yield "reclock", sequence.guess_reclock
-        yield "ts", sequence.guess_ts
-    yield "sequence_by", sequence.guess_sequence_by
+        yield "place", order.guess_place
+    yield "key", key.guess_key
+    if answers.get("ts"):
+        yield "ts", order.guess_ts
     if not facts.is_decoded:
-        yield "delete_when", columns.guess_delete_when
-        if facts["envelope"] != "snapshots":
-            yield "truncate_when", columns.guess_truncate_when
+        yield "delete_when", deletes.guess_delete_when
+        if facts["envelope"] == "plain":
+            yield "skip_when", deletes.guess_skip_when
+            yield "truncate_when", deletes.guess_truncate_when
+    yield "ties", order.guess_ties
+    yield "sequence_by", order.guess_sequence_by
     yield "columns", columns.guess_columns
 
 
@@ -105,45 +111,41 @@ def answered(facts: Facts, field: str, answers: Mapping[str, Any]) -> Guess:
     if given == []:
         message = f"{option} must have at least one item; got an empty list"
         raise UsageError(message)
-    if given == NONE:
-        if is_needed(facts, field):
+    if given == NONE or (field, given) == ("table", "all"):
+        # Messages carry an order.
+        if field in NEEDED and not (field == "sequence_by" and facts.is_decoded):
             message = f"{option} must not be {NONE}, because every collection has {NEEDED[field]}"
             raise UsageError(message)
         return Guess(field, None, "given")
-    if field == "ts" and given in facts.log.types:
-        given = tick_of_column(facts.log, given)
+    if field == "columns":
+        return answered_columns(facts, option, given)
+    if field in ("key", "place", "extract"):
+        names = given if isinstance(given, list) else [given]
+        require_columns(option, names, facts.row_columns if field == "key" else [*facts.log.types])
+        require_distinct(option, names)
     if field == "key":
-        require_columns(option, given, facts.row_columns)
-        require_distinct(option, given)
-        return Guess(
-            field,
-            given,
-            f"given; {key.describe(facts, given)}",
-            warnings=key.warn_of_nulls(facts, given),
-        )
+        why, warnings = f"given; {key.describe(facts, given)}", key.warn_of_nulls(facts, given)
+        return Guess(field, given, why, warnings=warnings)
     if field == "table":
         require_table(facts, given)
-    if field == "reclock":
-        require_columns(option, given, list(facts.log.types))
-        require_place(given)
-        require_distinct(option, given)
-    if field == "columns":
-        made = columns.guess_columns(facts)
-        types = {**made.value, **facts.log.types} if not facts.is_decoded else made.value
-        names = [name for name in given if name not in (facts["key"] or ())]
-        require_columns(option, names, list(types))
-        if not names:
-            message = f"{option} must name a column that is not in the key; got {', '.join(given)}"
-            raise UsageError(message)
-        return Guess(field, {name: types[name] for name in names}, "given", warnings=made.warnings)
+    elif field == "sequence_by":
+        given = [order_of(facts.log, one) for one in given]
+    elif field == "ts" and given in facts.log.types:
+        given = tick_of_column(facts.log, given)
     return Guess(field, given, "given")
 
 
-def is_needed(facts: Facts, field: str) -> bool:
-    """Whether an answer must not be `none`. Messages carry a tick and an order."""
-    if field == "sequence_by" and facts["reclock"]:
-        return False  # the offset is the order
-    return field in NEEDED and not (field in {"ts", "sequence_by"} and facts.is_decoded)
+def answered_columns(facts: Facts, option: str, given: list[str]) -> Guess:
+    """Take the value columns that a user has named."""
+    made = columns.guess_columns(facts)
+    types = {**made.value, **facts.log.columns} if not facts.is_decoded else made.value
+    names = [name for name in given if name not in (facts["key"] or ())]
+    require_columns(option, names, list(types))
+    if not names:
+        message = f"{option} must name a column that is not in the key; got {', '.join(given)}"
+        raise UsageError(message)
+    chosen = {name: types[name] for name in names}
+    return Guess("columns", chosen, "given", warnings=made.warnings)
 
 
 def tick_of_column(log: Log, column: str) -> str:
@@ -155,14 +157,16 @@ def tick_of_column(log: Log, column: str) -> str:
     return expression
 
 
+def order_of(log: Log, given: str) -> str:
+    """The order that a user has named: an expression, or a column that may need a cast."""
+    return order.order_expression(log, given) or log.sql(given) if given in log.types else given
+
+
 def require_effect(facts: Facts, answers: Mapping[str, Any]) -> None:
     """Raise if there is an answer to a question that this log does not have."""
     if unused := [field for field in answers if field not in facts.guesses]:
-        is_beside_ts = (
-            unused[0] == "reclock" and answers.get("ts") and facts["envelope"] != "snapshots"
-        )
-        cause = "--ts" if is_beside_ts else f"--envelope {facts['envelope']}"
-        message = f"--{unused[0].replace('_', '-')} has no effect with {cause}: leave it out"
+        option = f"--{unused[0].replace('_', '-')}"
+        message = f"{option} has no effect with --envelope {facts['envelope']}: leave it out"
         raise UsageError(message)
 
 
@@ -174,14 +178,6 @@ def require_table(facts: Facts, table: str) -> None:
             f"--table must be a table of the messages: {', '.join(tables) or 'they name none'}; got"
             f" {table}: no sampled message is of it"
         )
-        raise UsageError(message)
-
-
-def require_place(names: list[str]) -> None:
-    """Raise unless `reclock` has its two columns."""
-    if len(names) != len(RECLOCK_COLUMNS):
-        needed = " and the ".join(RECLOCK_COLUMNS)
-        message = f"--reclock must name the {needed}; got {', '.join(names)}"
         raise UsageError(message)
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbt_trueup.plural import count
 
 from . import words
 from .facts import Guess, share
-from .lives import count_lives, missing_columns
-from .log import column_of, hashable
+from .log import hashable, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +28,7 @@ def guess_key(facts: Facts) -> Guess:
     ranked = [names for names in rank_columns(facts) if names]
     if not ranked:
         why = "no column is called id, *_id, *_key or the like"
-        columns = [name for name in facts.row_columns if not facts.log.is_of_change(name)]
-        return Guess("key", None, why, is_sure=False, candidates=tuple(columns))
+        return Guess("key", None, why, is_sure=False, candidates=tuple(facts.own_columns))
     if facts["envelope"] == "snapshots":
         return key_of_extracts(facts, [name for names in ranked for name in names])
     best, others = ranked[0], [name for names in ranked[1:] for name in names]
@@ -50,8 +48,7 @@ def key_of_messages(facts: Facts) -> Guess | None:
     if not found:
         return None
     (key, number), *others = found.most_common()
-    source = "Debezium's message key names" if facts["message_key"] else "`pk` or `identity` names"
-    why = f"{describe(facts, list(key))}; {source} it in {count(number, 'message')}"
+    why = f"{describe(facts, list(key))}; {count(number, 'message')} name it"
     columns = list(key)
     return Guess(
         "key",
@@ -65,8 +62,8 @@ def key_of_messages(facts: Facts) -> Guess | None:
 
 def key_of_extracts(facts: Facts, columns: Sequence[str]) -> Guess:
     """The fewest columns that are unique in each extract."""
-    extract = column_of(facts.log, facts["ts"])
-    if extract is None:
+    extract = facts["extract"]
+    if extract not in facts.log.types:
         why = "the extract of a row is not known"
         return Guess("key", None, why, is_sure=False, candidates=tuple(columns))
     key = key_in_extracts(facts, extract)
@@ -93,12 +90,7 @@ def key_in_extracts(facts: Facts, extract: str) -> tuple[str, ...] | None:
 
 def counters_of(facts: Facts) -> list[str]:
     """The columns that may number the parts of a thing, such as the lines of an order."""
-    return [
-        name
-        for name in facts.row_columns
-        if words.COUNTER.search(name.lower())
-        and name not in facts.log.of_golden_gate(words.GOLDEN_GATE_POSITION)
-    ]
+    return [name for name in facts.own_columns if words.COUNTER.search(words.plain(name))]
 
 
 def is_unique(rows: Sequence[Row], names: Sequence[str]) -> bool:
@@ -119,15 +111,16 @@ def rank_columns(facts: Facts) -> list[list[str]]:
     """The columns that may be the key by their names, the best first."""
     thing = words.singular(facts.name)
     own = {thing, *(f"{stem}{ending}" for stem in (thing, facts.name) for ending in ENDINGS)}
-    names = [name for name in facts.row_columns if not facts.log.is_of_change(name)]
+    names = facts.own_columns
+    plain = {name: words.plain(name) for name in names}
     return [
-        [name for name in names if name.lower() in own],
-        [name for name in names if name.lower() in ("id", "uuid", "guid", "pk", "_id")],
+        [name for name in names if plain[name] in own],
+        [name for name in names if plain[name] in ("id", "uuid", "guid", "pk")],
         [
             name
             for name in names
-            if name.lower().endswith(("_id", "_uuid", "_key", "_pk", "_sk"))
-            and name.lower() not in own
+            if plain[name].endswith(("_id", "_uuid", "_key", "_pk", "_sk"))
+            and plain[name] not in own
         ],
     ]
 
@@ -174,3 +167,78 @@ def warn_of_nulls(facts: Facts, key: Sequence[str]) -> tuple[str, ...]:
         then = "in a key of several columns a null is an ordinary value"
     empty = " or ".join(name for name in key if nulls_of(facts.rows, [name]))
     return (f"{empty} is null in {share(nulls, len(facts.rows), 'row')}: {then}",)
+
+
+class Lives(NamedTuple):
+    """How many sampled keys have impossible lives."""
+
+    inserted_again: int
+    """Keys with more inserts than their deletes allow."""
+    never_inserted: int
+    """Keys with other operations, but without an insert. The log may begin after it."""
+
+
+def count_lives(facts: Facts, key: Sequence[str]) -> Lives | None:
+    """Count the lives of the sampled keys. The sequence of the rows does not matter.
+
+    Returns:
+        None if the log does not tell an insert from an update, or truncates the table.
+    """
+    return next(iter(lives_of_keys(facts, [key])), None)
+
+
+def missing_columns(facts: Facts, key: Sequence[str]) -> list[str]:
+    """The columns with which no key is inserted again, and with which no update lacks its insert.
+
+    A value column is none of them: an update changes it, so the new value has no insert.
+    """
+    names = [name for name in facts.own_columns if name not in key]
+    before = count_lives(facts, key)
+    if before is None or not before.inserted_again:
+        return []
+    lives = lives_of_keys(facts, [[*key, name] for name in names])
+    wanted = Lives(0, before.never_inserted)
+    return [name for name, one in zip(names, lives, strict=True) if one == wanted]
+
+
+def lives_of_keys(facts: Facts, keys: Sequence[Sequence[str]]) -> list[Lives]:
+    """Count the lives for each of some keys; an empty list if the log does not tell."""
+    column = next(iter(facts.log.named(words.OPERATION)), None)
+    if column is None or facts.is_decoded:
+        return []
+    seen = {str(value).lower() for value in facts.log.values(column)}
+    if not (seen & words.INSERTS and seen & words.UPDATES) or seen & words.TRUNCATES:
+        return []
+    # A duplicate of an insert begins no life.
+    rows = {content_of(row): row for row in facts.log.rows}.values()
+    kinds = [str(row[column]).lower() for row in rows]
+    steps = [(kind in words.INSERTS, kind in words.DELETES) for kind in kinds]
+    return [lives_in(list(zip(rows, steps, strict=True)), key) for key in keys]
+
+
+def lives_in(steps: Sequence[tuple[Row, tuple[bool, bool]]], key: Sequence[str]) -> Lives:
+    """Count the lives for one key. A step is a row, and whether it inserts or deletes."""
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for row, (is_insert, is_delete) in steps:
+        counts = found.setdefault(tuple([hashable(row[name]) for name in key]), [0, 0])
+        counts[0] += is_insert
+        counts[1] += is_delete
+    return Lives(
+        sum(inserts > deletes + 1 for inserts, deletes in found.values()),
+        sum(inserts == 0 for inserts, _ in found.values()),
+    )
+
+
+def content_of(row: Row) -> str:
+    """A row as a text, without what says when it came and where it comes from.
+
+    Two rows with equal texts are duplicates.
+    """
+    patterns = (words.ARRIVAL, words.PLACE, words.PARTITION)
+    return to_text(
+        {
+            name: value
+            for name, value in row.items()
+            if not any(pattern.search(words.plain(name)) for pattern in patterns)
+        }
+    )

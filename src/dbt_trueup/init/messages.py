@@ -1,49 +1,37 @@
-"""Reads the messages of Debezium and wal2json, as far as guesses need them."""
+"""Reads the messages of envelopes, as far as guesses need them."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from dataclasses import dataclass, field
-from decimal import Decimal
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from .log import quoted
+from .log import decode
+from .types import connect_types, postgres_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable
 
     from .log import Log, Row
 
-POSITIONS = ("lsn", "file", "pos", "commit_lsn", "change_lsn", "event_serial_no")
-"""The fields of Debezium's `source` that `trueup.debezium` takes as the order."""
+POSITIONS = (("lsn",), ("file", "pos"), ("commit_lsn", "change_lsn"), ("scn",))
+"""The fields of Debezium's `source` that are a position, by connector."""
 
-NUMERIC = "numeric"
-"""The type of PostgreSQL whose digits only the values show."""
-
-PRECISION = 38
-"""How many digits a decimal of Spark has at most."""
-
-SCALE = 10
-"""How many digits after the point a decimal has at least if only a sample shows its digits."""
-
-DOUBLE_DIGITS = 15
-"""How many significant digits a double always keeps."""
-
-NUMBERS = ("bigint", "decimal(38,0)", "double")
-"""The types of numbers, the one that fits the most numbers last."""
+CLOCKS = (("ts_ms", "ord"), ("ts_ns",), ("ts_us",))
+"""Those that are its clock. `trueup.debezium` takes them if there is no position."""
 
 
 @dataclass(frozen=True)
 class Change:
     """What a message says. Everything that it does not have is None."""
 
-    place: int
+    place: int = 0
     """The number of the row of the log."""
     op: str | None = None
     table: str | None = None
-    ts: Any = None
     order: Any = None
+    """Its position in the source, as the macro of the envelope reads it."""
+    is_by_clock: bool = False
+    """Whether the position is a time."""
     row: Row | None = None
     """The columns after the change; for a delete those before it."""
     key: Row | None = None
@@ -52,15 +40,10 @@ class Change:
     """The types that the message declares for its columns, in Spark."""
 
 
-def has_change(message: Any) -> bool:
-    """Whether a message is an envelope of Debezium. Its rows must be objects."""
-    envelope = payload(message)
-    return (
-        isinstance(envelope, dict)
-        and "op" in envelope
-        and bool({"after", "before"} & {*envelope})
-        and all(isinstance(envelope.get(row) or {}, dict) for row in ("after", "before"))
-    )
+def object_of(value: Any) -> Row:
+    """The value if it is an object; otherwise an empty one. MongoDB's rows are texts of objects."""
+    found = decode(value, "string") if isinstance(value, str) else value
+    return found if isinstance(found, dict) else {}
 
 
 def payload(message: Any) -> Any:
@@ -69,113 +52,86 @@ def payload(message: Any) -> Any:
     return message["payload"] if has_schema else message
 
 
-def read_debezium(log: Log, value: str, key: str | None) -> list[Change]:
-    """Read each message of Debezium that has a row. Tombstones and logical messages have none."""
-    changes = []
-    for place, message in enumerate(log.json_columns[value]):
-        if not has_change(message):
-            continue
-        envelope = payload(message)
-        source = envelope.get("source")
-        source = source if isinstance(source, dict) else {}
-        keys = payload(log.json_columns[key][place]) if key else None
-        changes.append(
-            Change(
-                place,
-                op=envelope["op"],
-                table=debezium_table(source),
-                ts=source.get("ts_ms", envelope.get("ts_ms")),
-                order=tuple(source.get(name) for name in POSITIONS)
-                if any(source.get(name) is not None for name in POSITIONS)
-                else None,
-                row=envelope.get("after") or envelope.get("before"),
-                key=keys if isinstance(keys, dict) else None,
-                types=connect_types(message.get("schema"), "after"),
-            )
-        )
-    return changes
-
-
-def debezium_table(source: Row) -> str | None:
-    """The table of a message, with its schema (PostgreSQL, SQL Server) or database (MySQL)."""
-    table, schema = source.get("table"), source.get("schema") or source.get("db")
-    return f"{schema}.{table}" if table and schema else table
-
-
-def connect_types(schema: Any, name: str) -> dict[str, str]:
-    """The types of a field's columns, from the schema that Connect's converter writes."""
-    fields = schema.get("fields", []) if isinstance(schema, dict) else []
-    inner = next((one for one in fields if isinstance(one, dict) and one.get("field") == name), {})
-    return {one["field"]: connect_type(one) for one in inner.get("fields", []) if "field" in one}
-
-
-def connect_type(schema: Row) -> str:
-    """The type in Spark of a schema of Connect.
-
-    Example:
-        >>> connect_type({"type": "int32"}), connect_type({"type": "array", "items": "string"})
-        ('int', 'array<string>')
-    """
-    kind = schema.get("type")
-    if kind == "array":
-        items = schema.get("items")
-        return f"array<{connect_type(items if isinstance(items, dict) else {'type': items})}>"
-    if kind == "struct":
-        return struct_type({one["field"]: connect_type(one) for one in schema.get("fields", [])})
-    plain = {
-        "int8": "tinyint",
-        "int16": "smallint",
-        "int32": "int",
-        "int64": "bigint",
-        "float": "float",
-        "float32": "float",
-        "double": "double",
-        "float64": "double",
-        "boolean": "boolean",
-        "bytes": "binary",
-    }
-    return plain.get(str(kind), "string")
-
-
-def table_of(message: Row) -> str:
-    """The table of a message of wal2json, with its schema.
-
-    With `include-schemas=false` any schema will do: trueup compares the table alone.
-    """
-    return f"{message.get('schema') or 'public'}.{message.get('table')}"
-
-
-def read_wal2json(log: Log, value: str) -> list[Change]:
-    """Read each message of wal2json that has a row: the actions I, U and D."""
-    changes = []
-    messages = [
-        (place, message)
-        for place, message in enumerate(log.json_columns[value])
-        if isinstance(message, dict) and message.get("action") in ("I", "U", "D")
+def read_debezium(message: Row, keys: Any) -> Change | None:
+    """Read a message of Debezium."""
+    envelope = payload(message)
+    if not isinstance(envelope, dict):
+        return None
+    source, rows = object_of(envelope.get("source")), []
+    if "op" in envelope:
+        rows = [envelope.get(name) for name in ("after", "before") if name in envelope]
+    elif {"__op", "__deleted"} & set(envelope):
+        # A flattened message: the row, and fields of the envelope that begin with underscores.
+        rows = [{name: one for name, one in envelope.items() if not name.startswith("__")}]
+        names = {name for names in POSITIONS + CLOCKS for name in names} | {"schema", "db", "table"}
+        source = {
+            name: envelope.get(f"__source_{name}", envelope.get(f"__{name}")) for name in names
+        }
+    if not rows or any(row is not None and not object_of(row) for row in rows):
+        return None
+    found = [
+        names for names in POSITIONS + CLOCKS if all(source.get(name) is not None for name in names)
     ]
-    widths: dict[str, int] = {}
-    for _, message in messages:
-        table, width = table_of(message), len(columns_of(message, "columns"))
-        widths[table] = max(width, widths.get(table, 0))
-    for place, message in messages:
-        columns, identity = columns_of(message, "columns"), columns_of(message, "identity")
-        # With REPLICA IDENTITY FULL the identity is the whole row.
-        has_key = len(identity) < (widths[table_of(message)] or len(identity) + 1)
-        keys = columns_of(message, "pk") or (identity if has_key else [])
-        row = {one["name"]: one.get("value") for one in columns or identity}
-        changes.append(
-            Change(
-                place,
-                op=message["action"],
-                table=table_of(message),
-                ts=message.get("timestamp"),
-                order=message.get("lsn"),
-                row=row,
-                key={one["name"]: row.get(one["name"]) for one in keys} or None,
-                types={one["name"]: postgres_type(str(one.get("type", ""))) for one in columns},
-            )
-        )
-    return changes
+    table, schema = (
+        source.get("table") or source.get("collection"),
+        source.get("schema") or source.get("db"),
+    )
+    return Change(
+        op=envelope.get("op") or envelope.get("__op"),
+        table=f"{schema}.{table}" if table and schema else table,
+        order=found[0] if found else None,
+        is_by_clock=bool(found) and found[0] in CLOCKS,
+        row=next(filter(None, map(object_of, rows)), None),
+        key=keys if isinstance(keys, dict) else None,
+        types=connect_types(message.get("schema"), "after"),
+    )
+
+
+def read_wal2json(message: Row, keys: Any) -> Change | None:
+    """Read a message of wal2json, format version 2. The bounds of a transaction have no row."""
+    del keys
+    if message.get("action") not in ("I", "U", "D", "T", "B", "C"):
+        return None
+    columns, identity = columns_of(message, "columns"), columns_of(message, "identity")
+    row = {one["name"]: one.get("value") for one in columns or identity}
+    named = {one["name"]: row.get(one["name"]) for one in columns_of(message, "pk") or identity}
+    return Change(
+        op=message["action"],
+        # With `include-schemas=false` any schema will do: trueup compares the table alone.
+        table=f"{message.get('schema') or 'public'}.{message['table']}"
+        if "table" in message
+        else None,
+        order=message.get("lsn"),
+        row=row or None,
+        key=named or None,
+        types={one["name"]: postgres_type(str(one.get("type", ""))) for one in columns},
+    )
+
+
+def changes_of(message: Row) -> list[Row]:
+    """The changes of a message of wal2json, as version 2 writes them. Version 1 has several."""
+    listed = message.get("change")
+    if not isinstance(listed, list):
+        return [message]
+    return [
+        {
+            "action": str(one.get("kind"))[:1].upper(),
+            "columns": pairs(
+                one.get("columnnames"), one.get("columnvalues"), one.get("columntypes")
+            ),
+            "identity": pairs(old.get("keynames"), old.get("keyvalues"), old.get("keytypes")),
+            "lsn": message.get("nextlsn"),
+            **{name: one[name] for name in ("schema", "table") if name in one},
+        }
+        for one in map(object_of, listed)
+        for old in [object_of(one.get("oldkeys"))]
+    ]
+
+
+def pairs(names: Any, values: Any, types: Any) -> list[Row]:
+    """Columns, from the lists of their names, values and types."""
+    lists = [one if isinstance(one, list) else [] for one in (names, values, types)]
+    return [{"name": name, "value": value, "type": kind} for name, value, kind in zip(*lists)]  # noqa: B905
 
 
 def columns_of(message: Row, name: str) -> list[Row]:
@@ -185,127 +141,165 @@ def columns_of(message: Row, name: str) -> list[Row]:
     return [one for one in listed if isinstance(one, dict) and isinstance(one.get("name"), str)]
 
 
-def postgres_type(name: str) -> str:
-    """The type in Spark for the JSON that wal2json writes for a type of PostgreSQL.
+def read_maxwell(message: Row, keys: Any) -> Change | None:
+    """Read a message of Maxwell."""
+    if not (
+        {"database", "table", "type", "data"} <= set(message) and isinstance(message["data"], dict)
+    ):
+        return None
+    named = message.get("primary_key_columns")
+    if isinstance(named, list):
+        keys = {name: message["data"].get(name) for name in named}
+    elif isinstance(keys, dict):
+        keys = {
+            name.removeprefix("pk."): one
+            for name, one in keys.items()
+            if name not in ("database", "table")
+        }
+    return Change(
+        op=message["type"],
+        table=f"{message['database']}.{message['table']}",
+        order=message.get("position"),
+        row=message["data"] or None,
+        key=keys if isinstance(keys, dict) else None,
+    )
 
-    A numeric that is no decimal of Spark stays `numeric`: only its values say how many digits it
-    needs.
+
+def read_canal(message: Row, keys: Any) -> Change | None:
+    """Read a message of Canal. Its `data` is a list of rows."""
+    del keys
+    if not {"data", "database", "table", "type", "es"} <= set(message):
+        return None
+    rows = message["data"] if isinstance(message["data"], list) else []
+    row, names = (object_of(rows[0]) if rows else {}), message.get("pkNames") or []
+    return Change(
+        op=message["type"],
+        table=f"{message['database']}.{message['table']}",
+        row=row or None,
+        key={name: row.get(name) for name in names} or None,
+    )
+
+
+def read_dms(message: Row, keys: Any) -> Change | None:
+    """Read a message of AWS DMS."""
+    del keys
+    metadata = object_of(message.get("metadata"))
+    if "operation" not in metadata or "record-type" not in metadata:
+        return None
+    return Change(
+        op=metadata["operation"],
+        table=f"{metadata.get('schema-name')}.{metadata.get('table-name')}",
+        row=object_of(message.get("data")) or None,
+    )
+
+
+def read_goldengate(message: Row, keys: Any) -> Change | None:
+    """Read a message of Oracle GoldenGate in JSON."""
+    if not {"table", "op_type", "op_ts"} <= set(message):
+        return None
+    row = object_of(message.get("after")) or object_of(message.get("before"))
+    names = message.get("primary_keys") or []
+    return Change(
+        op=message["op_type"],
+        table=str(message["table"]),
+        order=message.get("pos"),
+        row=row or None,
+        key={name: row.get(name) for name in names} or (keys if isinstance(keys, dict) else None),
+    )
+
+
+def read_cockroachdb(message: Row, keys: Any) -> Change | None:
+    """Read a message of a changefeed of CockroachDB. Its key is a list of values."""
+    if (
+        "after" not in message
+        or not {"updated", "mvcc_timestamp", "key"} & set(message)
+        or "op" in message
+    ):
+        return None
+    row, values = object_of(message["after"]), message.get("key", keys)
+    names = [
+        next((name for name, one in row.items() if one == value), None) for value in values or []
+    ]
+    return Change(
+        op="upsert" if row else "delete",
+        order=message.get("mvcc_timestamp") or message.get("updated"),
+        row=row or None,
+        key=dict(zip(names, values, strict=True)) if names and None not in names else None,  # type: ignore[arg-type]
+    )
+
+
+def read_dynamodb(message: Row, keys: Any) -> Change | None:
+    """Read a record of a stream of DynamoDB. Each of its values has its type beside it."""
+    del keys
+    record = object_of(message.get("dynamodb"))
+    if "Keys" not in record:
+        return None
+    named = {name: item_of(one) for name, one in object_of(record["Keys"]).items()}
+    image = {name: item_of(one) for name, one in object_of(record.get("NewImage")).items()}
+    return Change(
+        op=message.get("eventName"),
+        table=message.get("tableName"),
+        order=record.get("SequenceNumber"),
+        row=image or named or None,
+        key=named or None,
+    )
+
+
+def item_of(value: Any) -> Any:
+    """The value of an attribute of DynamoDB.
 
     Example:
-        >>> [postgres_type(name) for name in ("bigint", "numeric(10,2)", "character varying(9)")]
-        ['bigint', 'decimal(10,2)', 'string']
+        >>> item_of({"N": "1"}), item_of({"S": "new"}), item_of({"L": [{"BOOL": True}]})
+        (1, 'new', [True])
     """
-    plain = {
-        "smallint": "smallint",
-        "integer": "int",
-        "bigint": "bigint",
-        "boolean": "boolean",
-        "real": "float",
-        "double precision": "double",
-        "numeric": NUMERIC,
-        "date": "date",
-        "timestamp with time zone": "timestamp",
-        "timestamp without time zone": "timestamp_ntz",
-    }
-    if numeric := re.fullmatch(r"numeric\((\d+)(?:,(-?\d+))?\)", name):
-        precision, scale = map(int, numeric.groups("0"))
-        is_decimal = 0 <= scale <= precision <= PRECISION
-        return f"decimal({precision},{scale})" if is_decimal else NUMERIC
-    return plain.get(re.sub(r"^timestamp\(\d+\)", "timestamp", name), "string")
+    ((kind, one),) = (
+        value.items() if isinstance(value, dict) and len(value) == 1 else [("S", value)]
+    )
+    if kind == "N":
+        return decode(one, "string")
+    if kind == "L":
+        return list(map(item_of, one))
+    if kind == "M":
+        return {name: item_of(inner) for name, inner in one.items()}
+    return None if kind == "NULL" else one
 
 
-def json_types(rows: list[Row], unavailable: str) -> dict[str, str]:
-    """The types that fit the values of the rows. Columns with nulls alone are texts."""
-    seen: dict[str, list[Any]] = {}
-    for row in rows:
-        for name, value in row.items():
-            seen.setdefault(name, [])
-            if value is not None and value not in (unavailable, [unavailable]):
-                seen[name].append(value)
-    return {name: json_type(values) for name, values in seen.items()}
+READERS: dict[str, Callable[[Row, Any], Change | None]] = {
+    "debezium": read_debezium,
+    "wal2json": read_wal2json,
+    "dms": read_dms,
+    "canal": read_canal,
+    "maxwell": read_maxwell,
+    "goldengate": read_goldengate,
+    "dynamodb": read_dynamodb,
+    "cockroachdb": read_cockroachdb,
+}
+"""The function that reads a message of an envelope. It returns None for other messages."""
 
 
-def json_type(values: list[Any]) -> str:
-    """The type that fits all values, or most of them if no type fits all.
-
-    Example:
-        >>> json_type([1, 2.5]), json_type(["a", "b", 1]), json_type([[1]]), json_type([])
-        ('double', 'string', 'array<bigint>', 'string')
-    """
-    kinds = Counter(kind_of(value) for value in values)
-    if not kinds:
-        return "string"
-    kind = kinds.most_common(1)[0][0]
-    if set(kinds) <= set(NUMBERS):
-        kind = max(kinds, key=NUMBERS.index)
-    if kind == "double":
-        return fraction_type([value for value in values if kind_of(value) in NUMBERS])
-    if kind == "array":
-        lists = [value for value in values if isinstance(value, list)]
-        return f"array<{json_type([one for each in lists for one in each if one is not None])}>"
-    if kind == "struct":
-        return struct_type(json_types([value for value in values if isinstance(value, dict)], ""))
-    return kind
-
-
-def struct_type(fields: dict[str, str]) -> str:
-    """The type of an object, from the types of its fields.
-
-    Example:
-        >>> struct_type({"x": "int", "lat-lon": "double"})
-        'struct<x: int, `lat-lon`: double>'
-    """
-    return f"struct<{', '.join(f'{quoted(name)}: {kind}' for name, kind in fields.items())}>"
+def read_messages(log: Log, envelope: str, value: str, key: str | None) -> list[Change]:
+    """Read the messages of a log that can be read. Tombstones are none."""
+    keys = keys_of(log, key) if key else [None] * len(log.rows)
+    read = READERS[envelope]
+    found = [
+        (place, read(message, keys[place]))
+        for place, whole in enumerate(log.json_columns[value])
+        if whole is not None
+        for message in (changes_of(whole) if envelope == "wal2json" else [whole])
+    ]
+    changes = [replace(change, place=place) for place, change in found if change]
+    if envelope == "wal2json":
+        # With REPLICA IDENTITY FULL the identity of an update or a delete is the whole row.
+        widths: dict[str | None, int] = {}
+        for one in changes:
+            widths[one.table] = max(widths.get(one.table, 0), len(one.types))
+        changes = [
+            replace(one, key=None) if one.key and len(one.key) >= widths[one.table] > 0 else one
+            for one in changes
+        ]
+    return changes
 
 
-def fraction_type(numbers: list[Any]) -> str:
-    """The type of numbers that are not all whole: double, if it keeps all their digits.
-
-    A float is a number that Spark reads as a double in any case. So all numbers are doubles then.
-
-    Example:
-        >>> fraction_type([Decimal("0.5"), 7]), fraction_type([Decimal("0.1234567890123456")])
-        ('double', 'decimal(38,16)')
-    """
-    exact = [number for number in numbers if not isinstance(number, float)]
-    is_double = len(exact) < len(numbers) or max(map(significant_digits, exact)) <= DOUBLE_DIGITS
-    return "double" if is_double else decimal_type(exact)
-
-
-def significant_digits(number: Decimal | int) -> int:
-    """How many digits a number has, without the zeros at its ends.
-
-    Example:
-        >>> significant_digits(Decimal("0.01200")), significant_digits(1200)
-        (2, 2)
-    """
-    return len("".join(map(str, Decimal(number).as_tuple().digits)).rstrip("0"))
-
-
-def decimal_type(numbers: Iterable[Decimal | int]) -> str:
-    """The decimal of 38 digits that fits all numbers.
-
-    After the point it has as many digits as the longest number has there, but at least 10, because
-    the sample is not the whole log. If 38 digits are not enough for both sides of the point, the
-    side before it has all that it needs.
-
-    Example:
-        >>> decimal_type([7]), decimal_type([Decimal("0.123456789012")])
-        ('decimal(38,10)', 'decimal(38,12)')
-    """
-    before, after = 0, SCALE
-    for number in numbers:
-        _, digits, exponent = Decimal(number).as_tuple()
-        scale = -int(exponent)
-        before, after = max(before, len(digits) - scale), max(after, scale)
-    return f"decimal({PRECISION},{max(min(after, PRECISION - before), 0)})"
-
-
-def kind_of(value: Any) -> str:
-    """The type of one value; `array` and `struct` without what is in them."""
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int):
-        return "bigint" if -(2**63) <= value < 2**63 else "decimal(38,0)"
-    kinds = {float: "double", Decimal: "double", list: "array", dict: "struct"}
-    return kinds.get(type(value), "string")
+def keys_of(log: Log, key: str) -> list[Any]:
+    """The keys of the messages, decoded. A key may be a list of values."""
+    return [payload(decode(row[key], log.types[key])) for row in log.rows]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from itertools import chain
 from os.path import normpath
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbt_trueup.errors import UsageError
 from dbt_trueup.runner.sources import READ_FOLDERS, settings_of
-
-from .files import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,17 +68,17 @@ def find_log(manifest: Any, name: str) -> Found:
 
 
 def require_free_names(
-    manifest: Any, name: str, folder: str, found: Found, target_schema: str
+    manifest: Any, models: Sequence[str], folder: str, found: Found, target_schema: str
 ) -> None:
     """Raise unless the models of the collection may have the names that they would get.
 
     A name is also free if the project has it in the file that would be written, as a model of
     trueup.
     """
+    name = models[0]
     if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
         message = f"--name must be of letters, digits and underscores in lower case; got {name}"
         raise UsageError(message)
-    models = [name, *(f"{name}_{role}" for role in ("commands", *ROLES))]
     schema, table = map(str.lower, found.stored)
     taken = {table: "the table of the log"} if schema == target_schema.lower() else {}
     for node in manifest.nodes.values():
@@ -132,21 +129,6 @@ def require_model_folder(project: Path, folder: str, models: Sequence[str]) -> N
             f" {folder}"
         )
         raise UsageError(message)
-
-
-def file_format_of(project: Path, folder: str) -> str:
-    """Return the table format that the settings of the project give to the models of a folder."""
-    settings = settings_of(project)
-    paths = settings.get("model-paths") or READ_FOLDERS["model-paths"]
-    place = PurePath(normpath(folder))
-    inside = [place.relative_to(path).parts for path in paths if place.is_relative_to(path)]
-    level, found = settings.get("models"), "iceberg"
-    for name in (settings.get("name"), *chain(*inside[:1]), None):
-        if not isinstance(level, dict):
-            break
-        found = level.get("+file_format") or level.get("file_format") or found
-        level = level.get(name)
-    return found
 
 
 def relative_folder(project: Path, folder: str) -> str:

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 from dbt_trueup.printable import printable
 
-from .properties import NO_OPTIONS, options_of
-
 if TYPE_CHECKING:
     from .facts import Facts, Guess
 
-HIDDEN = ("old_key", "reclock", "table", "truncate_when", "value", "message_key")
+HIDDEN = ("old_key", "place", "skip_when", "table", "ties", "truncate_when", "value", "message_key")
 """The fields that are shown only if they have a value that is not the usual one."""
 
 WIDTHS = (12, 34, 62)
@@ -28,11 +26,6 @@ def describe_guesses(facts: Facts) -> str:
             lines += row_lines(one.field + ("" if one.is_sure else " ?"), one.text(), one.why)
     for one in facts.guesses.values():
         lines += [f"note: {printable(warning)}" for warning in one.warnings]
-    if not facts.unsure and options_of(facts) != NO_OPTIONS:
-        lines.append(
-            "note: the last commands of the log wait until later ones come (option `input_upper`);"
-            f" {facts.name}.yml says why"
-        )
     return "\n".join(["", *lines, ""])
 
 

@@ -1,8 +1,25 @@
-"""What the names of columns say. All patterns are searched for in the name in lower case."""
+"""What the names of columns and the values of operations say.
+
+All patterns are searched for in a name of plain words: `plain` writes `deletedAt`, `__$operation`
+and `_meta/op` as `deleted_at`, `operation` and `meta_op`.
+"""
 
 from __future__ import annotations
 
 import re
+from functools import cache
+
+
+@cache
+def plain(name: str) -> str:
+    """The words of a name in lower case, with underscores between them.
+
+    Example:
+        >>> [plain(name) for name in ("deletedAt", "__$start_lsn", "_meta/op", "METADATA$ISUPDATE")]
+        ['deleted_at', 'start_lsn', 'meta_op', 'metadata_isupdate']
+    """
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    return "_".join(re.findall(r"[^\W_]+", spaced)).lower()
 
 
 def whole_or_with_suffix(words: str) -> str:
@@ -11,67 +28,72 @@ def whole_or_with_suffix(words: str) -> str:
     In `txn_type`, `txn` does not count.
     """
     suffix = "id|no|at|on|ts|ts_ms|time|timestamp|date|datetime"
-    return rf"^_*({words})$|(^|_)({words})_({suffix})$"
+    return rf"^({words})$|(^|_)({words})_({suffix})$"
 
 
-COMMIT = re.compile(r"(^|_)(commit|committed|transact|scn)(_|$)|" + whole_or_with_suffix("txn"))
-"""The commit of the source."""
+# The order.
 
-POSITION = re.compile(r"(^|_)(lsn|log_pos|log_position|binlog_pos|end_lsn)$")
-"""A position in the log of the source."""
+POSITION = re.compile(
+    r"(^|_)(lsn|scn|csn|rba|seqno|seqval|log_pos|log_position|binlog_pos|commit_version|change_ordinal"
+    r"|change_(no|number|seq|sequence)|sequence_(number|no)|commit_time|sort_keys)$"
+)
+"""A position in the log of the source. `_hoodie_commit_time` is one, too."""
+
+SEQUENCE = re.compile(r"(^|_)(seq|sequence)(_|$)|(^|_)(serial|ordinal|ord)$")
+"""An order of the changes, perhaps only within a commit."""
+
+OFFSET = re.compile(
+    r"^(\w*(cdc|kafka|topic|message|record|log|event|source|stream|meta)\w*_)?offset$"
+)
+"""The offset in a topic. A `utc_offset` is none."""
+
+COMMIT = re.compile(r"(^|_)(commit|committed|transact)(_|$)|" + whole_or_with_suffix("txn"))
+"""The commit of the source: a number or a time."""
 
 CHANGED = re.compile(
-    r"(^|_)(updated|modified|changed|change|update|event|cdc|dms|source|src|op)_(at|on|ts|time|timestamp|date|ts_ms)$"
-    r"|^(ts|ts_ms|timestamp|last_modified|last_updated?|event_time)(_at|_date|_ts)?$"
+    r"(^|_)(updated|modified|changed|change|update|event|cdc|dms|source|src|op|header|h)_(at|on|ts|time|timestamp"
+    r"|date)(_(ms|us|ns))?$|^(ts|timestamp|last_modified|last_updated?|event_time)(_(at|date|ts|ms|us|ns))?$"
 )
 """The time of a change, by the clock of the source."""
 
-SEQUENCE = re.compile(
-    r"(^|_)(seq|sequence|seqno|change_no|change_number|offset|lsn|scn)(_|$)|(^|_)serial$"
+OF_ROW = re.compile(
+    r"(^|_)(updated|modified|changed)_(at|on|ts|time|timestamp|date)$|^last_|(^|_)(version|revision|rev)$"
 )
-"""An order of the changes within a commit."""
+"""An order that applications keep in their own tables. It stays a value."""
 
-CHANGE_NUMBER = re.compile(r"(^|_)(scn|change_(no|number|seq|sequence))$")
-"""The number of a change."""
+VERSION = re.compile(r"^((row|record|object|peerdb)_)?(version|revision|rev)(_(no|number))?$")
+"""A number that grows with each change of a row."""
+
+OF_TOOL = re.compile(r"^(op|cdc|dms|src)_(ts|time|timestamp)(_(ms|us|ns))?$")
+"""The time of a change, by the clock of the source, in a name that only tools give."""
+
+GOLDEN_GATE = re.compile(r"^op_ts$")
+"""The time of a change, as Oracle GoldenGate calls it. Then `pos` is the position of the change."""
+
+PUBLISHED = re.compile(r"(^|_)(published|emitted|produced|process|processed|current)_(at|ts|time)$")
+"""When a tool wrote the message."""
 
 ARRIVAL = re.compile(
     whole_or_with_suffix(
         "arrived|arrival|ingest[a-z]*|load|loaded|landed|landing|received|synced|inserted|processed"
     )
-    + r"|^kafka_timestamp|^_fivetran|^_airbyte|^_sdc"
+    + r"|^kafka_timestamp|^fivetran_|^airbyte_|^sdc_(extracted|received|batched|table)"
+    r"|^olake_(id|timestamp)|^dlt_|^peerdb_synced"
 )
 """When the row came to the log. It says nothing about the change."""
 
+FINENESS = ("ns", "us", "ms")
+"""The units of times in names, the finest first."""
+
+# The place and the extract.
+
+TOPIC = re.compile(r"(^|_)topic(_name)?$")
+PARTITION = re.compile(r"(^|_)partition(_id)?$")
 PLACE = re.compile(
-    r"^(kafka_)?(topic|headers|partition|offset)$|(^|_)file_?name$|^_metadata|(^|_)batch_id$"
+    r"(^|_)(topic|headers|offset)$|(^|_)file_?name$|(^|_)(kafka_)?metadata_|(^|_)batch_id$"
+    r"|^timestamp_type$|(^|_)partition_path$"
 )
 """Where the row comes from."""
-
-PARTITION = re.compile(r"(^|_)partition(_id)?$")
-OFFSET = re.compile(r"(^|_)offset$")
-TOPIC_OFFSET = re.compile(r"^_*((kafka|topic|message|record|log|event|source|stream)_)?offset$")
-"""The offset in a topic. A `utc_offset` is none."""
-
-SHORT_PARTITION = re.compile(r"^_*part$")
-SHORT_OFFSET = re.compile(r"^_*off$")
-"""Short names of the two. `part` may also be a part of a machine, so both must be there."""
-
-GOLDEN_GATE_TIME = re.compile(r"^_*op_ts$")
-"""The time of a change, as Oracle GoldenGate calls it."""
-GOLDEN_GATE_POSITION = re.compile(r"^_*pos$")
-"""The position of a change in the trail of GoldenGate. In another log it may number the lines."""
-GOLDEN_GATE_ARRIVAL = re.compile(r"^_*current_ts$")
-"""When GoldenGate wrote the row."""
-
-OPERATION = re.compile(
-    r"^_*(cdc_|dml_|row_|change_)?(op|operation|op_type|action|dml|change_type)$"
-)
-"""What a change does: insert, update or delete."""
-
-DELETED_FLAG = re.compile(
-    r"^_*(fivetran_|is_)?(deleted|delete_flag|deleted_flag|is_delete|removed)$"
-)
-DELETED_TIME = re.compile(r"^_*(ab_cdc_|fivetran_)?(deleted|removed)_(at|on|time|ts|date)$")
 
 EXTRACT = re.compile(
     r"(^|_)(snapshot|extract|extracted|export|exported|dump|as_of)(_|$)|^(ds|dt|load_date|batch_date)$"
@@ -81,58 +103,147 @@ EXTRACT = re.compile(
 COUNTER = re.compile(r"(^|_)(line|item|row|position|pos)(_?(no|nr|number|num|index|idx))?$")
 """A part of a key of several columns, such as the line of an order."""
 
-SUFFIXES = re.compile(
-    r"(_(log|logs|changes|change|cdc|topic|slot|events|history|files|extracts|snapshots?|raw|stream"
-    r"|feed|commands|messages|seed))+$"
-)
-PREFIXES = re.compile(r"^((raw|stg|src|cdc|seed)_)+")
+ROW_ID = re.compile(r"(^|_)(id|uuid|guid|key|pk|sk)$")
 
-DELETES = {"d", "delete", "deleted", "del", "remove", "removed"}
-UPSERTS = {
-    *("i", "c", "r", "u", "insert", "inserted", "create", "created", "read", "update", "updated"),
-    *("upsert", "merge", "replace", "a", "add", "added", "m", "modify", "modified", "set"),
-    *("s", "snapshot", "l", "load"),
-    *("update_postimage", "update_after"),
-}
+TRANSACTION = re.compile(r"(^|_)(txid|xid|gtid|(transaction|trans|xact|tx|txn)(_id)?)$")
+"""A transaction. Its numbers are not in the order of the commits."""
+
+# The operation.
+
+OPERATION = re.compile(
+    r"(^|_)(op|oper|operation|optype|dml|iud|rowkind)(_(type|code|name|kind))?$|(^|_)(change|row)_(type|kind)$"
+    r"|^((cdc|change|metadata)_)?action$"
+)
+"""What a change does: insert, update or delete."""
+
+MAYBE_OPERATION = re.compile(
+    r"(^|_)(action|kind|type|event|change|cdc|verb|method|mode|flag|crud)$"
+)
+"""A name that may be that of an operation. Its values decide."""
+
+DELETED = re.compile(
+    r"(^|_)(is)?(deleted?|deletes|deletion|del|removed?|tombstone|tombstoned|purged|erased|softdeleted?)(_|$)"
+)
+"""A name with a word for a delete."""
+
+TIME = re.compile(r"_(at|on|ts|time|timestamp|date|datetime|ms|us|ns)$")
+
+NO_MARK = re.compile(r"_(id|by|count|seq|no|number|lsn|mask|reason|user)$|(^|_)(not|un)_?delet")
+"""A column that names a delete and does not say which rows are deleted."""
+
+DELETES = {"d", "delete", "deleted", "del", "remove", "removed", "-d"}
 TRUNCATES = {"t", "truncate"}
+OLD_IMAGES = {
+    "b",
+    "-u",
+    "before",
+    "update_preimage",
+    "update_before",
+    "update-delete",
+    "beforeimage",
+}
+"""How the row before an update is marked. It is no command: the row after it says all."""
+UPSERTS = {
+    *("i", "c", "r", "u", "a", "m", "s", "l", "+i", "+u"),
+    *("insert", "inserted", "create", "created", "read", "update", "updated", "upsert", "merge"),
+    *("replace", "add", "added", "modify", "modified", "set", "snapshot", "load", "refresh"),
+    *("update_postimage", "update_after", "update-insert"),
+}
+OPERATIONS = UPSERTS | DELETES | TRUNCATES | OLD_IMAGES
+"""All words for what a change does."""
+
+CLEAR = {*("insert", "update", "delete", "upsert"), *("+i", "+u", "-d", "-u")}
+"""Words that hardly mean anything else. With two of them a column is an operation."""
 
 INSERTS = {"i", "c", "insert", "inserted", "create", "created", "a", "add", "added"}
 """The upserts of a key that did not exist, in a log that also has updates."""
-UPDATES = {
-    *("u", "update", "updated", "m", "modify", "modified", "update_postimage", "update_after")
-}
+UPDATES = {"u", "update", "updated", "m", "modify", "modified", "update_postimage", "update_after"}
 """The upserts of a key that existed."""
+SNAPSHOTS = {"r", "read", "snapshot"}
+"""The rows that the first load of a connector reads."""
 
-OLD_ROWS = {"update_preimage", "update_before"}
-"""How the row before an update is marked. It is no command: the row after it says all."""
-
-OPERATIONS = UPSERTS | DELETES | TRUNCATES | OLD_ROWS
-"""All words for what a change does."""
-
-DELETE_BESIDE = {
-    **dict.fromkeys(("u", "i", "c", "a", "m"), "d"),
-    **dict.fromkeys(("update", "insert", "upsert"), "delete"),
+BESIDE = {
+    **dict.fromkeys(("u", "i", "c", "a", "m", "r"), "d"),
+    **dict.fromkeys(("+i", "+u"), "-d"),
+    **dict.fromkeys(
+        ("update", "insert", "upsert", "update_postimage", "update_after", "update-insert"),
+        "delete",
+    ),
 }
 """How a source writes a delete if it writes an upsert like this."""
+
+BEFORE = {
+    "update_postimage": "update_preimage",
+    "update_after": "update_before",
+    "update-insert": "update-delete",
+    "+u": "-u",
+}
+"""How a source writes the row before an update if it writes the row after it like this."""
 
 FLAGS = {"1": "0", "true": "false", "yes": "no", "y": "n", "t": "f"}
 """The values of a flag: that of a deleted row, and that of a row that is not deleted."""
 
+# The tools.
 
-def is_of_change(name: str) -> bool:
-    """Whether a column says something of the change or of the log, and nothing of the row."""
-    patterns = (COMMIT, POSITION, SEQUENCE, ARRIVAL, PLACE, OPERATION, PARTITION)
-    return any(pattern.search(name.lower()) for pattern in patterns)
+TOOLS = {
+    "fivetran_": "Fivetran",
+    "airbyte_": "Airbyte",
+    "ab_cdc_": "Airbyte",
+    "dlt_": "dlt",
+    "olake_": "OLake",
+    "flow_": "Estuary",
+    "sdc_": "Singer",
+    "header__": "Qlik Replicate",
+    "ar_h_": "AWS DMS",
+    "hoodie_": "Hudi",
+    "peerdb_": "PeerDB",
+    "datastream_": "Datastream",
+    "metadata$": "a stream of Snowflake",
+    "$start_lsn": "a change table of SQL Server",
+    "commit_snapshot_id": "a changelog of Iceberg",
+    "commit_version": "a change feed of Delta",
+    "rowkind": "row kinds of Flink",
+    "cdc.": "Kafka Connect",
+    "source_ts_": "Debezium, flattened",
+    "source_lsn": "Debezium, flattened",
+}
+"""The tools whose columns begin so, after underscores."""
 
 
-def is_position(name: str) -> bool:
-    """Whether a column is clearly the position of a change in a log.
+def tool_of(names: list[str]) -> str | None:
+    """The tool that has written a log, by the names of its columns.
 
     Example:
-        >>> is_position("change_no"), is_position("row_seq")
-        (True, False)
+        >>> tool_of(["id", "_fivetran_synced"]), tool_of(["id", "status"])
+        ('Fivetran', None)
     """
-    return any(pattern.search(name.lower()) for pattern in (POSITION, OFFSET, CHANGE_NUMBER))
+    stems = [name.lower().lstrip("_") for name in names]
+    return next(
+        (tool for begin, tool in TOOLS.items() if any(stem.startswith(begin) for stem in stems)),
+        None,
+    )
+
+
+def is_of_tool(name: str) -> bool:
+    """Whether a tool has added a column to the rows, by its name."""
+    return name[:1] in ("_", "$") or name.lower().startswith(
+        ("header__", "ar_h_", "metadata$", "flow_", "datastream_")
+    )
+
+
+OF_CHANGE = (
+    *(COMMIT, POSITION, SEQUENCE, ARRIVAL, PLACE, PARTITION, PUBLISHED, TRANSACTION, OF_TOOL),
+)
+
+
+def is_of_change(name: str) -> bool:
+    """Whether a column says something of the change or of the log, and nothing of the row.
+
+    Example:
+        >>> [is_of_change(name) for name in ("commit_no", "arrivedAt", "status", "serial_number")]
+        [True, True, False, False]
+    """
+    return any(pattern.search(plain(name)) for pattern in OF_CHANGE)
 
 
 def is_of_arrival(name: str) -> bool:
@@ -142,7 +253,14 @@ def is_of_arrival(name: str) -> bool:
         >>> is_of_arrival("_airbyte_extracted_at"), is_of_arrival("extracted_at")
         (True, False)
     """
-    return bool(ARRIVAL.search(name.lower()))
+    return bool(ARRIVAL.search(plain(name)))
+
+
+SUFFIXES = re.compile(
+    r"(_(log|logs|changes|change|cdc|topic|slot|events|history|files|extracts|snapshots?|raw|stream"
+    r"|feed|commands|messages|seed|ct))+$"
+)
+PREFIXES = re.compile(r"^((raw|stg|src|cdc|seed)_)+")
 
 
 def collection_name(table: str) -> str:
