@@ -9,7 +9,7 @@ BIN = $(VENV)/bin
 # The tests of a file share their tables, so they stay in one process. tests/conftest.py sorts the files.
 TWO_PROCESSES = --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help run test long quick lint lint-python lint-models faults mutations delta engines bench clean
+.PHONY: help run test long quick lint lint-python lint-models faults mutations delta engines bench docs clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -53,6 +53,10 @@ bench: ROUNDS = 5
 bench: $(VENV)/trueup .venv/hudi/packages ## upserts side by side with what else there is; ROWS="1000000 5000000" for more, ROWS=100000 ROUNDS=1 for less
 	@mkdir -p target
 	$(BIN)/python -m benchmarks.upsert --rows $(ROWS) --rounds $(ROUNDS) --json target/bench.json
+
+docs: .venv/docs/packages ## the site, in target/site/html; needs Python 3.11
+	@.venv/docs/bin/python docs/site/build.py
+	@echo "Look at it: python3 -m http.server --directory target/site/html"
 
 lint: $(VENV)/trueup profiles.yml ## style, types, and whether every model compiles to SQL
 	@$(MAKE) --no-print-directory --jobs 2 lint-python lint-models
@@ -103,6 +107,13 @@ $(VENV)/trueup: $(VENV)/packages pyproject.toml $(wildcard udfs/*.py src/dbt_tru
 	@$(PYTHON) -m venv .venv/hudi
 	@.venv/hudi/bin/pip install --quiet --disable-pip-version-check \
 		--requirement benchmarks/requirements-hudi.txt
+	@touch $@
+
+# zensical and dbt need different versions of one package.
+.venv/docs/packages: docs/site/requirements.txt
+	@echo "Installing the packages of docs/site/requirements.txt into .venv/docs ..."
+	@$(PYTHON) -m venv .venv/docs
+	@.venv/docs/bin/pip install --quiet --disable-pip-version-check --requirement docs/site/requirements.txt
 	@touch $@
 
 profiles.yml:
