@@ -95,7 +95,7 @@ $(VENV)/packages: requirements-dev.lock $(filter-out %-1.11.txt,requirements-dbt
 
 # trueup itself, for dbt to find as a plugin: only the strict mode lets it be found, and that mode
 # links the files that there are, so that a new one asks for another installation.
-$(VENV)/trueup: $(VENV)/packages pyproject.toml $(wildcard udfs/*.py src/dbt_trueup/*.py src/dbt_trueup/*/*.py src/dbt_trueup/report/*.*)
+$(VENV)/trueup: $(VENV)/packages pyproject.toml $(wildcard udfs/*.py macros/* src/dbt_trueup/*.py src/dbt_trueup/*/*.*)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
 		--editable . --config-settings editable_mode=strict
 	@$(BIN)/pip check > /dev/null || { $(BIN)/pip check; exit 1; }

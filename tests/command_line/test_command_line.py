@@ -212,7 +212,7 @@ def test_the_help_of_a_command_has_an_example_its_exit_codes_and_json(
     found = {code for code, _ in stated} - ({"3"} if command == "watch" else set())
     assert found in ({"0", "2"}, {"0", "1", "2"})
     assert "\n  --json " in shown
-    assert "--project-dir" in shown
+    assert ("--project-dir" in shown) is (command != "demo")  # It needs no project.
 
 
 def test_the_help_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None:

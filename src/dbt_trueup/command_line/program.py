@@ -14,6 +14,7 @@ from dbt_trueup.errors import SparkStoppedError, TrueupError
 
 from .adopt import adopt
 from .check import check
+from .demo import demo
 from .explain import explain
 from .init import init
 from .lint import lint
@@ -35,7 +36,7 @@ def trueup() -> None:
     """Keep tables exactly as their logs say. Run it in the folder of a dbt project."""
 
 
-for command in (init, lint, adopt, explain, prove, run, watch, check, report):
+for command in (demo, init, lint, adopt, explain, prove, run, watch, check, report):
     trueup.add_command(command)
 
 
