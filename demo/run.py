@@ -1,10 +1,9 @@
 """Bring the collection `files` to the HEAD of a git repository, and prove that it is exact.
 
-New commits are appended to the log `git_changes`, and `dbt run` settles them. Then the collection
-is compared with the tree that git itself stores, and a report of the project's collections is
-written.
+New commits are appended to the log `git_changes`, and `dbt run` reads them. Then the collection is
+compared with the tree that git itself stores.
 
-The log shows what was read before: everything up to its last commit. Each append is atomic and ends
+The log itself shows which commits it has: all up to its last one. Each append is atomic and ends
 with a complete commit. So a kill between two appends loses nothing and doubles nothing. A commit
 without changes leaves no row in the log; reading it again has no effect. Two runs at once may
 append a commit twice, but the collection counts it once.
@@ -19,7 +18,6 @@ from argparse import ArgumentParser
 from collections import Counter
 from dataclasses import dataclass
 from hashlib import sha256
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,8 +28,6 @@ from pyspark.sql import functions as f
 from dbt_trueup.errors import TrueupError
 from dbt_trueup.plugin.java import require_java
 from dbt_trueup.plural import count
-from dbt_trueup.report.data import read_data
-from dbt_trueup.report.page import write_page
 from demo.git_log import (
     Change,
     GitLogError,
@@ -43,7 +39,7 @@ from demo.git_log import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import Row
 
@@ -63,6 +59,10 @@ SHOWN_ROWS = 10
 """How many differing rows are shown for each side."""
 
 
+SHOWN_TYPES = 8
+"""How many types of files are shown."""
+
+
 class DbtError(RuntimeError):
     """A dbt command failed. dbt has printed the reason."""
 
@@ -71,8 +71,8 @@ class Tables(NamedTuple):
     """The tables that the demo reads and writes, as dbt names them, with their schema."""
 
     log: str
-    changelog: str
-    collection: str
+    files: str
+    types: str
     file_format: str
 
 
@@ -83,13 +83,10 @@ class Outcome:
     repository: Path
     history: Sequence[str]
     """The commits, oldest first."""
-    table: str
-    """The name of the collection in SQL."""
-    last: Row | None
-    """The progress row of the last batch in the changelog; None if there is no batch."""
-    batches: Sequence[Row]
-    """The progress rows of this run's batches."""
-    commits_settled: int
+    said: Mapping[str, str]
+    """What dbt says of each collection."""
+    types: Sequence[Row]
+    """The rows of `files_by_type` with the most files."""
     found: Counter[TreeRow]
     """The rows of the collection."""
     expected: Counter[TreeRow]
@@ -121,7 +118,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         outcome = run(repository)
         sys.stdout.write(describe(outcome))
-        sys.stdout.write(f"  report     {write_report()}\n")
     except (DbtError, GitLogError, TrueupError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -129,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(repository: Path) -> Outcome:
-    """Append new commits to the log, settle them with `dbt run`, and read the result.
+    """Append new commits to the log, read them with `dbt run`, and look at the result.
 
     Args:
         repository: The top folder of a git repository, absolute. Every repository other than this
@@ -152,35 +148,23 @@ def run(repository: Path) -> Outcome:
     spark = SparkSession.builder.getOrCreate()
     tables = Tables(
         log=manifest.sources["source.trueup.git.git_changes"].relation_name,
-        changelog=manifest.nodes["model.trueup.files_changelog"].relation_name,
-        collection=manifest.nodes["model.trueup.files"].relation_name,
-        file_format=manifest.nodes["model.trueup.files_changelog"].config.get("file_format"),
+        files=manifest.nodes["model.trueup.files"].relation_name,
+        types=manifest.nodes["model.trueup.files_by_type"].relation_name,
+        file_format=manifest.nodes["model.trueup.files"].config.get("file_format"),
     )
 
     append_new_changes(spark, tables, repository, history)
-    settled_before = len(read_progress(spark, tables.changelog))
-    dbt("run", "--select", "path:models/demo", manifest=manifest)
-
-    progress = read_progress(spark, tables.changelog)
-    batches = progress[settled_before:]
-    files = spark.table(tables.collection).select(*TreeRow._fields).collect()
+    ran = dbt("run", "--select", "path:models/demo", manifest=manifest)
+    files = spark.table(tables.files).select(*TreeRow._fields).collect()
+    types = spark.table(tables.types).orderBy(f.desc("file_count"), "extension")
     return Outcome(
         repository=repository,
         history=history,
-        table=tables.collection,
-        last=progress[-1] if progress else None,
-        batches=batches,
-        commits_settled=count_commits(spark, tables.log, batches),
+        said={one.node.name: one.message for one in ran.results},
+        types=types.limit(SHOWN_TYPES).collect(),
         found=Counter(TreeRow(*row) for row in files),
         expected=Counter(read_tree(repository, history[-1])),
     )
-
-
-def write_report() -> Path:
-    """Write the report of all collections. Return its file."""
-    file = Path(os.environ.get("DBT_TARGET_PATH", "target"), "trueup_report.html")
-    write_page(read_data([], show_values=False), file)
-    return file
 
 
 def schema_of(repository: Path) -> str:
@@ -249,53 +233,23 @@ def split_into_appends(changes: Iterable[Change]) -> Iterator[list[Change]]:
         yield appended
 
 
-def read_progress(spark: SparkSession, changelog: str) -> list[Row]:
-    """List the progress rows of the changelog by batch."""
-    if not spark.catalog.tableExists(changelog):
-        return []
-    progress = spark.table(changelog).where("_kind = 'progress' and _seq > 0")
-    rows = progress.select("_seq", "_lower", "_upper", "_statistics").collect()
-    return sorted(rows, key=itemgetter("_seq"))
-
-
-def count_commits(spark: SparkSession, log: str, batches: Sequence[Row]) -> int:
-    """Count the commits with changes that some batches settled."""
-    if not batches:
-        return 0
-    settled = f.col("commit_no").between(batches[0]["_lower"], batches[-1]["_upper"] - 1)
-    return spark.table(log).where(settled).select("commit_no").distinct().count()
-
-
 def describe(outcome: Outcome) -> str:
     """Describe the result for people, with the rows that differ."""
-    upper, seq = (outcome.last["_upper"], outcome.last["_seq"]) if outcome.last else (0, 0)
     proof = "equals" if outcome.is_exact() else "differs from"
     head, commits = outcome.history[-1][:7], count(len(outcome.history), "commit")
+    said = {**outcome.said, "rows": f"{outcome.found.total():,}"}
+    said["types"] = ", ".join(
+        f"{row.extension or 'none'} {row.file_count:,}" for row in outcome.types
+    )
+    said["proof"] = f"{proof} git ls-tree -r HEAD, row by row"
     lines = [
         f"files of {outcome.repository.name} at {head} ({commits})",
         "",
-        f"  table      {outcome.table}",
-        f"  frontier   {upper} (batch {seq})",
-        f"  rows       {outcome.found.total():,}",
-        f"  changed    {_describe_changes(outcome)}",
-        f"  proof      {proof} git ls-tree -r HEAD, row by row",
+        *(f"  {name:<15}  {text}" for name, text in said.items()),
         *_describe_rows("only in the table", outcome.found - outcome.expected),
         *_describe_rows("only in git", outcome.expected - outcome.found),
     ]
     return "\n".join([*lines, ""])
-
-
-def _describe_changes(outcome: Outcome) -> str:
-    if not outcome.batches:
-        return "nothing: the collection is up to date"
-    inserted, updated, deleted = (
-        sum(batch["_statistics"][name] for batch in outcome.batches)
-        for name in ("inserts", "updates", "deletes")
-    )
-    return (
-        f"{inserted:,} inserted, {updated:,} updated, {deleted:,} deleted "
-        f"by {count(outcome.commits_settled, 'commit')}"
-    )
 
 
 def _describe_rows(where: str, rows: Counter[TreeRow]) -> Iterator[str]:

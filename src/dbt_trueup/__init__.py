@@ -14,14 +14,13 @@ class TrueupPlugin(dbtPlugin):
     """Prepares the Spark sessions that dbt starts in this process."""
 
     def initialize(self) -> None:
-        """Wrap what dbt-spark starts, sends and shows. dbt calls it for every project."""
+        """Wrap what dbt-spark starts, sends and lists. dbt calls it for every project."""
         # These import pyspark, a heavy one.
-        from .plugin import selection, session, statements, target  # noqa: PLC0415
+        from .plugin import session, statements, views  # noqa: PLC0415
 
-        selection.install()
         session.install()
         statements.install()
-        target.install()
+        views.install()
 
 
 plugins = [TrueupPlugin]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import strategies as st
 
 from tests import newest_logs, strategies
-from tests.stores import Store
 from tests.newest_logs import Kinds
 from tests.newest_oracle import Command, Newest, Ties
+from tests.stores import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 WITH_SPARK = pytest.mark.usefixtures("spark", "profile")
-UP_TO_DATE = "  changed    nothing: the collection is up to date\n"
-EXACT = "  proof      equals git ls-tree -r HEAD, row by row\n"
+EXACT = "  proof            equals git ls-tree -r HEAD, row by row\n"
 
 
 class KilledError(BaseException):
@@ -63,12 +62,6 @@ def profile(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.fixture
-def no_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the demo write no report, because it takes some seconds."""
-    monkeypatch.setattr(run, "write_report", lambda: "no report")
-
-
-@pytest.fixture
 def demo(repository: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[], Printed]:
     """A function that runs the demo over the repository."""
 
@@ -88,44 +81,41 @@ def log(spark: SparkSession, repository: Path) -> Callable[[], list[Row]]:
 
 @pytest.mark.long
 @WITH_SPARK
-def test_the_demo_settles_a_history_and_then_only_new_commits(
-    demo: Callable[[], Printed],
-    repository: Path,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
+def test_the_demo_reads_a_history_and_then_only_new_commits(
+    demo: Callable[[], Printed], repository: Path
 ) -> None:
-    schema, head = run.schema_of(repository), git(repository, "rev-parse", "main")
+    head = git(repository, "rev-parse", "main")
     assert demo() == (
         0,
         f"files of small.git at {head[:7]} (3 commits)\n\n"
-        f"  table      {schema}.files\n"
-        "  frontier   4 (batch 1)\n"
-        "  rows       3\n"
-        "  changed    3 inserted, 1 updated, 0 deleted by 2 commits\n"
-        + EXACT
-        + f"  report     {tmp_path / 'target' / 'trueup_report.html'}\n",
+        "  files            batch 1: 4 commands, 3 inserted, 1 superseded\n"
+        "  files_by_type    batch 1: 1 inserted\n"
+        "  rows             3\n"
+        "  types            none 3\n" + EXACT,
         "",
     )
-    assert "files is up to date." in (tmp_path / "target" / "trueup_report.html").read_text()
 
-    request.getfixturevalue("no_report")
     commit(repository, {})
     again = demo()
     assert again.exit_code == 0
-    assert "  frontier   4 (batch 1)\n" in again.out
-    assert UP_TO_DATE + EXACT in again.out
+    assert "  files            up to date at batch 1\n" in again.out
+    assert "  files_by_type    up to date at batch 1\n" in again.out
+    assert EXACT in again.out
 
-    commit(repository, {b"a": None, b"b": (PROGRAM, "2"), b"c": (FILE, "3")})
+    commit(repository, {b"a": None, b"b": (PROGRAM, "2"), b"c.py": (FILE, "3")})
     later = demo()
     assert later.exit_code == 0
     assert "(5 commits)" in later.out
-    assert "  frontier   6 (batch 2)\n  rows       3\n" in later.out
-    assert "  changed    1 inserted, 1 updated, 1 deleted by 1 commit\n" + EXACT in later.out
+    assert (
+        "  files            batch 2: 3 commands, 1 inserted, 1 updated, 1 deleted\n"
+        "  files_by_type    batch 2: 1 inserted, 1 updated\n"
+        "  rows             3\n"
+        "  types            none 2, py 1\n" + EXACT
+    ) in later.out
 
 
 @pytest.mark.long
 @WITH_SPARK
-@pytest.mark.usefixtures("no_report")
 def test_a_rewritten_history_is_refused_and_nothing_is_appended(
     demo: Callable[[], Printed], repository: Path, log: Callable[[], list[Row]]
 ) -> None:
@@ -147,7 +137,6 @@ def test_a_rewritten_history_is_refused_and_nothing_is_appended(
 
 @pytest.mark.long
 @WITH_SPARK
-@pytest.mark.usefixtures("no_report")
 def test_a_kill_neither_loses_nor_repeats_a_change(
     demo: Callable[[], Printed],
     log: Callable[[], list[Row]],
@@ -183,7 +172,8 @@ def test_a_kill_neither_loses_nor_repeats_a_change(
 
     assert [row["commit_no"] for row in log()] == [1, 1, 1, 3]
     assert after.exit_code == 0
-    assert "  changed    3 inserted, 1 updated, 0 deleted by 2 commits\n" + EXACT in after.out
+    assert "  files            batch 1: 4 commands, 3 inserted, 1 superseded\n" in after.out
+    assert EXACT in after.out
 
 
 def test_rows_that_differ_from_git_are_printed_and_fail_the_run(
@@ -194,23 +184,20 @@ def test_rows_that_differ_from_git_are_printed_and_fail_the_run(
     outcome = run.Outcome(
         repository=run.ROOT,
         history=["c1"],
-        table="trueup.files",
-        last=None,
-        batches=[],
-        commits_settled=0,
+        said={"files": "up to date at batch 1"},
+        types=[],
         found=Counter(both * 2),
         expected=Counter(both + tree),
     )
     monkeypatch.setattr(run, "run", lambda _: outcome)
-    monkeypatch.setattr(run, "write_report", lambda: "report.html")
 
     assert run.main([]) == 1
 
     printed = capsys.readouterr().out
-    assert "  proof      differs from git ls-tree -r HEAD, row by row\n" in printed
+    assert "  proof            differs from git ls-tree -r HEAD, row by row\n" in printed
     assert "\n  1 row only in the table\n    100644 1 'both'\n" in printed
     assert "\n  12 rows only in git\n    100644 1 'only git 00'\n" in printed
-    assert printed.endswith("'only git 09'\n  report     report.html\n")
+    assert printed.endswith("'only git 09'\n")
 
 
 def test_every_repository_has_its_own_valid_schema_name(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from collections import Counter
 from itertools import count
 from typing import TYPE_CHECKING
 
-from tests.stores import Store
 from tests.newest_oracle import Command, Newest
+from tests.stores import Store
 
 if TYPE_CHECKING:
     from random import Random

@@ -15,8 +15,8 @@ TRACE = (
     " aborted due to stage failure: Lost task 0.0 in stage 2.0 (driver): {}\n"
     "\tat org.apache.iceberg.spark.source.BatchDataReader.open(BatchDataReader.java:1)"
 )
-OTHERWISE = "Otherwise restore the file from a backup."
-FILE = "/w/shop/orders_{}/data/_kind=row/00000-1-a.parquet"
+RESTORE = "Restore it from a backup, then run again."
+FILE = "/w/shop/{}/data/_kind=row/00000-1-a.parquet"
 UNREAD = (
     "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file {}. File does not"
     " exist. SQLSTATE: KD001"
@@ -33,24 +33,19 @@ PAGE = (
     ("error", "begin", "end"),
     [
         (
-            f"{NOT_FOUND}: file:{FILE.format('state')}",
-            f"missing file: {FILE.format('state')} is not there. ",
-            f"rebuild it: dbt run --full-refresh -s orders_state. {OTHERWISE}",
+            f"{NOT_FOUND}: file:{FILE.format('orders__trueup')}",
+            f"missing file: {FILE.format('orders__trueup')} is not there. ",
+            RESTORE,
         ),
         (
-            f"{NOT_FOUND}: {FILE.format('batch')}",
-            f"missing file: {FILE.format('batch')} is not there. ",
-            f"drop it: the next run makes it again. {OTHERWISE}",
+            f"{NOT_FOUND}: /w/shop/orders__trueup/metadata/1.metadata.json",
+            "missing file: /w/shop/orders__trueup/metadata/1.metadata.json is not there. ",
+            RESTORE,
         ),
         (
-            f"{NOT_FOUND}: /w/shop/orders_state/metadata/1.metadata.json",
-            "missing file: /w/shop/orders_state/metadata/1.metadata.json is not there. ",
-            "Restore it from a backup, then run again.",
-        ),
-        (
-            f"{NOT_FOUND}: file:/my data/shop/orders_state/data/1.parquet",
-            "missing file: /my data/shop/orders_state/data/1.parquet is not there. ",
-            f"rebuild it: dbt run --full-refresh -s orders_state. {OTHERWISE}",
+            f"{NOT_FOUND}: file:/my data/shop/orders__trueup/data/1.parquet",
+            "missing file: /my data/shop/orders__trueup/data/1.parquet is not there. ",
+            RESTORE,
         ),
         (
             f"{IO}: Mkdirs failed to create: file:/w/shop (exists=false, cwd=file:/w/a.json)",
@@ -60,9 +55,9 @@ PAGE = (
         (
             f"{IO}: Failed to fetch file: {FILE.format('log')}",
             f"damaged file: {FILE.format('log')} cannot be read. ",
-            "Restore it from a backup, then run again.",
+            RESTORE,
         ),
-        (PAGE, "damaged file: a data file cannot be read. ", "restore the file from a backup."),
+        (PAGE, "damaged file: a data file cannot be read. ", "from a backup, then run again."),
         (
             f"{IO}: Failed to create file: /w/a.json\nCaused by: No space left on device",
             "full disk: ",
@@ -81,17 +76,7 @@ PAGE = (
         (
             "[DELTA_FILE_NOT_FOUND_DETAILED] File /w/a.parquet SQLSTATE: 42K03",
             "missing file: a data file is not there. ",
-            "restore the file from a backup.",
-        ),
-        (
-            UNREAD.format("file:///w/shop/orders_state/part-0.snappy.parquet"),
-            "missing file: /w/shop/orders_state/part-0.snappy.parquet is not there. ",
-            f"rebuild it: dbt run --full-refresh -s orders_state. {OTHERWISE}",
-        ),
-        (
-            UNREAD.format("file:/w/shop/orders_state/5v/part-0.snappy.parquet"),
-            "missing file: /w/shop/orders_state/5v/part-0.snappy.parquet is not there. ",
-            f"rebuild it: dbt run --full-refresh -s orders_state. {OTHERWISE}",
+            "restore the file from a backup, then run again.",
         ),
         (
             UNREAD.format("s3a://w/cdc/orders/part-0.parquet"),

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 from dbt.cli.main import cli as dbt_commands
 
+from dbt_trueup.plural import count
 from dbt_trueup.runner.project import Project
-from dbt_trueup.runner.rounds import run_once
-from dbt_trueup.runner.screen import JsonScreen, Screen
+from dbt_trueup.runner.screen import RUNNING, JsonScreen, Screen
 from dbt_trueup.watch.loop import repeat
 
 from .options import dbt_options, epilog, json_option, seconds
@@ -19,6 +19,8 @@ from .signals import stop_on_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from dbt_trueup.runner.rounds import Runs
 
 ALL_OTHERS = "All other options are those of `dbt run`, such as --select."
 
@@ -105,6 +107,18 @@ def watch(  # noqa: PLR0913 - each is an option of the command
         return run_once(runs, screen) if once else repeat(runs, every, look, stop, screen)
 
     return in_a_warm_process(loop, Project(dbt, others), as_json=as_json)
+
+
+def run_once(runs: Runs, screen: Screen) -> int:
+    """Run a single round, and print it. Return the exit code that `dbt run` would have."""
+    screen.show_status(RUNNING)
+    done = runs.run()
+    screen.print_round(done)
+    if not done.changes and not done.failures:
+        screen.print_line(
+            f"no collection has changed: {count(done.models, 'model')} in {done.seconds:.1f} s"
+        )
+    return 1 if done.failures else 0
 
 
 def require_no_full_refresh(options: Sequence[str]) -> None:

@@ -14,14 +14,6 @@ FILE = r"(?P<file>[^\n(]*?\.(?:parquet|avro|orc|puffin|json)|[^\s,\]]*[^\s,\].:]
 
 REPAIR_THE_CAUSE = "What was committed stays. Repair the cause, then run again"
 
-OWN_FILE = re.compile(
-    r"/(?P<collection>[^/]+)_(?P<role>state|batch|corrections)/(?:data/|(?:\w\w/)?[^/]+$)"
-)
-"""A data file of a table that a run can make again.
-
-Iceberg has a folder for data. Delta has none, or with column mapping many with two letters.
-"""
-
 ANOTHER_ERROR = re.compile(r"OutOfMemoryError|SQLSTATE: (?:22|39|42(?!K03)|P0)")
 """An error of the memory, a value, a function or the text of a statement.
 
@@ -139,21 +131,11 @@ What was committed stays. Free some space, then run again.
 def _next_step(file: str | None) -> str:
     """Say how to go on without a file."""
     if file is None:
-        return "trueup.doctor finds its table; restore the file from a backup"
-    own = OWN_FILE.search(file)
-    if own is None and "/data/" not in file and file.endswith(".parquet"):
+        return "Find its table and restore the file from a backup, then run again"
+    if "/data/" not in file and file.endswith(".parquet"):
         return (
             "Restore it from a backup, then run again. If a vacuum has removed it from a log on"
             " Delta, set the property delta.enableChangeDataFeed of the log again: the next run"
             " then reads the whole log"
         )
-    if own is None:
-        return "Restore it from a backup, then run again"
-    table = f"{own['collection']}_{own['role']}"
-    # Only the name is known. A log may have such a name, too.
-    repair = (
-        f"rebuild it: dbt run --full-refresh -s {table}"
-        if own["role"] == "state"
-        else "drop it: the next run makes it again"
-    )
-    return f"If {table} is a table of trueup, {repair}. Otherwise restore the file from a backup"
+    return "Restore it from a backup, then run again"

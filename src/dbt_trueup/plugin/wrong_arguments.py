@@ -1,7 +1,7 @@
-"""What Spark says of the SQL that a user gave to `trueup.commands`, without the plan of the query.
+"""What Spark says of the SELECT of a model, without the plan of the query.
 
-The model of the commands asks Spark for the columns of this SQL before it makes its view. If Spark
-cannot read it, for example because a column is not in the log, Spark reports a plan of many lines.
+A run asks Spark for the columns of this SELECT before it does anything. If Spark cannot read it,
+for example because a column is not in the log, Spark reports a plan of many lines.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 
 from .commit_conflicts import MARK
+
+COLUMNS = re.compile(r"\s*describe query\s")
+"""How the statement begins that asks for the columns."""
 
 REASON = re.compile(r"(\[[A-Z][A-Z_.]+\] .+?) SQLSTATE: \w{5}", re.DOTALL)
 """Why Spark cannot read a statement. A position and a plan follow."""
@@ -21,7 +24,7 @@ LINE = re.compile(r"\n(.+)\n-*\^\^\^")
 
 
 def describe_wrong_arguments(statement: str, error: str) -> str | None:
-    """Describe why Spark cannot read the arguments of `trueup.commands`.
+    """Describe why Spark cannot read the SELECT of a model.
 
     Args:
         statement: The SQL text.
@@ -34,28 +37,29 @@ def describe_wrong_arguments(statement: str, error: str) -> str | None:
         >>> unknown = "[UNRESOLVED_COLUMN] A column with name `nope` cannot be resolved."
         >>> statement = "describe query /* trueup: check */ with log as (...)"
         >>> print(describe_wrong_arguments(statement, f"{unknown} SQLSTATE: 42703; line 3"))
-        The arguments of `trueup.commands` must be SQL that Spark can read over the log.
+        The SELECT of the model must be SQL that Spark can read.
         Got: [UNRESOLVED_COLUMN] A column with name `nope` cannot be resolved.
-        Correct the argument that has it. The view is not made.
+        Correct the model, or the argument of `trueup.commands` that has it. Nothing is written.
         >>> missing = "[TABLE_OR_VIEW_NOT_FOUND] The table or view `a`.`b` cannot be found. Verify"
         >>> print(describe_wrong_arguments(statement, f"{missing} it. SQLSTATE: 42P01; line 3"))
-        Each table that the model of the commands reads must exist.
+        Each table that the model reads must exist.
         Got: no table or view `a`.`b`
-        Make it, or correct its name where a model, source or view has it. The view is not made.
+        Make it, or correct its name where a model, source or view has it. Nothing is written.
     """
     mark, reason, line = MARK.search(statement), REASON.search(error), LINE.search(error)
-    if mark is None or mark["step"] != "check" or reason is None:
+    is_ours = mark is not None and mark["step"] == "check" and COLUMNS.match(statement)
+    if not is_ours or reason is None:
         return None
     missing = MISSING.search(reason[1])
     if missing is not None:
         return (
-            "Each table that the model of the commands reads must exist.\n"
+            "Each table that the model reads must exist.\n"
             f"Got: no table or view {missing[1]}\n"
             "Make it, or correct its name where a model, source or view has it."
-            " The view is not made."
+            " Nothing is written."
         )
     return (
-        "The arguments of `trueup.commands` must be SQL that Spark can read over the log.\n"
+        "The SELECT of the model must be SQL that Spark can read.\n"
         f"Got: {' '.join(reason[1].split())}{f' In: {line[1].strip()}' if line else ''}\n"
-        "Correct the argument that has it. The view is not made."
+        "Correct the model, or the argument of `trueup.commands` that has it. Nothing is written."
     )

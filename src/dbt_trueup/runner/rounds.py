@@ -11,12 +11,8 @@ from dbt_trueup.dbt_errors import to_one_line
 from dbt_trueup.errors import UsageError
 from dbt_trueup.plural import count
 
-from .screen import RUNNING
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-
-    from .screen import Screen
 
 WROTE = "OK"
 """The code of a result that says something, see macros/collection/dbt.sql."""
@@ -45,18 +41,6 @@ class Runs(Protocol):
             grown: The tables that have grown since the last round. Then only the models that read
                 them run, and those after them. None: all models run.
         """
-
-
-def run_once(runs: Runs, screen: Screen) -> int:
-    """Run a single round, and print it. Return the exit code that `dbt run` would have."""
-    screen.show_status(RUNNING)
-    done = runs.run()
-    screen.print_round(done)
-    if not done.changes and not done.failures:
-        screen.print_line(
-            f"no collection has changed: {count(done.models, 'model')} in {done.seconds:.1f} s"
-        )
-    return 1 if done.failures else 0
 
 
 def attempt(runs: Runs, grown: Collection[str] | None = None, *, is_first: bool) -> Round:
