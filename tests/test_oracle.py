@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests import acceptance, git_history, oracle, strategies, torture
+from tests import acceptance, git_history, oracle, strategies
 from tests.oracle import Collection, Command, Error, Late, StoppedError, Ties, Update
 from tests.strategies import ALL_KINDS
 
@@ -127,44 +127,6 @@ def test_every_acceptance_case_holds_with_reordered_and_duplicate_commands(
     case: acceptance.Case,
 ) -> None:
     check_case(case, case.late, disordered=True)
-
-
-# ---------------------------------------------------------------------------- the torture table
-
-
-BEYOND = ("null tick", "schema narrow")
-SCENARIOS = [one for one in torture.load() if not one.name.startswith(BEYOND)]
-"""All scenarios except those with an error that the oracle does not know."""
-
-
-def stop(collection: Collection, log: list[Command], until: int) -> str:
-    """Run. Return the message of the option that stopped the run, or an empty text."""
-    try:
-        collection.run(log, until)
-    except StoppedError as error:
-        return str(error)
-    return ""
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_every_scenario_of_the_torture_table_holds(scenario: torture.Scenario) -> None:
-    options = {
-        name: scenario.options[name]
-        for name in ("late", "ties", "errors")
-        if name in scenario.options
-    }
-    collection = Collection(tie_breaker=greatest_payload, **options)
-    log = torture.read(scenario.commands, scenario.options)
-    first, second = torture.UNTILS
-    stopped = stop(collection, log[: len(scenario.runs[0])], first)
-    stopped += stop(collection, log, second)
-    assert bool(stopped) == bool(scenario.refused)
-    live = {*collection.rows, *collection.errors}
-    assert live in [set(each) for each in scenario.collections] or stopped
-    assert (scenario.refused or "") in stopped
-    assert oracle.consolidate(collection.changelog) in [
-        oracle.consolidate(each) for each in scenario.changelogs
-    ]
 
 
 # ---------------------------------------------------------------------------- git histories

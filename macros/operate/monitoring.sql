@@ -43,7 +43,7 @@
         {%- set schema = store.without_identifier() | string -%}
         {%- if schema not in tables -%}
             {%- set found = [] -%}
-            {%- if adapter.check_schema_exists(store.database, store.schema) -%}
+            {%- if adapter.check_schema_exists(store.database or "", store.schema) -%}
                 {%- for row in run_query('show tables in ' ~ schema ~ " like '*__trueup'").rows -%}
                     {%- do found.append(row['tableName'] | lower) -%}
                 {%- endfor -%}

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.engines.script import KEY, TESTS, VALUE, open_project
+from tests.engines.script import KEY, VALUE, agrees, open_project
 from tests.engines.servers import settings
 
 SMALL_DRIVER = {
@@ -48,18 +48,18 @@ def main() -> None:
     folder, package = Path(sys.argv[1]), Path(sys.argv[2])
     given = settings(folder) | SMALL_DRIVER | {"spark.eventLog.dir": f"file:{folder}"}
     project = open_project(folder, "small_driver", given, package)
-    project.add_collection("big", KEY, VALUE, {"verify": "content"})
-    project.write("models/big/big.yml", TESTS.format(name="big"))
+    project.add_collection("big", KEY, VALUE, {"verify": "always"})
+    project.write("models/big.yml", agrees(project, "big"))
     runs: list[tuple[float, float]] = []
     for commands in BATCHES:
         project.sql(COMMANDS.format(*commands))
         began = time.time()
-        project.run("models/big")
+        project.run("big")
         runs.append((began * 1000, time.time() * 1000))
         found = "select k, v from {}.big"
         for one, other in ((RIGHT, found), (found, RIGHT)):
             assert not project.sql(f"({one}) except all ({other}) limit 1")
-    project.run("models/big", command="test")
+    project.run("big", command="test")
     project.spark.stop()
     (folder / "runs.json").write_text(json.dumps(runs))
 

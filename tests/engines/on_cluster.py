@@ -22,18 +22,10 @@ from pyspark.sql.functions import udf
 
 import demo.run
 from tests.between import sent_through
-from tests.engines.script import (
-    KEY,
-    VALUE,
-    check,
-    open_project,
-    put,
-    run_python_aggregates,
-    run_script,
-)
+from tests.engines.script import KEY, VALUE, check, open_project, put, run_script
 from tests.engines.servers import settings
 from tests.git_repository import FILE, commit, new_repository
-from tests.oracle import Collection, Command
+from tests.newest_oracle import Newest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,12 +35,8 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-STEPS = {
-    "stage": r"create or replace table \S*hurt_batch",
-    "append": r"/\* trueup: append",
-    "apply": r"/\* trueup: apply",
-}
-"""The statement of each step that is hurt."""
+COMMIT = "/* trueup: commit */"
+"""What the statement that is hurt has in it."""
 MOMENTS = ("at its first task", "after a shuffle")
 """When executors are killed. After a shuffle, the files of the shuffle are lost, too."""
 
@@ -91,13 +79,11 @@ def kill_executors(spark: SparkSession, moment: str, ended: Event) -> None:
             return
 
 
-def hurt(
-    step: str, act: Callable[[Callable[[str], None], str], None]
-) -> AbstractContextManager[None]:
-    """Let `act(execute, sql)` send the statement of a step."""
+def hurt(act: Callable[[Callable[[str], None], str], None]) -> AbstractContextManager[None]:
+    """Let `act(execute, sql)` send the commit."""
 
     def send(execute: Callable[[str], None], sql: str) -> None:
-        if re.search(STEPS[step], sql):
+        if COMMIT in sql:
             act(execute, sql)
         else:
             execute(sql)
@@ -128,23 +114,24 @@ class Hurt:
     def __init__(self, spark: SparkSession, project: Project, folder: Path) -> None:
         """Make the collection, with a first batch."""
         self.spark, self.project, self.folder = spark, project, folder
-        self.oracle, self.log = Collection(), list[Command]()
+        self.oracle = Newest(width=1)
+        self.runs = 0
         project.add_collection("hurt", KEY, VALUE, {"verify": "always"})
         self.run()
 
     def run(self) -> None:
         """Run a batch that changes, adds and deletes keys, and compare the result."""
-        ts = len(self.project.progress("hurt")) + 1 if self.log else 1
+        self.runs += 1
+        ts = self.runs
         arriving = [put(ts, f"key {key}", f"value {ts}") for key in range(200)]
         arriving += [put(ts, f"key of {ts}", "new"), put(ts, f"key of {ts - 1}", None)]
-        self.log += arriving
         self.project.append("hurt", arriving)
-        self.project.run("models/hurt")
-        self.oracle.run(self.log)
+        self.project.run("hurt")
+        self.oracle.run(arriving)
         check(self.project, "hurt", self.oracle)
 
-    def kill(self, step: str, moment: str) -> None:
-        """Kill the executors in a step. Repeat this until a task was lost."""
+    def kill(self, moment: str) -> None:
+        """Kill the executors in a commit. Repeat this until a task was lost."""
 
         def send(execute: Callable[[str], None], sql: str) -> None:
             ended = Event()
@@ -158,10 +145,10 @@ class Hurt:
 
         lost = self.lost_tasks()
         for _ in range(5):
-            with hurt(step, send):
+            with hurt(send):
                 self.run()
             if self.lost_tasks() > lost:
-                happened[f"{step}: killed {moment}"] += 1
+                happened[f"commit: killed {moment}"] += 1
                 return
 
     def lost_tasks(self) -> int:
@@ -169,23 +156,23 @@ class Hurt:
         return (self.folder / "driver.log").read_text().count("ExecutorLostFailure")
 
     def write_with(self, name: str, task: Callable[[str], bool]) -> None:
-        """Call a function in the tasks that write the staged batch."""
+        """Call a function in the tasks that read the log."""
         self.spark.udf.register(name, udf(task, "boolean").asNondeterministic())
 
         def send(execute: Callable[[str], None], sql: str) -> None:
-            assert sql.rstrip().endswith("from staged"), sql
-            execute(f"{sql.rstrip()}\nwhere {name}(_kind)")
+            log = f"(select * from log where {name}(k))"
+            assert "from log" in sql, sql
+            execute(re.sub(r"from log\b", f"from {log} as log", sql))
 
-        with hurt("stage", send):
+        with hurt(send):
             self.run()
 
 
 def hurt_batches(spark: SparkSession, project: Project, folder: Path) -> None:
     """Kill executors in each step, and let tasks fail."""
     collection = Hurt(spark, project, folder)
-    for step in STEPS:
-        for moment in MOMENTS:
-            collection.kill(step, moment)
+    for moment in MOMENTS:
+        collection.kill(moment)
 
     def fails_twice(_: str) -> bool:
         """Raise in the first two attempts of each task."""
@@ -229,11 +216,9 @@ def main() -> None:
     """Run everything, and write the counts."""
     folder, master, package = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     project = open_project(folder, "cluster", cluster_settings(folder, master), package)
-    run_script(project, "dropped", late="drop")
-    run_script(project, "corrected", late="correct")
+    run_script(project)
     run_demo(folder)
     hurt_batches(project.spark, project, folder)
-    run_python_aggregates(project)
     project.spark.stop()
     (folder / "happened.json").write_text(json.dumps(happened))
 

@@ -9,13 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.engines.script import (
-    lose_a_race,
-    open_project,
-    race_two_processes,
-    run_python_aggregates,
-    run_script,
-)
+from tests.engines.script import lose_a_race, open_project, run_script
 from tests.engines.servers import LOOPBACK
 
 
@@ -24,11 +18,8 @@ def main() -> None:
     folder, port, package = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     given = {"spark.remote": f"sc://{LOOPBACK}:{port}"}
     project = open_project(folder, "connected", given, package)
-    run_script(project, "dropped", late="drop")
-    run_script(project, "corrected", late="correct")
-    run_python_aggregates(project)
+    run_script(project)
     lose_a_race(project)
-    race_two_processes(project, rounds=4)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.engines.script import lose_a_race, open_project, race_two_processes, run_script
+from tests.engines.script import lose_a_race, open_project, run_script
 from tests.engines.servers import settings
 
 
@@ -26,10 +26,8 @@ def main() -> None:
         given["spark.sql.catalog.lake.jdbc.schema-version"],
     )
     project = open_project(folder, "rested", given, package)
-    run_script(project, "dropped", late="drop")
-    run_script(project, "corrected", late="correct")
+    run_script(project)
     lose_a_race(project)
-    race_two_processes(project, rounds=6)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from tests.oracle import Command
+    from tests import oracle
+    from tests.newest_oracle import Command
 
 
 class Result(NamedTuple):
@@ -63,7 +64,7 @@ class ThriftProject(Project):
         """Write an empty project for the server on a port of loopback."""
         super().__init__(folder, name, ThriftSession(port), package)  # type: ignore[arg-type]
 
-    def append(self, name: str, commands: Iterable[Command]) -> None:
+    def append(self, name: str, commands: Iterable[oracle.Command | Command]) -> None:
         """Append commands with one value column to a log, in one INSERT."""
         key, value = self._columns[name]
         rows = ", ".join(
@@ -73,10 +74,11 @@ class ThriftProject(Project):
         self.sql(f"insert into {{}}.{name}_log ({', '.join(columns)}) values {rows}")
 
 
-def row(command: Command, width: int) -> list[Any]:
-    """The columns of a log with an order of one number: tick, order, delete, key, value."""
+def row(command: oracle.Command | Command, width: int) -> list[Any]:
+    """The columns of a log: both parts of the order, delete, key, value."""
     value = command.value or (None,) * width
-    return [command.ts, command.order[0], command.value is None, *(command.key or ()), *value]
+    order = command.order or (None, None)
+    return [*order, command.value is None, *(command.key or ()), *value]
 
 
 def literal(item: object) -> str:

@@ -16,8 +16,6 @@ from tests.engines.servers import (
     run_module,
     server,
 )
-from tests.faults import counts
-from tests.faults.scripts import SEED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,15 +74,8 @@ def test_killed_executors_and_failed_tasks_change_no_result(
     run_module("on_cluster", tmp_path, master, package, timeout=1800)
     happened = json.loads((tmp_path / "happened.json").read_text())
     assert happened == {
-        "stage: killed at its first task": 1,
-        "stage: killed after a shuffle": 1,
-        "append: killed at its first task": 1,
-        "append: killed after a shuffle": 1,
-        "apply: killed at its first task": 1,
-        "apply: killed after a shuffle": 1,
+        "commit: killed at its first task": 1,
+        "commit: killed after a shuffle": 1,
         "attempts of a task that fails twice": 3,
         "copies of a slow task": 2,
     }
-    # Each of the last two lines counts the copies of one task.
-    faults = dict.fromkeys(happened, 1)
-    counts.add("cluster", SEED, faults, {})

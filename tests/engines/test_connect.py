@@ -37,7 +37,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield port
 
 
-def test_batches_python_aggregates_and_lost_races_over_connect_equal_the_oracle(
+def test_batches_repairs_and_lost_races_over_connect_equal_the_oracle(
     port: int, package: Path, tmp_path: Path
 ) -> None:
     run_module("over_connect", tmp_path, port, package, timeout=600)

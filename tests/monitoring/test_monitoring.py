@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.collection.stores import Store
 from tests.monitoring.shop import add_collection, add_monitoring, append, row
+from tests.stores import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
