@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_trueup.command_line.program import main
+from dbt_trueup.init.log import quoted_text
 from tests.acceptance import FOLDER
+from tests.init.test_forms import FORMS
+from tests.stores import quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,10 +43,10 @@ def project(own_project: Callable[[str], Project]) -> Iterator[Project]:
         project.sql(f"drop table cdc.{row['tableName']}")
 
 
-def init(project: Project, case: dict[str, Any], *words: str) -> int:
-    """Run `trueup init` over the log of a case."""
-    folder = ("--project-dir", str(project.folder))
-    return main(["init", case["relation"], *case["init"], *words, "--name", "c", *folder])
+def init(project: Project, relation: str, *words: str, name: str = "c") -> int:
+    """Run `trueup init` over a log."""
+    folder = str(project.folder)
+    return main(["init", relation, *words, "--name", name, "--project-dir", folder])
 
 
 def plain(value: Any) -> Any:
@@ -67,7 +70,7 @@ def test_the_rows_are_right_after_each_run(project: Project, name: str) -> None:
         for statement in statements:
             project.sql(statement)
         if not (project.folder / "models/c.sql").exists():
-            assert init(project, case) == 0
+            assert init(project, case["relation"], *case["init"]) == 0
         project.run("c", fails=False)
         columns = list(right[0])
         rows = project.sql(f"select {', '.join(columns)} from {{}}.c")
@@ -82,9 +85,68 @@ def test_init_asks_and_names_what_is_missing(
     case = CASES[name]
     for statement in case["runs"][0]:
         project.sql(statement)
-    assert init(project, case) == 2
+    assert init(project, case["relation"], *case["init"]) == 2
     printed = capsys.readouterr()
     for text in QUESTIONS[name]:
         assert text in printed.err
     assert "the model to start from:" in printed.out
     assert not [*project.folder.glob("models/*")]
+
+
+DELETED = {
+    *("AWS DMS to Kafka/Kinesis JSON", "Maxwell JSON", "CockroachDB changefeed", "Canal"),
+    *("GoldenGate, JSON", "Debezium for MySQL", "Debezium, flattened JSON"),
+    *("wal2json, format 1", "wal2json, format 2"),
+}
+"""The forms whose last row deletes the only key."""
+
+LEFT = {
+    "Singer, log based": ["b"],
+    "Hudi, incremental": [11.0],
+    "An application with names in camel case": ["ada l"],
+    "Full extracts": ["a"],
+    **{form: [] for form in DELETED},
+}
+"""The values that a form leaves, if it is not one row with `paid`."""
+
+VALUES = {"status", "name", "fare", "username"}
+"""The columns of the forms with these values, in lower case."""
+
+
+def create(project: Project, form: dict[str, Any]) -> str:
+    """Create the log of a form, with its rows. Return its name."""
+    log = f"cdc.{form['table']}_log"
+    names = ", ".join(f"{quote(name)} {kind}" for name, kind in form["types"].items())
+    schema = ", ".join(f"{quote(name)}: {kind}" for name, kind in form["types"].items())
+    project.sql(f"create table {log} ({names}) using iceberg")
+    texts = ", ".join(f"({quoted_text(json.dumps(row))})" for row in form["rows"])
+    options = "map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
+    parsed = f"from_json(text, {quoted_text(f'struct<{schema}>')}, {options})"
+    project.sql(
+        f"insert into {log} select one.* from"
+        f" (select {parsed} as one from values {texts} as rows (text))"
+    )
+    return log
+
+
+@pytest.mark.long_cases
+@pytest.mark.parametrize("form", FORMS, ids=[form["form"] for form in FORMS])
+def test_the_model_of_a_form_has_the_right_rows(
+    project: Project, form: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The names of columns are those of real tools. A field that init asks for is confirmed."""
+    log, name = create(project, form), form["table"]
+    code = init(project, log, "--json", name=name)
+    guesses = {one["field"]: one for one in json.loads(capsys.readouterr().out)["guesses"]}
+    unsure = [one for one in guesses.values() if not one["is_sure"]]
+    assert code == (2 if unsure else 0)
+    for one in unsure:
+        assert one["field"] == "sequence_by"
+        assert init(project, log, "--sequence-by", ",".join(one["value"]), name=name) == 0
+    project.run(name, fails=False)
+    rows = project.sql(f"select * from {{}}.{name}")
+    (value,) = {column for row in rows for column in row.asDict() if column.lower() in VALUES} or {
+        ""
+    }
+    assert [row[value] for row in rows] == LEFT.get(form["form"], ["paid"])
+    project.run(name, command="test", fails=False)

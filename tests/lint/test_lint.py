@@ -83,7 +83,7 @@ def test_every_rule_finds_something_and_is_on_the_page() -> None:
     cases = [case.found for case in CASES.values()]
     found = {rule for each in [*cases, *OTHER_FINDINGS.values()] for rule in each}
     assert found == {*RULES, *SNAPSHOT_RULES}
-    rows = first_cells(ROOT / "docs/lint.md", "The rules")
+    rows = first_cells(ROOT / "docs/commands.md", "trueup lint")
     assert rows == [f"`{rule}`" for rule in [*RULES, *SNAPSHOT_RULES]]
 
 

@@ -12,6 +12,7 @@ from dbt_trueup.plural import count
 from . import words
 from .envelope import extract_columns
 from .facts import Guess
+from .log import struct_fields
 from .types import NUMERIC, decimal_type, json_types
 
 if TYPE_CHECKING:
@@ -102,7 +103,11 @@ def columns_of_messages(facts: Facts) -> Guess:
 
 def declared_types(facts: Facts) -> dict[str, str]:
     """The types that the messages declare. The last message counts."""
-    return {name: kind for change in facts.changes for name, kind in change.types.items()}
+    types = {name: kind for change in facts.changes for name, kind in change.types.items()}
+    if facts["value"] not in facts.log.types:
+        structs = [facts.log.columns, *map(struct_fields, facts.log.columns.values())]
+        types |= struct_fields(next(one["after"] for one in structs if "after" in one))
+    return types
 
 
 def row_types(facts: Facts) -> dict[str, str]:

@@ -7,7 +7,7 @@ is not sure and names them: a delete that nobody sees is the worst error.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from . import words
@@ -46,11 +46,15 @@ class Mark:
     rank: int = 0
     """The mark with the least rank decides."""
     is_operation: bool = False
+    is_by_value: bool = False
+    """Whether only some values look like a delete. A column that is called so counts more."""
 
 
 def find_marks(log: Log) -> list[Mark]:
     """The columns that look like a delete, the one that decides first."""
     marks = [mark for name in log.types if (mark := read_mark(log, name))]
+    if any(mark.is_operation and mark.condition for mark in marks):
+        marks = [mark for mark in marks if not mark.is_by_value]
     return sorted(marks, key=lambda one: (one.condition is None, one.skip is None, one.rank))
 
 
@@ -78,6 +82,12 @@ def mark_of_values(log: Log, name: str, values: list[str]) -> Mark | None:
     Of single letters only i and u hardly mean anything else.
     """
     found, plain = {value.lower() for value in values}, words.plain(name)
+    if (
+        len(found) <= FEW
+        and any(map(is_word, found & words.DELETES))
+        and not found <= words.OPERATIONS
+    ):
+        return replace(unknown(log, name, values), is_by_value=True)
     if not found <= words.OPERATIONS or not (found & {"i", "u"} or any(map(is_word, found))):
         return None
     is_clear = len(found & words.CLEAR) > 1 and bool(words.MAYBE_OPERATION.search(plain))
@@ -90,7 +100,8 @@ def mark_of_values(log: Log, name: str, values: list[str]) -> Mark | None:
     made = mark_of_operation(log, name, values)
     why = f"`{name}` has the values of an operation: {', '.join(values[:FEW])}"
     deletes = (made.condition,) if made and made.condition else ()
-    return Mark(name, why, truncate=made.truncate if made else None, candidates=deletes)
+    truncate = made.truncate if made else None
+    return Mark(name, why, truncate=truncate, candidates=deletes, is_by_value=True)
 
 
 def is_word(text: str) -> bool:

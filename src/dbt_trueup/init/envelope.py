@@ -44,9 +44,6 @@ def guess_envelope(facts: Facts) -> Guess:
     if column := next((one for one in log.json_columns if one in ("value", "payload", "data")), ""):
         why = f"`{column}` has JSON objects of no known envelope: read them with trueup.parse_json"
         return Guess("envelope", "plain", why, is_sure=False, candidates=ENVELOPES)
-    if {"before", "after"} <= set(log.columns):
-        why = "`before` and `after` are the rows of a message, as structs"
-        return Guess("envelope", "debezium", why, is_sure=False, candidates=ENVELOPES)
     extracts = [] if facts.marks else extract_columns(log)
     if extracts:
         return guess_extracts(facts, extracts[0])
@@ -133,7 +130,9 @@ def guess_value(facts: Facts) -> Guess:
         )
         raise UsageError(message)
     column = max(found, key=lambda name: found[name])
-    whole = len(log.values(column))
+    whole = (
+        sum(row[column] is not None for row in log.rows) if column in log.types else len(log.rows)
+    )
     others = whole - found[column]
     warning = f"{count(others, 'message')} in `{column}` cannot be read: each becomes an error row"
     return Guess(

@@ -45,6 +45,11 @@ def guess_key(facts: Facts) -> Guess:
 def key_of_messages(facts: Facts) -> Guess | None:
     """The key that the messages name; None if they name none."""
     found = Counter(tuple(change.key) for change in facts.changes if change.key)
+    # Avro lands the key of a message as a struct.
+    paths = [path for path in facts.log.paths.values() if path[0] in ("key", "kafka_key")]
+    fields = tuple(path[1] for path in paths if len(path) > 1 and path[1] in facts.row_columns)
+    if fields and not found:
+        found[fields] = len(facts.changes)
     if not found:
         return None
     (key, number), *others = found.most_common()

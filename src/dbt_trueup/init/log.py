@@ -99,9 +99,23 @@ def read_log(name: str, columns: dict[str, str], rows: list[Row]) -> Log:
         objects = [found if isinstance(found, dict) else None for found in decoded]
         if sum(map(bool, objects)) * 2 > sum(row[one] is not None for row in flat):
             json_columns[one] = objects
+    json_columns |= struct_messages(columns, rows)
     return Log(
         name, columns, flat, types, {one: path for one, (path, _) in paths.items()}, json_columns
     )
+
+
+ENVELOPE = ("before", "after", "source", "op")
+"""The fields of Debezium's messages. Avro lands them as structs."""
+
+
+def struct_messages(columns: dict[str, str], rows: list[Row]) -> dict[str, list[Any]]:
+    """The messages of Debezium that are structs, by the SQL expression that makes JSON of them."""
+    if {*ENVELOPE} <= {*columns}:
+        whole = f"to_json(struct({', '.join(ENVELOPE)}))"
+        return {whole: [{name: row[name] for name in ENVELOPE} for row in rows]}
+    wrapped = [name for name, kind in columns.items() if {*ENVELOPE} <= {*struct_fields(kind)}]
+    return {f"to_json({quoted(name)})": [row[name] for row in rows] for name in wrapped}
 
 
 def leaves(path: tuple[str, ...], kind: str) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .log import decode
 from .types import connect_types, postgres_type
@@ -141,137 +142,136 @@ def columns_of(message: Row, name: str) -> list[Row]:
     return [one for one in listed if isinstance(one, dict) and isinstance(one.get("name"), str)]
 
 
-def read_maxwell(message: Row, keys: Any) -> Change | None:
-    """Read a message of Maxwell."""
-    if not (
-        {"database", "table", "type", "data"} <= set(message) and isinstance(message["data"], dict)
-    ):
+class Form(NamedTuple):
+    """Where everything lies in a message of an envelope. Names with points are paths."""
+
+    has: tuple[str, ...]
+    """What every message has."""
+    rows: tuple[str, ...]
+    """The row after the change and the one before it. The first one that is there counts."""
+    op: str = ""
+    table: tuple[str, ...] = ()
+    names: str = ""
+    """The names of the columns of the key."""
+    keys: str = ""
+    """The columns of the key with their values."""
+    order: tuple[str, ...] = ()
+    """The position in the source, if the macro of the envelope reads one. The first one counts."""
+
+
+FORMS = {
+    "dms": Form(
+        ("metadata.operation", "metadata.record-type"),
+        ("data",),
+        "metadata.operation",
+        ("metadata.schema-name", "metadata.table-name"),
+    ),
+    "canal": Form(
+        ("data", "database", "type", "es"), ("data",), "type", ("database", "table"), "pkNames"
+    ),
+    "maxwell": Form(
+        ("database", "table", "type", "data"),
+        ("data",),
+        "type",
+        ("database", "table"),
+        "primary_key_columns",
+        order=("position",),
+    ),
+    "goldengate": Form(
+        ("table", "op_type", "op_ts"),
+        ("after", "before"),
+        "op_type",
+        ("table",),
+        "primary_keys",
+        order=("pos",),
+    ),
+    "dynamodb": Form(
+        ("dynamodb.Keys",),
+        ("dynamodb.NewImage", "dynamodb.Keys"),
+        "eventName",
+        keys="dynamodb.Keys",
+        order=("dynamodb.SequenceNumber",),
+    ),
+}
+
+
+def read_form(form: Form, message: Row, keys: Any) -> Change | None:
+    """Read a message by the table of its form."""
+    if any(at(message, name) is None for name in form.has):
         return None
-    named = message.get("primary_key_columns")
-    if isinstance(named, list):
-        keys = {name: message["data"].get(name) for name in named}
+    found = (rows_of(at(message, name)) for name in form.rows)
+    row = next(filter(None, found), None)
+    names = at(message, form.names) if form.names else None
+    if form.keys:
+        keys = rows_of(at(message, form.keys))
+    elif isinstance(names, list):
+        keys = {name: (row or {}).get(name) for name in names}
     elif isinstance(keys, dict):
-        keys = {
-            name.removeprefix("pk."): one
-            for name, one in keys.items()
-            if name not in ("database", "table")
-        }
+        # Maxwell writes the table into the key, too.
+        others = ("database", "table", *form.table)
+        keys = {name.removeprefix("pk."): one for name, one in keys.items() if name not in others}
     return Change(
-        op=message["type"],
-        table=f"{message['database']}.{message['table']}",
-        order=message.get("position"),
-        row=message["data"] or None,
-        key=keys if isinstance(keys, dict) else None,
+        op=at(message, form.op),
+        table=".".join(str(at(message, name)) for name in form.table) or None,
+        order=next((one for name in form.order if (one := at(message, name))), None),
+        row=row,
+        key=keys if keys and isinstance(keys, dict) else None,
     )
 
 
-def read_canal(message: Row, keys: Any) -> Change | None:
-    """Read a message of Canal. Its `data` is a list of rows."""
-    del keys
-    if not {"data", "database", "table", "type", "es"} <= set(message):
-        return None
-    rows = message["data"] if isinstance(message["data"], list) else []
-    row, names = (object_of(rows[0]) if rows else {}), message.get("pkNames") or []
-    return Change(
-        op=message["type"],
-        table=f"{message['database']}.{message['table']}",
-        row=row or None,
-        key={name: row.get(name) for name in names} or None,
-    )
+def at(message: Row, path: str) -> Any:
+    """What a message has at a path; None if it has nothing there."""
+    value: Any = message
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
-def read_dms(message: Row, keys: Any) -> Change | None:
-    """Read a message of AWS DMS."""
-    del keys
-    metadata = object_of(message.get("metadata"))
-    if "operation" not in metadata or "record-type" not in metadata:
-        return None
-    return Change(
-        op=metadata["operation"],
-        table=f"{metadata.get('schema-name')}.{metadata.get('table-name')}",
-        row=object_of(message.get("data")) or None,
-    )
+def rows_of(value: Any) -> Row:
+    """A row, or the first one of a list. A value of DynamoDB has its type beside it.
+
+    Example:
+        >>> rows_of({"id": {"N": "1"}, "tags": {"L": [{"S": "new"}]}})
+        {'id': 1, 'tags': ['new']}
+    """
+    row = object_of(value[0] if isinstance(value, list) and value else value)
+    return {name: untagged(one) for name, one in row.items()}
 
 
-def read_goldengate(message: Row, keys: Any) -> Change | None:
-    """Read a message of Oracle GoldenGate in JSON."""
-    if not {"table", "op_type", "op_ts"} <= set(message):
-        return None
-    row = object_of(message.get("after")) or object_of(message.get("before"))
-    names = message.get("primary_keys") or []
-    return Change(
-        op=message["op_type"],
-        table=str(message["table"]),
-        order=message.get("pos"),
-        row=row or None,
-        key={name: row.get(name) for name in names} or (keys if isinstance(keys, dict) else None),
-    )
+def untagged(value: Any) -> Any:
+    """The value of an attribute of DynamoDB; another value as it is."""
+    tags = ("S", "N", "B", "BOOL", "NULL", "L", "M")
+    if not (isinstance(value, dict) and len(value) == 1 and {*value} <= {*tags}):
+        return value
+    ((tag, one),) = value.items()
+    if tag == "N":
+        return decode(one, "string")
+    if tag == "L":
+        return [*map(untagged, one)]
+    if tag == "M":
+        return rows_of(one)
+    return None if tag == "NULL" else one
 
 
 def read_cockroachdb(message: Row, keys: Any) -> Change | None:
     """Read a message of a changefeed of CockroachDB. Its key is a list of values."""
-    if (
-        "after" not in message
-        or not {"updated", "mvcc_timestamp", "key"} & set(message)
-        or "op" in message
-    ):
+    order = message.get("mvcc_timestamp") or message.get("updated")
+    if "after" not in message or "op" in message or not (order or "key" in message):
         return None
-    row, values = object_of(message["after"]), message.get("key", keys)
-    names = [
-        next((name for name, one in row.items() if one == value), None) for value in values or []
-    ]
+    row, values = object_of(message["after"]), message.get("key", keys) or []
+    named = {name: one for value in values for name, one in row.items() if one == value}
     return Change(
         op="upsert" if row else "delete",
-        order=message.get("mvcc_timestamp") or message.get("updated"),
+        order=order,
         row=row or None,
-        key=dict(zip(names, values, strict=True)) if names and None not in names else None,  # type: ignore[arg-type]
+        key=named if len(named) == len(values) > 0 else None,
     )
-
-
-def read_dynamodb(message: Row, keys: Any) -> Change | None:
-    """Read a record of a stream of DynamoDB. Each of its values has its type beside it."""
-    del keys
-    record = object_of(message.get("dynamodb"))
-    if "Keys" not in record:
-        return None
-    named = {name: item_of(one) for name, one in object_of(record["Keys"]).items()}
-    image = {name: item_of(one) for name, one in object_of(record.get("NewImage")).items()}
-    return Change(
-        op=message.get("eventName"),
-        table=message.get("tableName"),
-        order=record.get("SequenceNumber"),
-        row=image or named or None,
-        key=named or None,
-    )
-
-
-def item_of(value: Any) -> Any:
-    """The value of an attribute of DynamoDB.
-
-    Example:
-        >>> item_of({"N": "1"}), item_of({"S": "new"}), item_of({"L": [{"BOOL": True}]})
-        (1, 'new', [True])
-    """
-    ((kind, one),) = (
-        value.items() if isinstance(value, dict) and len(value) == 1 else [("S", value)]
-    )
-    if kind == "N":
-        return decode(one, "string")
-    if kind == "L":
-        return list(map(item_of, one))
-    if kind == "M":
-        return {name: item_of(inner) for name, inner in one.items()}
-    return None if kind == "NULL" else one
 
 
 READERS: dict[str, Callable[[Row, Any], Change | None]] = {
     "debezium": read_debezium,
     "wal2json": read_wal2json,
-    "dms": read_dms,
-    "canal": read_canal,
-    "maxwell": read_maxwell,
-    "goldengate": read_goldengate,
-    "dynamodb": read_dynamodb,
+    **{name: partial(read_form, form) for name, form in FORMS.items()},
     "cockroachdb": read_cockroachdb,
 }
 """The function that reads a message of an envelope. It returns None for other messages."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 from dbt_trueup.plural import count
@@ -13,10 +13,10 @@ from . import words
 from .deletes import commands, is_snapshot_row
 from .facts import Guess, share
 from .key import content_of
-from .log import DATE, NUMBER, TIMESTAMP, all_match, hashable, sortable, to_text
+from .log import DATE, NUMBER, TIMESTAMP, all_match, sortable, to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from .facts import Facts
     from .log import Log, Row
@@ -59,10 +59,6 @@ class Order:
     names: tuple[str, ...]
     rank: int
 
-    def place(self, row: Row) -> tuple[Any, ...]:
-        """What the order is in a row."""
-        return tuple(hashable(row[name]) for name in self.names)
-
 
 def guess_place(facts: Facts) -> Guess:
     """Where a message lies in its topic: the topic, the partition and the offset."""
@@ -75,11 +71,8 @@ def guess_place(facts: Facts) -> Guess:
         name for name in log.named(words.TOPIC) if len(set(map(to_text, log.values(name)))) > 1
     ]
     place = [*topics[:1], partitions[0], offsets[0]]
-    found: dict[str, set[str]] = {}
-    for row in log.rows:
-        found.setdefault(to_text([row[name] for name in place]), set()).add(content_of(row))
-    twice = sum(len(contents) > 1 for contents in found.values())
-    why = f"the log is a topic: {count(len(found), 'place')} in {count(len(log.rows), 'row')}"
+    why = f"the log is a topic with {', '.join(place)}"
+    twice = several((to_text([row[name] for name in place]), content_of(row)) for row in log.rows)
     if twice:
         why += f"; {count(twice, 'place')} have messages of different content"
     return Guess("place", place, why, not twice, (", ".join(place), "none") if twice else ())
@@ -144,13 +137,8 @@ def doubts_of(facts: Facts, rows: list[Row], best: Order, orders: Sequence[Order
         )
     if best.rank >= VERSION and not has_versions(facts, rows):
         doubts.append("no key of the sample has two changes that prove it")
-    if (
-        len(best.names) > 1
-        and nullable(rows, best.names[-1])
-        and contradicts(
-            facts, rows, Order(best.names[:1], best.rank), Order(best.names[1:], best.rank)
-        )
-    ):
+    first, rest = Order(best.names[:1], best.rank), Order(best.names[1:], best.rank)
+    if rest.names and nullable(rows, best.names[-1]) and contradicts(facts, rows, first, rest):
         doubts.append("its columns put changes of a key in different orders")
     if len(best.names) == 1 and best.rank in (SEQUENCE, PROVEN, TIME):
         others = [other for other in orders if other.rank in (SEQUENCE, TIME)]
@@ -167,54 +155,44 @@ def nullable(rows: Sequence[Row], name: str) -> bool:
 def find_orders(facts: Facts) -> Iterator[Order]:
     """The orders that the log may have, the best first."""
     log = facts.log
-    if set(SQL_SERVER[::2]) <= set(log.types):
+    if {*SQL_SERVER[::2]} <= {*log.types}:
         yield Order(tuple(name for name in SQL_SERVER if name in log.types), POSITION)
         return
     files, positions = log.named(FILE), log.named(FILE_POSITION)
     if files and positions:
         yield Order((files[0], *positions), POSITION)
-    is_mark = {mark.name for mark in facts.marks}
-    possible = [
-        name
-        for name in log.types
-        if name not in (facts["key"] or ())
-        and name not in is_mark
-        and is_orderable(log, name)
-        and (log.values(name) or not log.rows)
-    ]
-    ranks = [(rank_of(facts, name), name) for name in possible]
-    ranked = sorted(
-        (rank, fineness(name), place, name)
-        for place, (rank, name) in enumerate(ranks)
-        if rank is not None
-    )
+    out = {*(facts["key"] or ()), *(mark.name for mark in facts.marks)}
     rows = list(commands(log.rows, facts.marks))
-    full = [one for one in ranked if all(row[one[-1]] is not None for row in rows)]
-    coarse = [one for one in full if words.COMMIT.search(words.plain(one[-1])) or one[0] == COMMIT]
-    times = [one for one in full if one[0] == TIME]
-    for rank, _, _, name in ranked:
-        fine = Order((name,), rank)
-        if (rank, name) in [(one[0], one[-1]) for one in full]:
-            first = next((one for one in coarse if one[-1] != name and one[0] >= rank), None)
-            if first and rank <= SEQUENCE:
-                # Numbers that begin again with each commit sort only within it.
-                coarse_one = Order((first[-1],), first[0])
-                if (
-                    rank == SEQUENCE
-                    or contradicts(facts, rows, fine, coarse_one)
-                    or count_ties(facts, rows, fine)
-                ):
-                    yield Order((first[-1], name), rank)
-                    continue
-            yield fine
-        elif rank <= SEQUENCE and times:
-            # The rows of a full load have no position, but a time before all others.
-            yield Order((times[0][-1], name), rank)
-        else:
-            yield fine
-    sequences = [name for rank, _, _, name in full if rank <= SEQUENCE]
-    for _, _, _, time in times:
-        for name in sequences:
+    ranks = [
+        (rank, *fineness(name), place, name)
+        for place, name in enumerate(log.types)
+        if name not in out
+        and is_orderable(log, name)
+        and (rank := rank_of(facts, name)) is not None
+    ]
+    ranked = [(rank, name) for rank, *_, name in sorted(ranks)]
+    full = [(rank, name) for rank, name in ranked if not nullable(rows, name)]
+    times = [name for rank, name in full if rank == TIME]
+    for rank, name in ranked:
+        fine, is_full = Order((name,), rank), (rank, name) in full
+        # The rows of a full load have no position, but a time before all others.
+        firsts = times
+        if is_full:
+            firsts = [
+                one for its, one in full if its >= rank and words.COMMIT.search(words.plain(one))
+            ]
+        first = next((one for one in firsts if one != name), None)
+        # Numbers that begin again with each commit sort only within it.
+        if (first and rank <= SEQUENCE) and (
+            not is_full
+            or rank == SEQUENCE
+            or contradicts(facts, rows, fine, Order((first,), rank))
+            or count_ties(facts, rows, fine)
+        ):
+            fine = Order((first, name), rank)
+        yield fine
+    for time, (rank, name) in product(times, full):
+        if rank <= SEQUENCE:
             yield Order((time, name), TIME)
 
 
@@ -252,53 +230,45 @@ def rank_of(facts: Facts, name: str) -> int | None:
 
 
 def is_orderable(log: Log, name: str) -> bool:
-    """Whether values of a column sort in Spark."""
+    """Whether a column has values that sort in Spark."""
     kind = log.types[name]
-    return not re.search(r"map<|variant|^boolean$", kind) and (
-        not kind.startswith("array<") or bool(words.POSITION.search(words.plain(name)))
-    )
+    is_odd = re.search(r"map<|variant|^boolean$", kind)
+    is_list = kind.startswith("array<") and not log.is_position(name)
+    return not (is_odd or is_list) and bool(log.values(name) or not log.rows)
 
 
 def is_one_partition(facts: Facts) -> bool:
     """Whether each key of the sample is in one partition. Then its offsets are an order."""
-    place, rows = facts["place"], facts.log.rows
-    keyed = [(one.row or {}, rows[one.place]) for one in facts.changes] or [
-        (row, row) for row in rows
-    ]
-    found: dict[str, set[str]] = {}
-    for row, message in keyed:
-        partition = to_text([message[name] for name in (place or ())[:-1]])
-        found.setdefault(key_of(facts, row), set()).add(partition)
-    return all(len(partitions) == 1 for partitions in found.values())
+    rows, partition = facts.log.rows, (facts["place"] or ())[:-1]
+    keyed = [(one.row or {}, rows[one.place]) for one in facts.changes]
+    return not several(
+        (key_of(facts, row), to_text([message[name] for name in partition]))
+        for row, message in keyed or zip(rows, rows, strict=True)
+    )
 
 
 def is_proven(facts: Facts, name: str) -> bool:
     """Whether the values of a number prove that it grows with the time of the changes."""
-    times = [
-        one
-        for one in facts.log.types
-        if words.CHANGED.search(words.plain(one)) or words.is_of_arrival(one)
-    ]
-    rows = [row for row in facts.log.rows if row[name] is not None]
-    found = {row[name] for row in rows}
-    if (
-        not times
-        or len(found) < len(rows)
-        or len(rows) < len(facts.log.rows)
-        or not has_versions(facts, rows)
-    ):
+    log, rows = facts.log, facts.log.rows
+    times = [*log.named(words.CHANGED), *filter(words.is_of_arrival, log.types)]
+    numbers, moments = log.values(name), sortable(log.values(times[0])) if times else []
+    if not len({*numbers}) == len(moments) == len(rows) or not has_versions(facts, rows):
         return False
-    by_time = (
-        sorted(
-            zip(
-                sortable([row[times[0]] for row in rows]), [row[name] for row in rows], strict=True
-            ),
-            key=lambda pair: pair,
-        )
-        if all(row[times[0]] is not None for row in rows)
-        else []
-    )
-    return bool(by_time) and all(one[1] < two[1] for one, two in pairwise(by_time))
+    steps = sorted(zip(moments, numbers, strict=True))
+    return all(before[1] < after[1] for before, after in pairwise(steps))
+
+
+def several(pairs: Iterable[tuple[str, str]]) -> int:
+    """Count the first members of pairs that are there with several second ones.
+
+    Example:
+        >>> several([("a", "1"), ("a", "2"), ("b", "1"), ("b", "1")])
+        1
+    """
+    found: dict[str, set[str]] = {}
+    for one, other in pairs:
+        found.setdefault(one, set()).add(other)
+    return sum(len(others) > 1 for others in found.values())
 
 
 def key_of(facts: Facts, row: Row) -> str:
@@ -308,29 +278,27 @@ def key_of(facts: Facts, row: Row) -> str:
 
 def has_versions(facts: Facts, rows: Sequence[Row]) -> bool:
     """Whether a key of the sample has two different changes."""
-    found: dict[str, set[str]] = {}
-    for row in rows:
-        found.setdefault(key_of(facts, row), set()).add(content_of(row))
-    return any(len(contents) > 1 for contents in found.values())
+    return several((key_of(facts, row), content_of(row)) for row in rows) > 0
 
 
 def count_ties(facts: Facts, rows: Sequence[Row], order: Order) -> int:
     """The groups of different changes with the same key and order."""
-    first = facts.marks[0] if facts.marks and facts.marks[0].condition else None
-    marks = {mark.name for mark in facts.marks}
-    found: dict[str, set[str]] = {}
-    for row in rows:
-        is_delete = first is not None and first.is_delete(row)
-        values = {
-            name: value
-            for name, value in row.items()
-            if facts.log.is_own(name)
-            and name not in order.names
-            and (name not in marks or first is None)
-        }
-        group = to_text([key_of(facts, row), order.place(row)])
-        found.setdefault(group, set()).add("deleted" if is_delete else to_text(values))
-    return sum(len(contents) > 1 for contents in found.values())
+    first = next((mark for mark in facts.marks if mark.condition), None)
+    marks = {mark.name for mark in facts.marks} if first else set()
+    values = [
+        name
+        for name in facts.log.types
+        if facts.log.is_own(name) and name not in order.names and name not in marks
+    ]
+    return several(
+        (
+            to_text([key_of(facts, row), *(row[name] for name in order.names)]),
+            "deleted"
+            if first and first.is_delete(row)
+            else to_text([row[name] for name in values]),
+        )
+        for row in rows
+    )
 
 
 def contradicts(facts: Facts, rows: Sequence[Row], one: Order, other: Order) -> bool:

@@ -111,7 +111,8 @@ TRANSACTION = re.compile(r"(^|_)(txid|xid|gtid|(transaction|trans|xact|tx|txn)(_
 # The operation.
 
 OPERATION = re.compile(
-    r"(^|_)(op|oper|operation|optype|dml|iud|rowkind)(_(type|code|name|kind))?$|(^|_)(change|row)_(type|kind)$"
+    r"(^|_)(op|oper|operation|optype|dml|iud|rowkind|enttyp|changemode|recordmode|rocancel)"
+    r"(_(type|code|name|kind))?$|(^|_)(change|row|entry|record)_(type|kind|mode)$"
     r"|^((cdc|change|metadata)_)?action$"
 )
 """What a change does: insert, update or delete."""
@@ -131,10 +132,11 @@ TIME = re.compile(r"_(at|on|ts|time|timestamp|date|datetime|ms|us|ns)$")
 NO_MARK = re.compile(r"_(id|by|count|seq|no|number|lsn|mask|reason|user)$|(^|_)(not|un)_?delet")
 """A column that names a delete and does not say which rows are deleted."""
 
-DELETES = {"d", "delete", "deleted", "del", "remove", "removed", "-d"}
+DELETES = {"d", "dl", "delete", "deleted", "del", "remove", "removed", "-d"}
 TRUNCATES = {"t", "truncate"}
 OLD_IMAGES = {
     "b",
+    "ub",
     "-u",
     "before",
     "update_preimage",
@@ -144,7 +146,7 @@ OLD_IMAGES = {
 }
 """How the row before an update is marked. It is no command: the row after it says all."""
 UPSERTS = {
-    *("i", "c", "r", "u", "a", "m", "s", "l", "+i", "+u"),
+    *("i", "c", "r", "u", "a", "m", "s", "l", "+i", "+u", "pt", "up", "rr", "load"),
     *("insert", "inserted", "create", "created", "read", "update", "updated", "upsert", "merge"),
     *("replace", "add", "added", "modify", "modified", "set", "snapshot", "load", "refresh"),
     *("update_postimage", "update_after", "update-insert"),
@@ -165,6 +167,7 @@ SNAPSHOTS = {"r", "read", "snapshot"}
 BESIDE = {
     **dict.fromkeys(("u", "i", "c", "a", "m", "r"), "d"),
     **dict.fromkeys(("+i", "+u"), "-d"),
+    **dict.fromkeys(("pt", "up"), "dl"),
     **dict.fromkeys(
         ("update", "insert", "upsert", "update_postimage", "update_after", "update-insert"),
         "delete",
@@ -177,6 +180,7 @@ BEFORE = {
     "update_after": "update_before",
     "update-insert": "update-delete",
     "+u": "-u",
+    "up": "ub",
 }
 """How a source writes the row before an update if it writes the row after it like this."""
 

@@ -115,8 +115,8 @@ def late_rows_lost(model: Model) -> Iterator[Found]:
         fix = f"where {one.column} >= (select {lowest} from {{{{ this }}}})"  # noqa: S608 - a text
         if not is_arrival:
             fix += (
-                "; rows that come even later are still lost. trueup needs no window: use"
-                " `late: newest` or `late: correct`"
+                "; rows that come even later are still lost. trueup needs no window: the order of"
+                " a row decides, and not when it arrives"
             )
         yield model.line(one.start), hazard, fix
 

@@ -147,10 +147,7 @@ def has_versions(parent: Any, model: Model) -> bool:
     if materialized == "incremental":
         strategy = strategy_of(parent.config, model.adapter, has_key=True)
         return strategy not in ("merge", "delete+insert")
-    # Of the models of trueup with a key, only the state has one row for each key.
-    return materialized == "snapshot" or (
-        materialized.startswith("trueup_") and materialized != "trueup_state"
-    )
+    return materialized == "snapshot"
 
 
 def no_deletes(model: Model) -> Iterator[Found]:
@@ -172,8 +169,7 @@ def no_deletes(model: Model) -> Iterator[Found]:
         )
         fix = (
             f"keep deleted rows, and mark them in a column is_deleted that you set from `{column}`;"
-            " trueup deletes them:"
-            f" `trueup.commands(..., delete_when=\"{column} = 'D'\")`"
+            f" trueup deletes them: `trueup.commands(..., delete_when=\"{column} = 'D'\")`"
         )
         yield model.line(0), hazard, fix
         return
