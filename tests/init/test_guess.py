@@ -768,6 +768,8 @@ def test_the_whole_old_row_of_wal2json_is_not_the_key() -> None:
         ("deleted boolean", [False], "deleted"),
         ("deleted_at timestamp", [None, "2026-01-05 08:00:00"], "deleted_at is not null"),
         ("_fivetran_deleted boolean", [False, True], "_fivetran_deleted"),
+        ("deleted_at bigint", [None, 1736071201], "deleted_at is not null"),
+        ("deletedAt bigint", [0, 1736071201], "deletedAt > 0"),
         ("_ab_cdc_deleted_at string", [None, "2026-01-05"], "_ab_cdc_deleted_at is not null"),
         ("note string", ["d"], None),
     ],
@@ -933,6 +935,24 @@ def test_a_column_that_says_who_deleted_must_agree() -> None:
     assert unsure(log) == {}
     log = table("orders", schema, (1, 1, "U", "ada"), (1, 2, "D", "ada"))
     assert "delete_when" in unsure(log)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "candidate"),
+    [
+        ("event_type string", ("OrderCreated", "OrderDeleted"), "event_type = 'OrderDeleted'"),
+        ("status string", ("active", "deleted"), "status = 'deleted'"),
+        ("_fivetran_active boolean", (True, False), "not _fivetran_active"),
+        ("is_current boolean", (True, False), "not is_current"),
+    ],
+)
+def test_a_column_that_may_delete_is_named(
+    column: str, values: tuple[Any, ...], candidate: str
+) -> None:
+    rows = [(1, tick, value, 0) for tick, value in enumerate(values)]
+    log = table("orders", f"order_id int, ts int, {column}, x int", *rows)
+    assert candidate in unsure(log)["delete_when"]
+    assert column.split(" ")[0] in guess(log, "orders", {}).guesses["delete_when"].why
 
 
 def test_no_command_deletes_only_if_no_column_looks_like_a_delete() -> None:

@@ -24,7 +24,10 @@ SQL_SERVER = {"1": "delete", "2": "insert", "3": "before", "4": "update"}
 """The codes of `__$operation`."""
 
 FEW = 8
-"""How many values of a column are shown."""
+"""How many values of a column are shown. A column of operations has no more."""
+
+FEW_WORDS = 3
+"""How many words of a value are read. A longer text is prose."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ def read_mark(log: Log, name: str) -> Mark | None:
         is_readable = kind == "string" or name == "__$operation"
         made = mark_of_operation(log, name, values, meaning) if is_readable else None
         return made or unknown(log, name, values)
+    if words.ACTIVE.search(plain) and (words.is_of_tool(name) or "current" in plain):
+        return Mark(name, f"`{name}` may end a row", candidates=(f"not {log.sql(name)}",))
     if words.DELETED.search(plain) and not is_operation:
         if is_no_mark:
             return unknown(log, name, values) if values else None
@@ -82,11 +87,10 @@ def mark_of_values(log: Log, name: str, values: list[str]) -> Mark | None:
     Of single letters only i and u hardly mean anything else.
     """
     found, plain = {value.lower() for value in values}, words.plain(name)
-    if (
-        len(found) <= FEW
-        and any(map(is_word, found & words.DELETES))
-        and not found <= words.OPERATIONS
-    ):
+    # `OrderDeleted` beside other values may be a delete, too.
+    parts = {part for value in values for part in words.plain(value).split("_")[:FEW_WORDS]}
+    has_word = any(map(is_word, parts & words.DELETES)) and len(values) <= FEW
+    if has_word and not found <= words.OPERATIONS:
         return replace(unknown(log, name, values), is_by_value=True)
     if not found <= words.OPERATIONS or not (found & {"i", "u"} or any(map(is_word, found))):
         return None
@@ -181,6 +185,8 @@ def mark_of_time(log: Log, name: str) -> Mark:
     number = len(log.values(name))
     why = f"{share(number, len(log.rows), 'row')} have `{name}`"
     condition = f"{log.sql(name)} is not null"
+    if log.types[name] in INTEGERS and 0 in log.values(name) and is_of_times(log, name):
+        return Mark(name, why, f"{log.sql(name)} > 0", lambda row: (row[name] or 0) > 0, rank=2)
     if (number and number == len(log.rows)) or (not is_of_times(log, name) and number):
         # A time in the far future, or a zero, may say that the row still exists.
         return Mark(name, f"{why}, which may not delete all of them", candidates=(condition,))
@@ -191,7 +197,7 @@ def is_of_times(log: Log, name: str) -> bool:
     """Whether a column has times, as a type of its own, as texts, or as large numbers."""
     kind, values = log.types[name], log.values(name)
     if kind in INTEGERS:
-        return all(value > 10**9 for value in values)
+        return all(value == 0 or value > 10**9 for value in values)
     return kind.startswith(("timestamp", "date")) or (
         kind == "string"
         and all(all_match(TIMESTAMP, [one]) or len(str(one)) == len("2026-01-05") for one in values)

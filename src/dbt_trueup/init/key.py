@@ -139,6 +139,9 @@ def doubt_of_key(facts: Facts, key: Sequence[str]) -> str:
     (*_, ids_of_others) = rank_columns(facts)
     doubtful = [name for name in key if name in ids_of_others]
     doubt = f"; {', '.join(doubtful)} may be the id of another thing" if doubtful else ""
+    named = [name for name in facts.log.types if words.plain(name).startswith("document_key_")]
+    if named and not facts.is_decoded:
+        doubt += f"; but {', '.join(named)} is the key of a document"
     lives = count_lives(facts, key)
     if lives and lives.inserted_again:
         verb = "is" if lives.inserted_again == 1 else "are"

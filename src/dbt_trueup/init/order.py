@@ -179,7 +179,9 @@ def find_orders(facts: Facts) -> Iterator[Order]:
         firsts = times
         if is_full:
             firsts = [
-                one for its, one in full if its >= rank and words.COMMIT.search(words.plain(one))
+                one
+                for its, one in full
+                if (its >= rank or rank == SEQUENCE) and words.COMMIT.search(words.plain(one))
             ]
         first = next((one for one in firsts if one != name), None)
         # Numbers that begin again with each commit sort only within it.

@@ -127,6 +127,9 @@ DELETED = re.compile(
 )
 """A name with a word for a delete."""
 
+ACTIVE = re.compile(r"(^|_)(is_)?(active|current)$")
+"""A name that says whether a row is still there."""
+
 TIME = re.compile(r"_(at|on|ts|time|timestamp|date|datetime|ms|us|ns)$")
 
 NO_MARK = re.compile(r"_(id|by|count|seq|no|number|lsn|mask|reason|user)$|(^|_)(not|un)_?delet")
