@@ -172,7 +172,7 @@ def test_with_yes_and_with_json_nobody_is_asked(over: Any, tmp_path: Path) -> No
     assert saved(tmp_path) == ["models/orders.sql", "models/orders.yml"]
     report = json.loads(over(ORDERS, "--json", "--folder", "models/other", answers="").stdout)
     assert report["next"] == "dbt build --select orders"
-    assert [one["field"] for one in report["guesses"]][:3] == ["envelope", "place", "key"]
+    assert [one["field"] for one in report["guesses"]][:3] == ["envelope", "table", "place"]
     assert all((tmp_path / path).exists() for path in report["files"])
 
 

@@ -469,7 +469,6 @@ def test_an_answer_names_a_column_once_and_the_columns_are_more_than_the_key() -
     ("log", "answers", "cause"),
     [
         (CUSTOMERS, {"delete_when": "op = 'd'"}, "--delete-when has no effect with --envelope deb"),
-        (ORDERS, {"table": "public.orders"}, "--table has no effect with --envelope plain"),
         (SUPPLIERS, {"place": ["extracted_on"]}, "--place .* snapshots"),
         (ORDERS, {"extract": "commit_no"}, "--extract has no effect with --envelope plain"),
     ],
@@ -483,7 +482,7 @@ def test_an_answer_without_an_effect_is_refused(
 
 def test_an_answer_is_not_refused_before_the_envelope_and_the_table_are_known() -> None:
     empty = table("orders", "order_id int, commit_no int, x int")
-    assert "envelope" in unsure(empty, table="public.orders")
+    assert "envelope" in unsure(empty, extract="x")
     several = topic(event({"id": 1}, table="a"), event({"id": 2}, table="b"))
     assert list(unsure(several, key=["id"], delete_when="none")) == ["table"]
 
@@ -492,8 +491,8 @@ def test_a_table_without_messages_is_refused_with_the_tables_that_have_some() ->
     log = topic(event({"id": 1}, table="orders"), event({"id": 2}, table="items"))
     with pytest.raises(
         UsageError,
-        match=r"--table must be a table of the messages: public\.orders, public\.items;"
-        r" got public\.orderz: no sampled message is of it",
+        match=r"--table must be a table of the log: public\.orders, public\.items;"
+        r" got public\.orderz: no sampled change is of it",
     ):
         guess(log, "orders", {"table": "public.orderz"})
 
@@ -952,7 +951,7 @@ def test_a_column_that_may_delete_is_named(
     rows = [(1, tick, value, 0) for tick, value in enumerate(values)]
     log = table("orders", f"order_id int, ts int, {column}, x int", *rows)
     assert candidate in unsure(log)["delete_when"]
-    assert column.split(" ")[0] in guess(log, "orders", {}).guesses["delete_when"].why
+    assert column.split(" ", maxsplit=1)[0] in guess(log, "orders", {}).guesses["delete_when"].why
 
 
 def test_no_command_deletes_only_if_no_column_looks_like_a_delete() -> None:
@@ -1203,6 +1202,18 @@ def test_a_topic_of_several_tables_asks_for_the_table() -> None:
     assert unsure(log) == {"table": ("public.a", "public.b", "all")}
     assert guesses(log, table="all")["columns"] == {"y": "bigint", "x": "bigint"}
     assert guesses(log, table="public.b")["columns"] == {"x": "bigint"}
+
+
+def test_a_log_of_several_tables_asks_for_the_table() -> None:
+    schema = "id int, lsn int, __op string, __table string, x int"
+    log = table("changes", schema, (1, 1, "c", "a", 5), (1, 2, "u", "b's", 6))
+    assert list(unsure(log)) == ["table"]
+    assert unsure(log)["table"] == ("a", "b's", "all")
+    assert guesses(log, table="all")["skip_when"] is None
+    assert guesses(log, table="b's")["skip_when"] == "not __table <=> 'b\\'s'"
+    assert unsure(log, table="b's") == {}
+    named = table("a", schema, *(tuple(row.values()) for row in log.rows))
+    assert guesses(named)["skip_when"] == "not __table <=> 'a'"
 
 
 def test_a_slot_of_several_tables_takes_the_one_with_the_name_of_the_collection() -> None:

@@ -306,12 +306,18 @@ def commands(rows: Iterable[Row], marks: list[Mark]) -> Iterable[Row]:
 
 def guess_skip_when(facts: Facts) -> Guess:
     """The condition of a row that is no command."""
-    if facts.marks and facts.marks[0].skip:
-        first = facts.marks[0]
-        number = sum(map(first.is_old, facts.log.rows))
-        why = f"rows from before an update: {share(number, len(facts.log.rows), 'row')}"
-        return Guess("skip_when", first.skip, why)
-    return Guess("skip_when", None, "no rows from before updates")
+    first, number = next(iter(facts.marks), None), len(facts.log.rows)
+    conditions, reasons = [], []
+    if facts.others:
+        conditions.append(facts.others)
+        reasons.append(f"rows that are not of {facts['table']}")
+    if first and first.skip:
+        conditions.append(first.skip)
+        olds = sum(map(first.is_old, facts.log.rows))
+        reasons.append(f"rows from before an update: {share(olds, number, 'row')}")
+    if not conditions:
+        return Guess("skip_when", None, "no rows from before updates")
+    return Guess("skip_when", " or ".join(conditions), "; ".join(reasons))
 
 
 def guess_truncate_when(facts: Facts) -> Guess:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from dbt_trueup.plural import count
 from . import words
 from .facts import Guess, share
 from .key import key_in_extracts
-from .log import hashable, quoted, tick_expression
+from .log import hashable, quoted, quoted_text, tick_expression
 from .messages import READERS, keys_of, read_messages
 
 if TYPE_CHECKING:
@@ -180,16 +181,34 @@ def guess_old_key(facts: Facts) -> Guess:
     return Guess("old_key", None, "no message has the header")
 
 
-def guess_table_of_messages(facts: Facts) -> Guess:
-    """The source table whose messages are the commands."""
-    tables = Counter(change.table for change in facts.changes if change.table)
+def tables_of(facts: Facts) -> list[str]:
+    """The source table of each message, or of each row that names one."""
+    if facts.is_decoded:
+        return [change.table for change in facts.changes if change.table]
+    column = table_column(facts)
+    return facts.log.values(column) if column else []
+
+
+def table_column(facts: Facts) -> str | None:
+    """The column that names the table of a row, in a log with the changes of several tables."""
+    found = [
+        name
+        for name in facts.log.named(words.TABLE)
+        if facts.log.types[name] == "string" and (facts.marks or words.is_of_tool(name))
+    ]
+    return next((name for name in found if len({*facts.log.values(name)}) > 1), None)
+
+
+def guess_table(facts: Facts) -> Guess:
+    """The source table whose changes are the commands."""
+    tables = Counter(tables_of(facts))
     named = [table for table in tables if table.split(".")[-1] in (facts.name, facts.log.name)]
-    why = ", ".join(f"{table} ({count(found, 'message')})" for table, found in tables.items())
+    why = ", ".join(f"{table} ({count(found, 'change')})" for table, found in tables.items())
     if len(tables) <= 1:
         only = next(iter(tables), None)
         value = only if facts["envelope"] == "wal2json" else None
         return Guess(
-            "table", value, f"all messages are of {only}" if only else "messages name none"
+            "table", value, f"all changes are of {only}" if only else "no change names one"
         )
     if len(named) == 1:
         return Guess("table", named[0], f"it has the name of the collection; the log has {why}")
@@ -205,6 +224,11 @@ def read_changes(facts: Facts) -> None:
 
 
 def keep_table(facts: Facts) -> None:
-    """Leave out the messages of other tables, once the table is known."""
-    if facts["table"]:
-        facts.changes = [one for one in facts.changes if one.table == facts["table"]]
+    """Leave out the changes of other tables, once the table is known."""
+    if not facts["table"]:
+        return
+    facts.changes = [one for one in facts.changes if one.table == facts["table"]]
+    if not facts.is_decoded and (column := table_column(facts)):
+        rows = [row for row in facts.log.rows if row[column] == facts["table"]]
+        facts.log = replace(facts.log, rows=rows)
+        facts.others = f"not {facts.log.sql(column)} <=> {quoted_text(facts['table'])}"

@@ -52,6 +52,8 @@ class Facts:
     guesses: dict[str, Guess] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
     """The messages of an envelope, decoded; those of the chosen table only."""
+    others: str | None = None
+    """The condition of rows of other tables."""
     marks: list[Mark] = field(default_factory=list)
     """The columns that look like deletes, the one that decides first."""
 

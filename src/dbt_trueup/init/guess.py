@@ -86,7 +86,8 @@ def steps(
         if facts["envelope"] == "debezium":
             yield "old_key", envelope.guess_old_key
         envelope.read_changes(facts)
-        yield "table", envelope.guess_table_of_messages
+    if facts["envelope"] != "snapshots":
+        yield "table", envelope.guess_table
         envelope.keep_table(facts)
     if facts["envelope"] == "snapshots":
         yield "extract", envelope.guess_extract
@@ -171,12 +172,12 @@ def require_effect(facts: Facts, answers: Mapping[str, Any]) -> None:
 
 
 def require_table(facts: Facts, table: str) -> None:
-    """Raise unless a message is of a table."""
-    tables = list(dict.fromkeys(change.table for change in facts.changes if change.table))
+    """Raise unless a change is of a table."""
+    tables = list(dict.fromkeys(envelope.tables_of(facts)))
     if table not in tables:
         message = (
-            f"--table must be a table of the messages: {', '.join(tables) or 'they name none'}; got"
-            f" {table}: no sampled message is of it"
+            f"--table must be a table of the log: {', '.join(tables) or 'it names none'}; got"
+            f" {table}: no sampled change is of it"
         )
         raise UsageError(message)
 

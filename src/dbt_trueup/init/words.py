@@ -89,6 +89,9 @@ FINENESS = ("ns", "us", "ms")
 
 TOPIC = re.compile(r"(^|_)topic(_name)?$")
 PARTITION = re.compile(r"(^|_)partition(_id)?$")
+TABLE = re.compile(r"(^|_)(table|table_?name|source_table)$|^cdc_(source|target)$")
+"""The table of the source that a change is of."""
+
 PLACE = re.compile(
     r"(^|_)(topic|headers|offset)$|(^|_)file_?name$|(^|_)(kafka_)?metadata_|(^|_)batch_id$"
     r"|^timestamp_type$|(^|_)partition_path$"
