@@ -1,5 +1,11 @@
 {#- The store: one table with the history and the current rows of a collection. See docs/decisions. -#}
 
+{#- The store of a collection, by the relation of its view. -#}
+{% macro _store_of(relation) -%}
+    {{ return(relation.incorporate(path={'identifier': relation.identifier ~ '__trueup'}, type='table')) }}
+{%- endmacro %}
+
+
 {#- Its own columns, by name: they come first. -#}
 {% macro _store_own_columns(collection) -%}
     {%- set columns = {

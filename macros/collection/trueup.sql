@@ -156,6 +156,7 @@
             'base': trueup._get_snapshot(collection.store, stand.properties) if collection.has_store else none,
             'at': run_started_at.timestamp() | int,
             'code': code,
+            'query': query if newest.get('code') != code else none,
             'columns': trueup._column_note(collection),
             'order': order,
             'since': since,

@@ -59,7 +59,9 @@ bound as ( -- a truncate deletes every key with a lower order, also in commands 
 
     select
         max(_order) as _truncated,
-        coalesce(max(_order) filter (where _is_new) > max(_order) filter (where not _is_new), true) as _is_truncated_now
+        coalesce(
+            max(_order) filter (where _is_new) > max(_order) filter (where not _is_new), count_if(_is_new) > 0
+        ) as _is_truncated_now
     from (
         select _order, true as _is_new from said where _op = 'truncate'
         union all

@@ -3,12 +3,6 @@
     store, which is found by the relation of the collection, so it follows aliases, schemas and `--defer`.
 -#}
 
-{#- The store of a collection, by the relation of its view. -#}
-{% macro _store_of(relation) -%}
-    {{ return(relation.incorporate(path={'identifier': relation.identifier ~ '__trueup'}, type='table')) }}
-{%- endmacro %}
-
-
 {#- The store of a collection in a model that reads it. While dbt parses, the collection may have no name yet. -#}
 {% macro _store_read_by_model(relation) -%}
     {{ return(trueup._store_of(relation) if execute else relation) }}
@@ -54,10 +48,12 @@ where _kind = 'error'
 
 {#-
     The rows of a collection as they were at the end of the tick `to_ts`; with `from_ts` the changes after that tick, with
-    their `_diff`. Raises if the tick is after the newest batch, whose rows nobody knows yet.
+    their `_diff`. Raises for a tick that nobody can read: null, after the newest batch, or before a compaction.
 -#}
 {% macro _rows_between_select(collection, to_ts, from_ts=none) -%}
     {%- set store = trueup._store_read_by_model(collection) -%}
+    {%- set no_tick = "raise_error('A tick of " ~ collection ~ " must be a number.\\nGot: null')" -%}
+    {%- set ticks = [to_ts] + ([from_ts] if from_ts is not none else []) -%}
 with
 
 consolidated as (
@@ -67,17 +63,31 @@ consolidated as (
     where
         _kind = 'update'
         and _error_kind is null
-        and _ts <= {{ to_ts }}
+        and _ts <= coalesce({{ to_ts }}, {{ no_tick }})
         {%- if from_ts is not none %}
-        and _ts > {{ from_ts }}
+        and _ts > coalesce({{ from_ts }}, {{ no_tick }})
         {%- endif %}
-        and case
-            when (select max(_ts) from {{ store }} where _kind = 'batch') >= {{ to_ts }} then true
-            else raise_error(concat(
-                'A tick of {{ collection }} must be one that has been read: at most ',
-                (select max(_ts) from {{ store }} where _kind = 'batch'), '\nGot: ', {{ to_ts }}
-            ))
-        end
+        and ( -- computed once, also if no update is left
+            select case
+                {%- for ts in ticks %}
+                when {{ ts }} > max(_ts) then raise_error(concat(
+                    'A tick of {{ collection }} must be one that has been read: at most ', max(_ts), '.\nGot: ', {{ ts }}
+                ))
+                when {{ ts }} < max({{ trueup._compacted_expr() }}) then raise_error(concat(
+                    'A tick of {{ collection }} must be one that is not compacted: at least ',
+                    max({{ trueup._compacted_expr() }}), '.\nGot: ', {{ ts }}
+                ))
+                {%- endfor %}
+                {%- if from_ts is not none %}
+                when {{ from_ts }} > {{ to_ts }} then raise_error(concat(
+                    'The first tick of {{ collection }} must be at most the second.\nGot: ', {{ from_ts }}, ' and ', {{ to_ts }}
+                ))
+                {%- endif %}
+                else true
+            end
+            from {{ store }}
+            where _kind = 'batch'
+        )
     group by all
 
 )
@@ -85,4 +95,144 @@ consolidated as (
 select {{ '* except (_diff)' if from_ts is none else '*' }}
 from consolidated
 where _diff {{ '> 0' if from_ts is none else '<> 0' }}
+{%- endmacro %}
+
+
+{#- Of a batch row: the tick below which it has forgotten the history; null if it has not. -#}
+{% macro _compacted_expr() -%}
+    {{ return("cast(get_json_object(_batch, '$.compacted') as bigint)") }}
+{%- endmacro %}
+
+
+{#-
+    The versions of the rows of a collection. `version` holds the key and value columns as one struct, so no name within this
+    query can meet one of a user. A version is valid while the diffs of its content sum to 1.
+-#}
+{% macro _versions_select(collection) -%}
+    {%- set store = trueup._store_read_by_model(collection) -%}
+with
+
+changes as ( -- a correction may write into a tick that has updates already
+
+    select
+        struct({{ trueup._all_but_list(trueup._store_column_names()) }}) as version,
+        _ts as valid_from,
+        sum(_diff) as diff
+    from {{ store }}
+    where
+        _kind = 'update'
+        and _error_kind is null
+        -- Rows of ticks that are not settled may still change.
+        and _ts <= (select max(_ts) from {{ store }} where _kind = 'batch')
+    group by all
+    having sum(_diff) <> 0
+
+),
+
+bounded as (
+
+    select *, lead(valid_from) over (partition by version order by valid_from) as valid_to
+    from changes
+
+)
+
+select version.*, valid_from, valid_to, valid_to is null as is_current
+from bounded
+where diff > 0
+{%- endmacro %}
+
+
+{#-
+    The rows that commands give in a unit test, by plain SQL: of each key the newest command, unless it is a delete, an error,
+    a tie or below a truncate. Columns that a command leaves unchanged are refused, because a single SELECT cannot name them.
+-#}
+{% macro _newest_rows_select(commands, key) -%}
+    {%- if ' as _unchanged' in commands or ' as _old_key' in commands -%}
+        {%- do trueup._raise_error(
+            trueup._argument('newest', 'commands'), 'a log of whole commands without changes of key',
+            'a log with unchanged columns or old keys',
+            'Let the unit test expect commands: leave out `trueup.newest`.'
+        ) -%}
+    {%- endif -%}
+    {%- set own = ['_order', '_op', '_error', '_error_key'] -%}
+    {%- set content = "if(_op = 'delete', null, struct(" ~ trueup._all_but_list(own) ~ ', _error))' -%}
+with
+
+commands as (
+
+    {{ commands }}
+
+),
+
+ordered as (
+
+    select * from commands where _order._1 is not null
+
+),
+
+ranked as (
+
+    select
+        *,
+        row_number() over (partition by {{ trueup._column_list(key) }}, _error_key order by _order desc) as _rank,
+        min(_content) over (partition by {{ trueup._column_list(key) }}, _error_key, _order) <=> max(_content) over (
+            partition by {{ trueup._column_list(key) }}, _error_key, _order
+        ) and min(_op) over (partition by {{ trueup._column_list(key) }}, _error_key, _order) = max(_op) over (
+            partition by {{ trueup._column_list(key) }}, _error_key, _order
+        ) as _is_alone
+    from (select *, {{ content }} as _content from ordered where _op <> 'truncate')
+
+)
+
+select {{ trueup._all_but_list(own + ['_rank', '_is_alone', '_content']) }}
+from ranked
+where
+    _rank = 1
+    and _is_alone
+    and _op = 'upsert'
+    and _error is null
+    and _error_key is null
+    and not coalesce(_order < (select max(_order) from ordered where _op = 'truncate'), false)
+{%- endmacro %}
+
+
+{#- The relation of a node of the graph. -#}
+{% macro _relation_of_node(node) -%}
+    {{ return(api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias, type='view')) }}
+{%- endmacro %}
+
+
+{#-
+    A collection as its store has it: the fields that reading, verifying and repairing need. `node` is its model in the graph.
+-#}
+{% macro _get_collection_of_store(store, node) -%}
+    {%- set stored = trueup._get_columns('select * from ' ~ store) -%}
+    {%- set own = trueup._store_column_names() -%}
+    {%- set columns = stored | rejectattr('name', 'in', own) | list -%}
+    {%- set key = trueup._names(node.config.unique_key) -%}
+    {%- set options = {'errors': 'keep', 'max_retractions': none, 'ties': 'error', 'on_conflict': 'fail'} -%}
+    {{ return({
+        'name': node.name,
+        'view': trueup._relation_of_node(node),
+        'store': store,
+        'key': key,
+        'value_names': columns | map(attribute='name') | reject('in', key) | list,
+        'columns': columns,
+        'is_log': true,
+        'has_ticks': false,
+        'order_type': stored | selectattr('name', 'eq', '_order') | map(attribute='type') | first,
+        'options': dict(options, ties=trueup._given_options(node.config.meta).get('ties', options.ties)),
+        'has_store': true,
+    }) }}
+{%- endmacro %}
+
+
+{#- Raises if a store is that of another model. -#}
+{% macro _require_owner(store, properties, owner) -%}
+    {%- if properties.get('trueup.owner') != owner -%}
+        {%- do trueup._raise_error(
+            'The store ' ~ store, 'the one of ' ~ owner, 'the one of ' ~ properties.get('trueup.owner', 'somebody else'),
+            'Nothing is done. If the model was renamed, hand the store over with `dbt run-operation trueup.rename`.'
+        ) -%}
+    {%- endif -%}
 {%- endmacro %}

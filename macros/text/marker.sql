@@ -15,7 +15,7 @@
 
 {#-
     The steps that a marker may name. `commit` writes a batch. `create` makes or replaces a table or view. `alter` changes
-    the columns or properties of a table. Two steps change nothing: `check` asks whether Spark can read what a user gave, and
+    the columns, properties or files of a table. Two steps change nothing: `check` asks whether Spark can read what a user gave, and
     `look` asks for the properties of a table.
 -#}
 {% macro _step_names() -%}

@@ -17,10 +17,7 @@
     {%- if not damage.history and not damage.buckets -%}
         {{ return(none) }}
     {%- endif -%}
-    {%- set snapshot = trueup._get_last_own_snapshot(collection, newest, properties) -%}
-    {%- set good_rows = trueup._subquery(trueup._get_snapshot_rows_select(
-        collection, trueup._rows_at(collection.store, properties, snapshot)
-    )) if snapshot else none -%}
+    {%- set good_rows = trueup._get_good_rows(collection, newest, properties) -%}
     {%- set of_batch = 'batch ' ~ newest.seq -%}
     {%- if not good_rows -%}
         {%- do trueup._raise_error(
@@ -38,6 +35,17 @@
                 'Nothing is written. Restore the table from a backup.'
             ) -%}
         {%- endif -%}
+        {%- set forgotten = trueup._get_forgotten_keys(collection, good_rows) -%}
+        {%- if forgotten -%}
+            {%- set call = " --args '{collection: " ~ collection.name ~ "}'" -%}
+            {%- do trueup._raise_error(
+                'The store ' ~ collection.store, 'as ' ~ of_batch ~ ' has left it',
+                'no row any more of ' ~ (forgotten | length) ~ (' key' if forgotten | length == 1 else ' keys')
+                ~ ', of which somebody has deleted the whole history',
+                'Nothing is written. If that was an erasure, accept it: dbt run-operation trueup.accept' ~ call
+                ~ '. Else bring the rows back: dbt run-operation trueup.restore' ~ call ~ '.'
+            ) -%}
+        {%- endif -%}
         {%- do run_query(trueup._restore_sql(collection, newest, {
             'good_rows': good_rows, 'notes': trueup._get_repair_notes(collection, newest, properties, 'restored'),
         })) -%}
@@ -51,6 +59,61 @@
     {{ return(
         'current rows rebuilt from the history: ' ~ damage.buckets | length ~ ' of ' ~ trueup._bucket_count() ~ ' buckets of keys'
     ) }}
+{%- endmacro %}
+
+
+{#- The rows of the store at the snapshot of the newest batch, for a `from`; none if it has expired. -#}
+{% macro _get_good_rows(collection, newest, properties) -%}
+    {%- set snapshot = trueup._get_last_own_snapshot(collection, newest, properties) -%}
+    {{ return(trueup._subquery(trueup._get_snapshot_rows_select(
+        collection, trueup._rows_at(collection.store, properties, snapshot)
+    )) if snapshot else none) }}
+{%- endmacro %}
+
+
+{#-
+    The hashes of the keys that have no row any more, if that is all that differs from `good_rows`: somebody has deleted whole
+    keys, as for an erasure. An empty list for every other difference.
+-#}
+{% macro _get_forgotten_keys(collection, good_rows) -%}
+    {%- set found = run_query(trueup._step_marker('check') ~ trueup._forgotten_keys_select(collection, good_rows)).rows[0].dict() -%}
+    {{ return(fromjson(found.hashes) if found.is_all else []) }}
+{%- endmacro %}
+
+
+{#- The select behind `_get_forgotten_keys`: one row. -#}
+{% macro _forgotten_keys_select(collection, good_rows) -%}
+with
+
+{%- for name, relation in {'before': good_rows, 'now': collection.store}.items() %}
+
+{{ name }} as (
+
+    select
+        if(_kind = 'batch', null, hex({{ trueup._identity_hash_expr(collection) }})) as id, _kind, _seq, _ts, _diff,
+        if(_kind = 'batch', xxhash64(_batch), {{ trueup._row_digest_expr(collection) }}) as digest
+    from {{ relation }} as stored
+
+),
+{%- endfor %}
+
+lost as (
+
+    select * from before except all select * from now
+
+),
+
+added as (
+
+    select * from now except all select * from before
+
+)
+
+select
+    to_json(array_sort(collect_set(lost.id))) as hashes,
+    count_if(lost.id is null or held.id is not null) = 0 and (select count(*) from added) = 0 as is_all
+from lost
+left join (select distinct id from now) as held on lost.id = held.id
 {%- endmacro %}
 
 

@@ -1,0 +1,174 @@
+{#-
+    Corrections: desired minus persisted, now. Desired is what the SELECT of the collection says; for a log it is, for each
+    key, the newer of the log and the store. The select is the one that a run writes (`_changes_select`), over the whole log,
+    and it is compared with what the rows hold now, not with the digests that were written beside them.
+-#}
+
+{#-
+    The corrections of a collection, as a select. It asks the store for the SELECT of its newest batch, so it runs only when
+    dbt executes a model.
+-#}
+{% macro _get_corrections_select(relation) -%}
+    {%- set store = trueup._store_of(relation) -%}
+    {#- dbt's cache does not know a store that this run has made. -#}
+    {%- set is_there = run_query('show tables in ' ~ store.without_identifier() ~ " like '" ~ store.identifier ~ "'").rows | length -%}
+    {%- set batch = run_query(trueup._last_query_select(store)).rows[0] if is_there else [none] -%}
+    {%- if not batch[0] -%}
+        {{ return(trueup._no_corrections_select(relation)) }}
+    {%- endif -%}
+    {%- set node = graph.nodes.get(trueup._get_properties(store).get('trueup.owner'), {}) -%}
+    {%- set described = trueup._get_columns(batch[0]) -%}
+    {%- set collection = trueup._get_corrected_collection(store, node, described) -%}
+    {%- if collection.has_old_key and collection.is_partial -%}
+        {%- do trueup._raise_error(
+            trueup._argument('corrections', 'collection'),
+            'a collection whose commands do not both change keys and leave columns unchanged', relation,
+            'Such a log cannot be read in one step. Leave this model out.'
+        ) -%}
+    {%- endif -%}
+{{ trueup._corrections_select(collection, store, batch[0], batch[1]) }}
+{%- endmacro %}
+
+
+{#- The columns of the corrections without a row: before the first run of the collection. -#}
+{% macro _no_corrections_select(relation) -%}
+select
+    *,
+    cast(null as string) as _error, cast(null as string) as _error_key, cast(null as int) as _diff, cast(null as string) as _cause
+from {{ relation }}
+where false
+{%- endmacro %}
+
+
+{#- The SELECT that the batches of a store were computed by, and the bound of its truncates, as a select of one row. -#}
+{% macro _last_query_select(store) -%}
+select
+    max_by(get_json_object(_batch, '$.query'), _seq) filter (where get_json_object(_batch, '$.query') is not null) as query,
+    max_by(get_json_object(_batch, '$.truncated'), _seq) as truncated
+from {{ store }}
+where _kind = 'batch'
+{%- endmacro %}
+
+
+{#- The collection as `_changes_select` needs it. Its `store` is a CTE: see `_corrections_select`. -#}
+{% macro _get_corrected_collection(store, node, described) -%}
+    {%- set names, types = described | map(attribute='name') | list, {} -%}
+    {%- for column in described -%}
+        {%- do types.update({column.name | lower: column.type}) -%}
+    {%- endfor -%}
+    {%- set is_log = '_order' in names and '_op' in names -%}
+    {{ return(dict(
+        trueup._get_collection_of_store(store, node),
+        store='_persisted', given_types=types, is_log=is_log, has_error='_error' in names, is_partial='_unchanged' in names,
+        has_old_key='_old_key' in names, unchanged_value='_unchanged_value' in names,
+    )) }}
+{%- endmacro %}
+
+
+{#- The corrections as a select: key and value columns, `_error`, `_error_key`, `_diff` and `_cause`. -#}
+{% macro _corrections_select(collection, store, query, truncated) -%}
+    {%- set identity = collection.key + ['_error_key'] -%}
+    {%- set content = collection.key + collection.value_names + ['_error', '_error_key', '_error_kind'] -%}
+    {%- set order_errors = "_error_kind <=> 'order'" -%}
+    {#- The numbers of the batches are set to 0, so that the view holds also after the next batch. -#}
+    {%- set plan = {
+        'rows': query, 'seq': 1, 'ts': 0, 'since': 1, 'cause': none, 'filter': none, 'truncated': truncated, 'uncounted': 0,
+        'has_truncates': collection.is_log, 'new_truncates': collection.is_log, 'has_unordered': collection.is_log,
+        'moves': collection.has_old_key, 'reads_all': true, 'is_dry': true, 'notes': {'base': none},
+    } -%}
+with
+
+_persisted as (
+
+    select
+        * except (_seq, _digest, _length),
+        0L as _seq,
+        if(_kind = 'tombstone', null, {{ trueup._row_digest_expr(collection) }}) as _digest,
+        if(_kind = 'tombstone', null, {{ trueup._row_length_expr(collection) }}) as _length
+    from {{ store }}
+    where
+        _kind in ({{ trueup._current_kinds() }})
+        or _kind = 'batch' and _seq = (select max(_seq) from {{ store }} where _kind = 'batch')
+
+),
+
+_changes as (
+
+    {{ trueup._changes_select(collection, plan) }}
+
+),
+
+_shown as (
+
+    select {{ trueup._column_list(content) }}
+    from _persisted
+    where _kind in ('row', 'error') and not {{ order_errors }}
+
+),
+
+_recorded as ( -- what the history says of each key
+
+    select {{ trueup._column_list(content) }}
+    from {{ store }}
+    where _kind = 'update' and not {{ order_errors }}
+    group by all
+    having sum(_diff) > 0
+
+),
+
+_edited as ( -- keys that somebody else has edited
+
+    select distinct {{ trueup._column_list(identity) }}
+    from (
+        (select * from _shown except all select * from _recorded)
+        union all
+        (select * from _recorded except all select * from _shown)
+    )
+
+),
+
+_unread as ( -- those that the SELECT says nothing about
+
+    select _edited.*
+    from _edited
+    left anti join _changes
+        on {{ trueup._same_key_expr(identity, '_edited', '_changes') }} and _changes._kind in ('update', 'retraction')
+
+),
+
+_corrected as (
+
+    select {{ trueup._column_list(content, '_changes') }}, 1 as _diff
+    from _changes
+    where _kind = 'update' and not {{ order_errors }}
+
+    union all
+
+    select {{ trueup._column_list(content, '_shown') }}, -1
+    from _shown
+    inner join _changes
+        on {{ trueup._same_key_expr(identity, '_shown', '_changes') }}
+        and _changes._kind = 'retraction' and not _changes.{{ order_errors }}
+
+    union all
+
+    select {{ trueup._column_list(content, '_recorded') }}, 1
+    from _recorded
+    inner join _unread on {{ trueup._same_key_expr(identity, '_recorded', '_unread') }}
+
+    union all
+
+    select {{ trueup._column_list(content, '_shown') }}, -1
+    from _shown
+    inner join _unread on {{ trueup._same_key_expr(identity, '_shown', '_unread') }}
+
+)
+
+select
+    {{ trueup._column_list(collection.key + collection.value_names + ['_error', '_error_key'], '_corrected') }},
+    _diff,
+    if(_edited._is_edited, 'external_edit', '{{ 'late_command' if collection.is_log else 'drift' }}') as _cause
+from _corrected
+left join (select *, true as _is_edited from _edited) as _edited
+    on {{ trueup._same_key_expr(identity, '_corrected', '_edited') }}
+{%- endmacro %}

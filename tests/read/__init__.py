@@ -1,0 +1,1 @@
+"""Tests of the macros that read a collection."""
