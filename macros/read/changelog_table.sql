@@ -17,10 +17,10 @@
     {%- if trueup._var('trueup_read_only') -%}
         {%- do trueup._report_idle('a dry run: nothing is appended') -%}
     {%- else -%}
-        {%- do trueup._ensure_changelog_table(relation, store, select) -%}
+        {%- set begun = trueup._ensure_changelog_table(relation, store, select) -%}
         {%- set copy = namespace(result=none, appended=0) -%}
         {%- for _ in range(4) if copy.result is none -%}
-            {%- set part = trueup._get_part_to_copy(relation, store) -%}
+            {%- set part = trueup._get_part_to_copy(relation, store, begun) -%}
             {%- if not part.updates -%}
                 {%- set copy.result = 'appended ' ~ copy.appended ~ ' updates up to batch ' ~ part.newest_seq if copy.appended
                     else 'up to date at batch ' ~ part.newest_seq -%}
@@ -61,7 +61,7 @@ inner join (
 
 {#-
     Makes the table if there is none, and gives it the columns of the store. With `--full-refresh` it begins again, as a copy of
-    the history that the store has now.
+    the history that the store has now. Returns the batch at which it has begun.
 -#}
 {% macro _ensure_changelog_table(relation, store, select) -%}
     {%- set there = load_relation(relation) -%}
@@ -70,12 +70,15 @@ inner join (
     {%- endif -%}
     {%- set is_new = there is none or there.type != 'table' or should_full_refresh() -%}
     {%- if is_new -%}
+        {%- set begun = run_query('select max(_seq) from ' ~ store ~ " where _kind = 'batch'").rows[0][0] | int -%}
         {%- do run_query(trueup._create_table_sql(
             relation, 'select * from ' ~ trueup._subquery(select) ~ ' where false', replace=should_full_refresh(),
-            own_properties={'trueup.owner': model.unique_id}
+            own_properties={'trueup.owner': model.unique_id, 'trueup.begun': begun}
         )) -%}
     {%- else -%}
-        {%- do trueup._require_owner(relation, trueup._get_isolated_properties(relation), model.unique_id) -%}
+        {%- set properties = trueup._get_isolated_properties(relation) -%}
+        {%- set begun = properties.get('trueup.begun', 0) | int -%}
+        {%- do trueup._require_owner(relation, properties, model.unique_id) -%}
         {%- set changes = trueup._schema_changes(
             trueup._get_columns(select), trueup._get_columns('select * from ' ~ relation)
         ) -%}
@@ -97,6 +100,7 @@ inner join (
             ) -%}
         {%- endfor -%}
     {%- endif -%}
+    {{ return(begun) }}
 {%- endmacro %}
 
 
@@ -104,27 +108,26 @@ inner join (
     What is left to copy, as a dict: `last_seq` and `last_run`, the last batch that was copied; `newest_seq` of the store; and
     how many `updates` lie between. Raises if the store does not continue what was copied.
 -#}
-{% macro _get_part_to_copy(relation, store) -%}
-    {%- set part = run_query(trueup._step_marker('look') ~ trueup._part_to_copy_select(relation, store)).rows[0].dict() -%}
+{% macro _get_part_to_copy(relation, store, begun) -%}
+    {%- set part = run_query(trueup._step_marker('look') ~ trueup._part_to_copy_select(relation, store, begun)).rows[0].dict() -%}
     {%- set next = 'Nothing is appended. To copy the history of the store anew: dbt run --full-refresh -s ' ~ model.name ~ '.' -%}
     {%- if part.last_seq is not none and part.run != part.last_run -%}
         {%- do trueup._raise_error(
             'The store ' ~ store, 'the one that ' ~ relation ~ ' has copied up to batch ' ~ part.last_seq,
             'another one, which has begun again since then', next
         ) -%}
-    {%- elif part.compacted is not none and part.compacted > (part.last_ts if part.last_ts is not none else -1) + 1
-            and part.last_seq is not none -%}
+    {%- elif part.last_seq is not none and part.forgotten -%}
         {%- do trueup._raise_error(
             'The history of ' ~ store, 'whole after batch ' ~ part.last_seq ~ ', up to which ' ~ relation ~ ' is copied',
-            'compacted up to the tick ' ~ part.compacted, next
+            'a compaction, which has taken away updates of ' ~ part.forgotten ~ ' later batches', next
         ) -%}
     {%- endif -%}
     {{ return(part) }}
 {%- endmacro %}
 
 
-{#- The select behind `_get_part_to_copy`: one row. -#}
-{% macro _part_to_copy_select(relation, store) -%}
+{#- The select behind `_get_part_to_copy`: one row. `forgotten` counts the batches of which a compaction has taken away updates. -#}
+{% macro _part_to_copy_select(relation, store, begun) -%}
 with
 
 copied as (
@@ -136,24 +139,36 @@ copied as (
 batches as (
 
     select
-        max(_seq) as newest_seq,
-        max({{ trueup._compacted_expr() }}) as compacted,
-        max(_ts) filter (where _seq = last_seq) as last_ts,
-        max(get_json_object(_batch, '$.run')) filter (where _seq = last_seq) as run
+        _seq,
+        get_json_object(_batch, '$.run') as run,
+        cast(get_json_object(_batch, '$.statistics.updates_committed') as bigint) as committed,
+        max(if({{ trueup._compacted_expr() }} is null, null, _seq)) over () as compacted_at
     from {{ store }}
-    cross join copied
     where _kind = 'batch'
+
+),
+
+updates as (
+
+    select _seq, count(*) as left_over
+    from {{ store }}
+    where _kind = 'update' and _seq > coalesce((select last_seq from copied), 0)
+    group by _seq
 
 )
 
 select
-    *,
-    (
-        select count(*) from {{ store }}
-        where _kind = 'update' and _seq > coalesce((select last_seq from copied), 0)
-    ) as updates
-from copied
-cross join batches
+    any_value(last_seq) as last_seq,
+    any_value(last_run) as last_run,
+    max(_seq) as newest_seq,
+    max(run) filter (where _seq = last_seq) as run,
+    coalesce(sum(left_over), 0) as updates,
+    count_if(
+        _seq > greatest(last_seq, {{ begun }}) and _seq < compacted_at and committed > coalesce(left_over, 0)
+    ) as forgotten
+from batches
+cross join copied
+left join updates using (_seq)
 {%- endmacro %}
 
 

@@ -99,15 +99,20 @@ def test_a_chain_of_batches_that_it_has_not_read_is_refused(streamed: Project) -
     put(streamed, ("x", 3, "U", 3))
     (row,) = streamed.sql("select max(_ts) from {}.c__trueup where _kind = 'batch'")
     streamed.operate("compact", collection="c", since=row[0] + 1)
-    assert "compacted up to the tick" in copy(streamed, fails=True)
+    assert "updates of 1 later batches" in copy(streamed, fails=True)
     copy(streamed, "--full-refresh")
-    # One that takes away only what was copied is no obstacle.
-    put(streamed, ("x", 4, "U", 4))
+    # One that takes away only what was copied is no obstacle, also of a batch without a row left.
+    put(streamed, ("x", 4, "U", 4), ("y", 4, "U", 4))
+    put(streamed, ("y", 5, "D", None))
     copy(streamed)
+    put(streamed, ("y", 4, "U", 4))
     (row,) = streamed.sql("select max(_ts) from {}.c__trueup where _kind = 'batch'")
     streamed.operate("compact", collection="c", since=row[0] + 1)
     put(streamed, ("x", 5, "U", 5))
-    assert copy(streamed) == "appended 2 updates up to batch 6"
+    assert copy(streamed) == "appended 2 updates up to batch 9"
+    copy(streamed, "--full-refresh")
+    put(streamed, ("x", 6, "D", None))
+    assert copy(streamed) == "appended 1 updates up to batch 10"
 
 
 def test_of_two_appends_at_once_one_writes_nothing(
