@@ -135,8 +135,9 @@ select
     max_by(log, batch) as log,
     max_by(log_snapshot, batch) as log_snapshot,
     count_if(repair is null) as batches_committed,
-    count(repair) as repairs,
-    max_by(committed_at, batch) filter (where repair is not null) as repaired_at,
+    -- A compaction and an erasure are no repairs.
+    count_if(repair in ('healed', 'restored')) as repairs,
+    max_by(committed_at, batch) filter (where repair in ('healed', 'restored')) as repaired_at,
     {% for name in trueup._statistic_names() -%}
     sum({{ name }}) as {{ name }},
     {% endfor -%}
