@@ -78,7 +78,8 @@ def read_mark(log: Log, name: str) -> Mark | None:
         if is_no_mark:
             return unknown(log, name, values) if values else None
         return mark_of_time(log, name) if is_time else mark_of_flag(log, name, values)
-    return mark_of_values(log, name, values) if kind == "string" and not is_time else None
+    is_text = kind == "string" and name not in log.json_columns
+    return mark_of_values(log, name, values) if is_text and not is_time else None
 
 
 def mark_of_values(log: Log, name: str, values: list[str]) -> Mark | None:

@@ -110,12 +110,12 @@ ENVELOPE = ("before", "after", "source", "op")
 
 
 def struct_messages(columns: dict[str, str], rows: list[Row]) -> dict[str, list[Any]]:
-    """The messages of Debezium that are structs, by the SQL expression that makes JSON of them."""
+    """The messages of Debezium that are structs, by the SQL expression of the struct."""
     if {*ENVELOPE} <= {*columns}:
-        whole = f"to_json(struct({', '.join(ENVELOPE)}))"
+        whole = f"struct({', '.join(ENVELOPE)})"
         return {whole: [{name: row[name] for name in ENVELOPE} for row in rows]}
     wrapped = [name for name, kind in columns.items() if {*ENVELOPE} <= {*struct_fields(kind)}]
-    return {f"to_json({quoted(name)})": [row[name] for row in rows] for name in wrapped}
+    return {quoted(name): [row[name] for row in rows] for name in wrapped}
 
 
 def leaves(path: tuple[str, ...], kind: str) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -77,12 +78,17 @@ def read_debezium(message: Row, keys: Any) -> Change | None:
         source.get("table") or source.get("collection"),
         source.get("schema") or source.get("db"),
     )
+    row = next(filter(None, map(object_of, rows)), None)
+    if "collection" in source:
+        # A document of MongoDB. The key of the message calls its `_id` id.
+        row = rows_of(row) if row else None
+        keys = {"_id": keys["id"]} if isinstance(keys, dict) and {*keys} == {"id"} else keys
     return Change(
         op=envelope.get("op") or envelope.get("__op"),
         table=f"{schema}.{table}" if table and schema else table,
         order=found[0] if found else None,
         is_by_clock=bool(found) and found[0] in CLOCKS,
-        row=next(filter(None, map(object_of, rows)), None),
+        row=row,
         key=keys if isinstance(keys, dict) else None,
         types=connect_types(message.get("schema"), "after"),
     )
@@ -166,9 +172,7 @@ FORMS = {
         "metadata.operation",
         ("metadata.schema-name", "metadata.table-name"),
     ),
-    "canal": Form(
-        ("data", "database", "type", "es"), ("data",), "type", ("database", "table"), "pkNames"
-    ),
+    "canal": Form(("type", "isDdl"), ("data",), "type", ("database", "table"), "pkNames"),
     "maxwell": Form(
         ("database", "table", "type", "data"),
         ("data",),
@@ -178,7 +182,7 @@ FORMS = {
         order=("position",),
     ),
     "goldengate": Form(
-        ("table", "op_type", "op_ts"),
+        ("op_type",),
         ("after", "before"),
         "op_type",
         ("table",),
@@ -212,7 +216,7 @@ def read_form(form: Form, message: Row, keys: Any) -> Change | None:
         keys = {name.removeprefix("pk."): one for name, one in keys.items() if name not in others}
     return Change(
         op=at(message, form.op),
-        table=".".join(str(at(message, name)) for name in form.table) or None,
+        table=".".join(str(one) for name in form.table if (one := at(message, name))) or None,
         order=next((one for name in form.order if (one := at(message, name))), None),
         row=row,
         key=keys if keys and isinstance(keys, dict) else None,
@@ -228,28 +232,32 @@ def at(message: Row, path: str) -> Any:
 
 
 def rows_of(value: Any) -> Row:
-    """A row, or the first one of a list. A value of DynamoDB has its type beside it.
+    """A row, or the first one of a list. Values of DynamoDB and MongoDB may have tags of types.
 
     Example:
-        >>> rows_of({"id": {"N": "1"}, "tags": {"L": [{"S": "new"}]}})
-        {'id': 1, 'tags': ['new']}
+        >>> rows_of({"id": {"N": "1"}, "tags": {"L": [{"S": "new"}]}, "_id": {"$oid": "61f"}})
+        {'id': 1, 'tags': ['new'], '_id': '61f'}
     """
     row = object_of(value[0] if isinstance(value, list) and value else value)
     return {name: untagged(one) for name, one in row.items()}
 
 
+TAGS = ("S", "N", "B", "BOOL", "NULL", "L", "M", "$oid", "$numberLong", "$numberDecimal", "$date")
+
+
 def untagged(value: Any) -> Any:
-    """The value of an attribute of DynamoDB; another value as it is."""
-    tags = ("S", "N", "B", "BOOL", "NULL", "L", "M")
-    if not (isinstance(value, dict) and len(value) == 1 and {*value} <= {*tags}):
+    """The value of an object with one field that is the tag of a type; another value as it is."""
+    if not (isinstance(value, dict) and len(value) == 1 and {*value} <= {*TAGS}):
         return value
     ((tag, one),) = value.items()
-    if tag == "N":
+    if tag in ("N", "$numberLong", "$numberDecimal"):
         return decode(one, "string")
     if tag == "L":
         return [*map(untagged, one)]
     if tag == "M":
         return rows_of(one)
+    if tag == "$date":
+        return datetime.now(tz=timezone.utc)  # only its type counts
     return None if tag == "NULL" else one
 
 

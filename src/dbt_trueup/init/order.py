@@ -27,7 +27,7 @@ DIGITS = re.compile("[0-9]{1,38}")
 PADDED = re.compile("0[0-9]+")
 """A number with zeros in front."""
 
-HEX = re.compile(r"(0x)?[0-9A-Fa-f:.\-]+")
+HEX = re.compile(r"(0x)?[0-9A-Fa-f:./\-]+")
 """A hexadecimal number, perhaps in groups, as SQL Server writes an LSN."""
 
 LSN = re.compile(r"[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}")
@@ -368,7 +368,10 @@ def order_of_messages(facts: Facts) -> Guess:
         if rank <= OFFSET and (sql := order_expression(log, name)) and not nullable(log.rows, name)
     }
     best = next(iter(orders), None)
-    is_sure = best is not None and orders[best] <= SEQUENCE
+    is_alone = without == len(changes) and not several(
+        (to_text(row.get(best or "")), content_of(row)) for row in log.rows
+    )
+    is_sure = best is not None and (orders[best] <= SEQUENCE or is_alone)
     others = tuple(orders or (log.sql(name) for name in log.types if name != facts["value"]))
     return Guess("sequence_by", [best] if best else None, why, is_sure, others)
 
@@ -389,7 +392,7 @@ def order_expression(log: Log, name: str) -> str | None:
     is_padded = is_fixed and (min(lengths) >= WIDE or any(map(PADDED.fullmatch, values)))
     is_time, is_hex = all_match(TIMESTAMP, values), all_match(HEX, values)
     is_one_case = not has_both_cases(values)
-    has_groups = any(sign in value for value in values for sign in ":.-")
+    has_groups = any(sign in value for value in values for sign in ":./-")
     is_named = log.is_position(name) or bool(FILE.search(words.plain(name)))
     forms = (
         (sql, is_time and is_fixed and all(value.endswith("Z") for value in values)),

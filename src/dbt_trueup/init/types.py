@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -208,5 +209,11 @@ def kind_of(value: Any) -> str:
         return "boolean"
     if isinstance(value, int):
         return "bigint" if -(2**63) <= value < 2**63 else "decimal(38,0)"
-    kinds = {float: "double", Decimal: "double", list: "array", dict: "struct"}
+    kinds = {
+        float: "double",
+        Decimal: "double",
+        list: "array",
+        dict: "struct",
+        datetime: "timestamp",
+    }
     return kinds.get(type(value), "string")

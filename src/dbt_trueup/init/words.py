@@ -27,7 +27,7 @@ def whole_or_with_suffix(words: str) -> str:
 
     In `txn_type`, `txn` does not count.
     """
-    suffix = "id|no|at|on|ts|ts_ms|time|timestamp|date|datetime"
+    suffix = "id|no|number|at|on|ts|ts_ms|time|timestamp|date|datetime"
     return rf"^({words})$|(^|_)({words})_({suffix})$"
 
 
