@@ -50,7 +50,7 @@ engines: $(VENV)/trueup ## the tests over servers, on a cluster and with all set
 
 bench: ROWS = 1000000
 bench: ROUNDS = 5
-bench: $(VENV)/trueup .venv/hudi/packages ## upserts side by side with what else there is; ROWS="1000000 5000000" for more, ROWS=100000 ROUNDS=1 for less
+bench: $(VENV)/trueup ## upserts side by side with what else there is; ROWS="1000000 5000000" for more, ROWS=100000 ROUNDS=1 for less
 	@mkdir -p target
 	$(BIN)/python -m benchmarks.upsert --rows $(ROWS) --rounds $(ROUNDS) --json target/bench.json
 
@@ -99,14 +99,6 @@ $(VENV)/trueup: $(VENV)/packages pyproject.toml $(wildcard udfs/*.py macros/* sr
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
 		--editable . --config-settings editable_mode=strict
 	@$(BIN)/pip check > /dev/null || { $(BIN)/pip check; exit 1; }
-	@touch $@
-
-# Hudi is measured with a Spark of its own.
-.venv/hudi/packages: $(VENV)/packages benchmarks/requirements-hudi.txt
-	@echo "Installing the packages of benchmarks/requirements-hudi.txt into .venv/hudi ..."
-	@$(PYTHON) -m venv .venv/hudi
-	@.venv/hudi/bin/pip install --quiet --disable-pip-version-check \
-		--requirement benchmarks/requirements-hudi.txt
 	@touch $@
 
 # zensical and dbt need different versions of one package.

@@ -4,11 +4,10 @@
 
 A collection of `--rows` rows (100,000) with 8 value columns takes about 1,000 commands a round,
 three a key. trueup and dbt's incremental merge take turns in one warm process. All options of
-trueup have their defaults, and all models of the collection run, views included. A third run of
-each round finds nothing new. It prints the medians of `--rounds` rounds (5). The first twelve
-rounds only warm up and do not count. `--format` is the table format of both, `iceberg` (the
-default) or `delta`. With `--statements` it prints how long each statement takes, by its first
-words.
+trueup have their defaults. A third run of each round finds nothing new. It prints the medians of
+`--rounds` rounds (5). The first twelve rounds only warm up and do not count. `--format` is the
+table format of both, `iceberg` (the default) or `delta`. With `--statements` it prints how long
+each statement takes, by its first words.
 """
 
 from __future__ import annotations
@@ -26,14 +25,13 @@ from time import perf_counter
 from dbt.adapters.spark.session import Cursor
 
 from benchmarks import upsert
-from benchmarks.correction import say
+from benchmarks.upsert import say
 from dbt_trueup.plugin import session
 
 WARM_ROUNDS = 12
 """Java compiles what a run needs only after some runs."""
 COMMANDS = 1000
-OURS, PEER, IDLE = "seven models", "incremental merge", "one model, nothing new"
-ONE = "one model"
+OURS, PEER, IDLE = "trueup", "incremental merge", "trueup, nothing new"
 
 Statement = tuple[str, float]
 """The first words of a statement, and its seconds."""
@@ -55,13 +53,12 @@ def main() -> None:
         spark = upsert.start(Path(folder))
         share = 100 * COMMANDS / upsert.COMMANDS_PER_KEY / arguments.rows
         load = upsert.Workload(arguments.rows, share, "scattered")
-        bench = upsert.Bench(spark, Path(folder) / "project", load, {}, arguments.format)
+        bench = upsert.Bench(spark, Path(folder) / "project", load, arguments.format)
         spark.catalog.setCurrentCatalog(upsert.CATALOGS[arguments.format])
         ways = {
-            OURS: partial(bench.run, "ours"),
+            OURS: partial(bench.run, f"ours_{arguments.format}"),
             PEER: partial(bench.run, f"peer_{arguments.format}"),
-            ONE: partial(bench.run, "one"),
-            IDLE: partial(bench.run, "one"),
+            IDLE: partial(bench.run, f"ours_{arguments.format}"),
         }
         for number in range(-WARM_ROUNDS, arguments.rounds):
             bench.next_batch()

@@ -6,9 +6,8 @@
 A table of `--rows` rows with 8 value columns takes one batch of commands a round: three commands a
 key, a tenth of the keys deleted. Every way takes the same batch in turn, the first one is another
 each round; the first two rounds are not counted. Printed are the median seconds of each way, and
-its ratio to dbt's incremental merge on Delta; benchmarks.plot draws them. Of trueup's seconds those
-of each model are printed, too. With more than one size, share or kind of keys each combination
-starts from new tables.
+its ratio to dbt's incremental merge in the same format. With more than one size, share or kind of
+keys each combination starts from new tables.
 """
 
 # ruff: noqa: S608 - all SQL is made of names that stand here
@@ -18,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -33,28 +33,29 @@ from dbt.artifacts.schemas.run import RunExecutionResult
 from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
 
-from benchmarks.correction import say
-from benchmarks.hudi import PYTHON as HUDI_PYTHON
-from benchmarks.hudi import SHARED_SETTINGS, Hudi
 from dbt_trueup.plugin import session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator
 
     from dbt.contracts.graph.manifest import Manifest
 
 PACKAGE = Path(__file__).parents[1]
 WARM_ROUNDS = 2
 COMMANDS_PER_KEY = 3
-BASE = "incremental merge, Delta"
-"""The way that the others are set against."""
-OURS = "trueup, Iceberg"
-HUDI = "upsert, Hudi"
-"""The way of another process: see benchmarks.hudi."""
-SCANNED = {"verify": "content"}
-"""Options of trueup: each run scans the state, to measure what a scan costs."""
 LIMIT = "limit: read the keys, write the batch"
 """What no upsert that scans can be faster than."""
+SHARED_SETTINGS = {
+    "spark.master": "local[2]",
+    "spark.driver.memory": "4g",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.codegen.cache.maxEntries": "2000",
+    "spark.sql.codegen.hugeMethodLimit": "8000",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+}
 PACKAGES = (
     "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
     "org.xerial:sqlite-jdbc:3.50.3.0",
@@ -120,8 +121,8 @@ def main() -> None:
             bench = Bench(spark, Path(folder) / f"project_{number}", workload)
             seconds = bench.measure(arguments.rounds, arguments.only)
             bench.close()
-            show(workload, seconds, bench.models)
-            found.append({"workload": asdict(workload), "seconds": seconds, "models": bench.models})
+            show(workload, seconds)
+            found.append({"workload": asdict(workload), "seconds": seconds})
     if arguments.json:
         versions = {
             "pyspark": pyspark.__version__,
@@ -183,24 +184,16 @@ class Bench:
         spark: SparkSession,
         folder: Path,
         workload: Workload,
-        options: Mapping[str, str] = SCANNED,
         table_format: str = "iceberg",
     ) -> None:
-        """Make the log with the first commands.
-
-        `options` are those of trueup. `table_format` is that of its log and its tables.
-        """
+        """Make the log with the first commands. `table_format` is that of the log."""
         self.spark, self.folder, self.workload = spark, folder, workload
-        self.options = dict(options)
         self.table_format = table_format
         self.schema = folder.name
         self.tick = 0
-        self.models: dict[str, list[float]] = {}
-        """The seconds of each of trueup's models, round by round."""
         self.duckdb = duckdb.connect(
             f"{folder}.duckdb", config={"threads": 2, "memory_limit": "4GB"}
         )
-        self.hudi: Hudi | None = None
         spark.sql(f"create schema lake.{self.schema}")
         spark.sql(f"create schema spark_catalog.{self.schema}")
         self.log = f"{CATALOGS[table_format]}.{self.schema}.log"
@@ -243,42 +236,26 @@ from ({keys})"""
     def make_project(self) -> Manifest:
         """Write the dbt project of trueup and of dbt's own incremental models, and parse it."""
         models = self.folder / "models"
-        (models / "ours").mkdir(parents=True)
+        models.mkdir(parents=True)
         (self.folder / "dbt_packages").mkdir()
         (self.folder / "dbt_packages" / "trueup").symlink_to(PACKAGE)
         packages = {"packages": [{"local": str(PACKAGE)}]}
         (self.folder / "packages.yml").write_text(json.dumps(packages))
-        columns = json.dumps(list(VALUES))
-        call = f"relation='{self.log}', ts='ts', sequence_by=['seq'], delete_when=\"op = 'D'\""
-        (models / "ours" / "ours_commands.sql").write_text(
-            f"{{{{ trueup.commands({call}, columns={columns}) }}}}"
+        call = (
+            f"relation='{self.log}', columns={json.dumps(list(VALUES))}, delete_when=\"op = 'D'\""
         )
-        for role in ("corrections", "batch", "changelog", "state"):
-            (models / "ours" / f"ours_{role}.sql").write_text(f"{{{{ trueup.{role}('ours') }}}}")
-        for view in ("errors", "collection"):
-            name = f"ours_{view}".removesuffix("_collection")
-            (models / "ours" / f"{name}.sql").write_text(f"{{{{ trueup.{view}('ours') }}}}")
-        order = call.replace("ts='ts', sequence_by=['seq']", "sequence_by=['ts', 'seq']")
-        (models / "one.sql").write_text(
-            "{{ config(materialized='trueup', unique_key='k',"
-            f" file_format='{self.table_format}') }}}}\n"
-            f"{{{{ trueup.commands({order}, columns={columns}) }}}}"
-        )
+        for name in CATALOGS:
+            config = f"materialized='trueup', unique_key='k', file_format='{name}'"
+            (models / f"ours_{name}.sql").write_text(
+                f"{{{{ config({config}) }}}}\n"
+                f"{{{{ trueup.commands({call}, sequence_by=['ts', 'seq']) }}}}"
+            )
         for name, text in self.peers().items():
             (models / f"{name}.sql").write_text(text)
         project = {
             "name": self.schema,
             "profile": "bench",
             "flags": {"send_anonymous_usage_stats": False},
-            "models": {
-                self.schema: {
-                    "ours": {
-                        "+unique_key": ["k"],
-                        "+meta": {"trueup": self.options},
-                        "+file_format": self.table_format,
-                    }
-                }
-            },
         }
         (self.folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
         target = {"type": "spark", "method": "session", "host": "localhost", "threads": 1}
@@ -325,9 +302,6 @@ where rn = 1"""
         )
         assert isinstance(invoked.result, RunExecutionResult), invoked.exception  # noqa: S101
         assert invoked.success, [one.message for one in invoked.result]  # noqa: S101
-        for one in invoked.result:
-            if one.node.name.startswith("ours_"):
-                self.models.setdefault(one.node.name, []).append(round(one.execution_time, 3))
 
     def ways(self) -> dict[str, Callable[[], None]]:
         """Give the ways to bring the last batch into a table, by name."""
@@ -339,8 +313,8 @@ where rn = 1"""
             self.spark.catalog.setCurrentCatalog("lake")
 
         return {
-            OURS: partial(in_catalog, "lake", "ours_batch", "ours_changelog", "ours_state"),
-            "what verify adds, Iceberg": partial(in_catalog, "lake", "ours_corrections"),
+            "trueup, Iceberg": partial(in_catalog, "lake", "ours_iceberg"),
+            "trueup, Delta": partial(in_catalog, "spark_catalog", "ours_delta"),
             "incremental merge, Delta": partial(in_catalog, "spark_catalog", "peer_delta"),
             "incremental merge, Iceberg": partial(in_catalog, "lake", "peer_iceberg"),
             "MERGE by hand, Delta": partial(self.merge, f"{delta}.merged"),
@@ -348,7 +322,6 @@ where rn = 1"""
             "MERGE and change feed, Delta": partial(self.merge, f"{delta}.fed"),
             "MERGE and changelog view, Iceberg": self.merge_and_list_changes,
             "MERGE, DuckDB": self.merge_in_duckdb,
-            HUDI: self.upsert_in_hudi,
             "rebuild, Iceberg": partial(in_catalog, "lake", "rebuilt"),
             LIMIT: self.touch,
         }
@@ -381,9 +354,6 @@ where rn = 1"""
         if "MERGE, DuckDB" in ways:
             rows = f"select {', '.join(('k', *VALUES))} from read_parquet({self.files(self.log)})"
             self.duckdb.execute(f"create table merged as {rows}")
-        if HUDI in ways:
-            self.hudi = Hudi(self.folder / "hudi")
-            self.hudi.write(self.latest("commands"), "bulk_insert", self.files(self.log))
 
     def merge(self, table: str) -> None:
         """MERGE the deduplicated batch."""
@@ -393,10 +363,6 @@ where rn = 1"""
         """MERGE the batch, read from the same files, in DuckDB's own database."""
         self.duckdb.execute(self.merge_sql("merged", f"read_parquet({self.batch_files})"))
 
-    def upsert_in_hudi(self) -> None:
-        """Upsert the deduplicated batch, read from the same files, with Hudi's index of keys."""
-        self.hudi.write(self.latest("commands"), "upsert", self.batch_files)  # type: ignore[union-attr]
-
     def files(self, table: str) -> list[str]:
         """List the data files of an Iceberg table."""
         found = self.spark.sql(f"select file_path from {table}.files").collect()
@@ -404,9 +370,9 @@ where rn = 1"""
 
     @staticmethod
     def latest(commands: str) -> str:
-        """Give a select of the last command of each key, with the mark by which Hudi deletes."""
+        """Give a select of the last command of each key, with its operation."""
         return f"""
-select {", ".join(("k", *VALUES))}, ts, op, op = 'D' as _hoodie_is_deleted
+select {", ".join(("k", *VALUES))}, ts, op
 from (
     select *, row_number() over (partition by k order by ts desc, seq desc) as rn
     from {commands}
@@ -457,19 +423,12 @@ when not matched and s.op <> 'D' then insert ({columns})
             for name, way in self.ways().items()
             if only is None or name.startswith(tuple(only))
         }
-        if HUDI in ways and not HUDI_PYTHON.exists():
-            say("Hudi is left out: `make .venv/hudi/packages` installs it.")
-            del ways[HUDI]
         self.load(ways)
         for name, way in ways.items():
-            if "trueup" in name:
-                self.run("ours_commands", "ours_corrections")
             if "trueup" in name or "incremental" in name:
                 way()
         seconds: dict[str, list[float]] = {name: [] for name in ways}
         for number in range(WARM_ROUNDS + rounds):
-            if number == WARM_ROUNDS:
-                self.models.clear()
             self.next_batch()
             for name in rotated(list(ways), number):
                 began = perf_counter()
@@ -482,15 +441,13 @@ when not matched and s.op <> 'D' then insert ({columns})
     def close(self) -> None:
         """Let go of what is not Spark's."""
         self.duckdb.close()
-        if self.hudi:
-            self.hudi.close()
 
     def check(self, ways: dict[str, Callable[[], None]]) -> None:
         """See to it that ours and the MERGEs by hand have come to the same rows."""
-        if not {OURS, "MERGE by hand, Iceberg", "MERGE, DuckDB"} <= set(ways):
+        if not {"trueup, Iceberg", "MERGE by hand, Iceberg", "MERGE, DuckDB"} <= set(ways):
             return
         columns = ", ".join(("k", *VALUES))
-        ours = f"select {columns} from lake.{self.schema}.ours_state where _kind = 'row'"
+        ours = f"select {columns} from lake.{self.schema}.ours_iceberg"
         theirs = f"select {columns} from lake.{self.schema}.merged"
         both = f"({ours} except {theirs}) union all ({theirs} except {ours})"
         assert self.spark.sql(both).count() == 0, "the ways have come to other rows"  # noqa: S101
@@ -498,9 +455,6 @@ when not matched and s.op <> 'D' then insert ({columns})
         found = self.duckdb.execute(f"{sums} merged").fetchone()
         expected = self.spark.sql(f"{sums} lake.{self.schema}.merged").first()
         assert found == tuple(expected or ()), "DuckDB has come to other rows"  # noqa: S101
-        if self.hudi:
-            read = self.hudi.read(f"{sums} merged")
-            assert read == list(expected or ()), "Hudi has come to other rows"  # noqa: S101
 
 
 def rotated(names: list[str], number: int) -> Iterator[str]:
@@ -509,19 +463,20 @@ def rotated(names: list[str], number: int) -> Iterator[str]:
     yield from names[start:] + names[:start]
 
 
-def show(
-    workload: Workload, seconds: dict[str, list[float]], models: dict[str, list[float]]
-) -> None:
+def show(workload: Workload, seconds: dict[str, list[float]]) -> None:
     """Print the figures of one workload."""
-    base = median(seconds[BASE]) if BASE in seconds else None
     say(f"{workload}:")
     for name, each in seconds.items():
-        ratio = f"{median(each) / base:5.2f}" if base else ""
+        base = seconds.get(f"incremental merge, {name.rpartition(', ')[2]}")
+        ratio = f"{median(each) / median(base):5.2f}" if base else ""
         shown = ", ".join(f"{one:.1f}" for one in each)
         say(f"  {name:40} {median(each):6.2f} s  {ratio}  ({shown})")
-    for name, each in models.items():
-        shown = ", ".join(f"{one:.1f}" for one in each)
-        say(f"  the model {name:30} {median(each):6.2f} s         ({shown})")
+
+
+def say(line: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -15,25 +15,35 @@
     Reads: `decided`. Ends with: `batch`.
 -#}
 {% macro _batch_ctes(collection, plan) -%}
-    {%- set was = '_old._digest is not null' -%}
+    {%- set before = '_before' if plan.ticks else '_old' -%}
+    {%- set was = before ~ '._digest is not null' -%}
     {%- set is_ = '_next._digest is not null' -%}
     {%- set opened = "case _order_change when 'opened' then 1 when 'closed' then -1 else 0 end" if plan.has_unordered else '0' -%}
     {%- set order_digest = trueup._error_digest_expr(collection, 'order', trueup._order_error_text()) -%}
     {%- set order_length = trueup._error_length('order', trueup._order_error_text()) -%}
     {%- set counts = {
-        'inserts': is_ ~ ' and _next._error_kind is null and (_old._digest is null or _old._error_kind is not null)',
-        'updates': is_ ~ ' and _next._error_kind is null and ' ~ was ~ ' and _old._error_kind is null',
-        'deletes': was ~ ' and _old._error_kind is null and (_next._digest is null or _next._error_kind is not null)',
+        'inserts': is_ ~ ' and _next._error_kind is null and (' ~ before ~ '._digest is null or ' ~ before ~ '._error_kind is not null)',
+        'updates': is_ ~ ' and _next._error_kind is null and ' ~ was ~ ' and ' ~ before ~ '._error_kind is null',
+        'deletes': was ~ ' and ' ~ before ~ '._error_kind is null and (_next._digest is null or _next._error_kind is not null)',
         'error_inserts': '_next._error_kind is not null',
-        'error_retractions': '_old._error_kind is not null',
+        'error_retractions': before ~ '._error_kind is not null',
         'ties': "_next._error_kind = 'tie'",
     } -%}
     {%- set sums = [
         'commands', 'superseded', 'inserts', 'updates', 'deletes', 'error_inserts', 'error_retractions', 'ties', 'renewed',
         'order_errors', 'update_count', 'update_low', 'update_high',
-    ] -%}
+    ] + (['late', 'replaced'] if plan.ticks else []) + (['ahead'] if trueup._has_times_as_order(collection) else []) -%}
+    {#- In a log with ticks the updates of a batch have many ticks. -#}
+    {%- set at = ', _tick' if plan.ticks else '' -%}
     {%- set certified = ['n', 'length', 'low', 'high', 'orders', 'order_low', 'order_high'] -%}
     {%- set mixed = ['mix', 'order_mix'] -%}
+before as ( -- what the batch before left; Delta cannot read the target of a MERGE in a subquery
+
+    select from_json(_batch, {{ trueup._literal(trueup._batch_type()) }}) as _before
+    from {{ trueup._subquery(trueup._previous_batch_select(collection, plan)) }}
+
+),
+
 changed as ( -- what each key adds to the sums
 
     select
@@ -42,10 +52,10 @@ changed as ( -- what each key adds to the sums
         _change in ('inserted', 'updated', 'deleted', 'truncated') as _is_changed,
         {{ opened }} as _opened,
         {{ order_digest if plan.has_unordered else '0L' }} as _order_digest,
-        xxhash64(_next._digest, 1) as _added,
-        xxhash64(_old._digest, -1) as _retracted,
+        xxhash64(_next._digest, 1{{ at }}) as _added,
+        xxhash64({{ before }}._digest, -1{{ at }}) as _retracted,
         if(_change = 'none', null, {{ trueup._order_mark_expr(collection, '_next') }}) as _next_mark,
-        if(_change = 'none', null, {{ trueup._order_mark_expr(collection, '_old') }}) as _old_mark
+        if(_change = 'none', null, {{ trueup._order_mark_expr(collection, before) }}) as _old_mark
     from decided
 
 ),
@@ -65,18 +75,25 @@ entries as ( -- and what the batch before left in each bucket
         if(_is_changed, int({{ is_ }}) + int({{ was }}), 0) + abs(_opened) as update_count,
         {%- for half in ['low', 'high'] %}
         if(_is_changed, {{ trueup._half_expr('_added', half, is_) }} + {{ trueup._half_expr('_retracted', half, was) }}, 0)
-            + if(_opened = 0, 0, {{ trueup._half_expr('xxhash64(_order_digest, _opened)', half) }}) as update_{{ half }},
+            + if(_opened = 0, 0, {{ trueup._half_expr('xxhash64(_order_digest, _opened' ~ at ~ ')', half) }}) as update_{{ half }},
         {%- endfor %}
+        {%- if plan.ticks %}
+        _late as late,
+        int(_tick <=> _first_changed and {{ was }}) as replaced,
+        {%- endif %}
+        {%- if trueup._has_times_as_order(collection) %}
+        int(_change <> 'none' and coalesce({{ trueup._is_ahead_expr(collection, '_next._order') }}, false)) as ahead,
+        {%- endif %}
         if(_is_changed, if({{ is_ }}, _added, 0) ^ if({{ was }}, _retracted, 0), 0)
-            ^ if(_opened = 0, 0, xxhash64(_order_digest, _opened)) as update_mix,
-        if(_is_changed, xxhash64(bucket, _old._digest, 0, _next._digest), 0) as plan,
+            ^ if(_opened = 0, 0, xxhash64(_order_digest, _opened{{ at }})) as update_mix,
+        if(_is_changed, xxhash64(bucket, {{ before }}._digest, 0, _next._digest), 0) as plan,
         int({{ is_ }}) - int({{ was }}) + _opened as n,
-        coalesce(_next._length, 0) - coalesce(_old._length, 0) + _opened * {{ order_length }} as length,
+        coalesce(_next._length, 0) - coalesce({{ before }}._length, 0) + _opened * {{ order_length }} as length,
         {%- for half in ['low', 'high'] %}
-        {{ trueup._half_expr('_next._digest', half) }} - {{ trueup._half_expr('_old._digest', half) }}
+        {{ trueup._half_expr('_next._digest', half) }} - {{ trueup._half_expr(before ~ '._digest', half) }}
             + _opened * {{ trueup._half_expr('_order_digest', half) }} as {{ half }},
         {%- endfor %}
-        coalesce(_next._digest, 0) ^ coalesce(_old._digest, 0) ^ if(_opened = 0, 0, _order_digest) as mix,
+        coalesce(_next._digest, 0) ^ coalesce({{ before }}._digest, 0) ^ if(_opened = 0, 0, _order_digest) as mix,
         int(_next_mark is not null) - int(_old_mark is not null) as orders,
         {%- for half in ['low', 'high'] %}
         {{ trueup._half_expr('_next_mark', half) }} - {{ trueup._half_expr('_old_mark', half) }} as order_{{ half }},
@@ -88,7 +105,7 @@ entries as ( -- and what the batch before left in each bucket
 
     select
         bucket, {% for _ in sums %}0, {% endfor %}0, 0, n, length, low, high, mix, orders, order_low, order_high, order_mix
-    from (select inline({{ trueup._before_expr(collection, plan) }}.certificate))
+    from (select inline(_before.certificate) from before)
 
 ),
 
@@ -119,8 +136,7 @@ totals as (
         coalesce(sum(length), 0) as bytes_indexed,
         array_sort(collect_list(
             struct(bucket, n, length, low, high, mix, orders, order_low, order_high, order_mix)
-        ) filter (where n <> 0 or orders <> 0)) as certificate,
-        {{ trueup._before_expr(collection, plan) }} as _before
+        ) filter (where n <> 0 or orders <> 0)) as certificate
     from buckets
 
 ),
@@ -129,10 +145,11 @@ written as (
 
     select
         *,
-        deletes + updates + error_retractions as retractions,
+        {{ 'replaced' if plan.ticks else 'deletes + updates + error_retractions' }} as retractions,
         records_indexed - inserts + deletes - error_inserts + error_retractions as records_before,
         xxhash64({{ plan.seq }}L, {{ plan.ts }}L, update_count, update_low, update_high, update_mix) as _batch_mark
     from totals
+    cross join before
 
 ),
 
@@ -148,10 +165,16 @@ batch as (
                     commands{{ ' + ' ~ plan.uncounted if plan.uncounted }} as messages_received,
                     update_count as updates_committed,
                     inserts, updates, deletes, retractions, error_inserts, error_retractions, superseded, ties, renewed,
+                    {%- if plan.ticks %}
+                    late + {{ plan.ticks.dropped }} as late_dropped,
+                    {%- endif %}
+                    {%- if trueup._has_times_as_order(collection) %}
+                    ahead,
+                    {%- endif %}
                     records_indexed, bytes_indexed
                 ) as statistics,
                 {%- if plan.has_truncates %}
-                (select {{ trueup._exact_json_expr('_truncated') }} from bound) as truncated,
+                {{ trueup._exact_json_expr('_truncated') }} as truncated,
                 {%- endif %}
                 coalesce(_before.order_errors, 0) + order_errors as order_errors,
                 struct(
@@ -163,15 +186,12 @@ batch as (
                 certificate
             )), 2)) as _text
         from written
+        {%- if plan.has_truncates %}
+        cross join bound
+        {%- endif %}
     )
 
 )
-{%- endmacro %}
-
-
-{#- What the batch before left, as an SQL expression. -#}
-{% macro _before_expr(collection, plan) -%}
-    {{ return('from_json(' ~ trueup._previous_batch_expr(collection, plan) ~ ', ' ~ trueup._literal(trueup._batch_type()) ~ ')') }}
 {%- endmacro %}
 
 
@@ -180,6 +200,7 @@ batch as (
 -#}
 {% macro _guarded_batch_expr(collection, plan) -%}
     {%- set options, approved = collection.options, trueup._var('trueup_approve') -%}
+    {%- set approved = none if approved == 'orders' else approved -%}
     {%- set limit = options.max_retractions -%}
     {%- set run, name = 'dbt run -s ' ~ collection.name ~ ' --vars ', collection.name -%}
     {%- set approve = trueup._literal("To approve them: " ~ run ~ "'{trueup_approve: ") ~ ", plan, " ~ trueup._literal("}'") -%}
@@ -195,6 +216,13 @@ batch as (
         {%- do refusals.append({
             'when': 'ties > 0', 'must': 'without two commands of one key and order (option `ties: fail`)', 'got': "ties, ' ties'",
             'next': "'Nothing is written. Add a column to `sequence_by` that says which of the two is newer.'",
+        }) -%}
+    {%- endif -%}
+    {%- if options.late == 'fail' and plan.ticks -%}
+        {%- do refusals.append({
+            'when': 'late + ' ~ plan.ticks.dropped ~ ' > 0', 'must': 'without late commands (option `late: fail`)',
+            'got': "late + " ~ plan.ticks.dropped ~ ", ' commands of ticks below ', " ~ plan.ticks.lower,
+            'next': "'Nothing is written. Take the commands out of the log, or set the option to newest or drop.'",
         }) -%}
     {%- endif -%}
     {%- if not approved and limit is not none -%}
@@ -256,18 +284,23 @@ case
 {%- endmacro %}
 
 
-{#- The text of the batch row before this batch, as an SQL expression. It raises if that row is not there. -#}
-{% macro _previous_batch_expr(collection, plan) -%}
+{#- The batch row before this batch, as a select of its text. It raises if that row is not there. -#}
+{% macro _previous_batch_select(collection, plan) -%}
     {%- if not collection.has_store -%}
-        {{ return("'{}'") }}
+        {{ return("select '{}' as _batch") }}
     {%- endif -%}
-coalesce(
-        (
-            select _batch from {{ collection.store }}
-            where _kind = 'batch' and _seq = {{ plan.seq - 1 }} and {{ trueup._is_unmoved_expr(collection, plan.notes.base) }}
-        ),
-        raise_error('upper mismatch: {{ collection.store }} is no longer at batch {{ plan.seq - 1 }} as this run has seen it')
-    )
+    {{ return(trueup._unmoved_batch_select(collection, collection.store, plan.seq - 1, plan.notes.base)) }}
+{%- endmacro %}
+
+
+{#- The text of a batch row of a store that this run has looked at, as `_batch`. It raises if the store has moved since then. -#}
+{% macro _unmoved_batch_select(collection, relation, seq, base) -%}
+select coalesce(
+    max(_batch),
+    raise_error('upper mismatch: {{ collection.store }} is no longer at batch {{ seq }} as this run has seen it')
+) as _batch
+from {{ relation }}
+where _kind = 'batch' and _seq = {{ seq }} and {{ trueup._is_unmoved_expr(collection, base) }}
 {%- endmacro %}
 
 

@@ -68,6 +68,11 @@ when not matched then insert (
 -#}
 {% macro _changes_select(collection, plan) -%}
     {%- set key, values = collection.key, collection.value_names -%}
+    {#- What the row of a key was before: in a log with ticks, before the tick. -#}
+    {%- set before = '_before' if plan.ticks else '_old' -%}
+    {#- The order of the newest commands of a key: in a log with ticks, also of earlier ticks of the batch. -#}
+    {%- set newest_order = '_top' if collection.is_partial else '_new._order' -%}
+    {%- set row_type = '_order, {0}._digest, {0}._length, {0}._error_kind' ~ (', {0}._delete_order, {0}._orders' if collection.is_partial) -%}
 with
 
 {% if collection.is_log -%}
@@ -126,7 +131,7 @@ joined as (
         newest.* except ({{ trueup._column_list(key) }}, _error_key),
         held.* except ({{ trueup._column_list(key) }}, _error_key),
         {%- if plan.has_truncates %}
-        _truncated,
+        {{ trueup._truncated_at_tick_expr() ~ ' as ' if plan.ticks }}_truncated,
         _is_truncated_now,
         {%- endif %}
         {{ plan.since }}L as _since
@@ -141,25 +146,33 @@ joined as (
 
 {{ trueup._judged_ctes(collection, plan) }},
 
+{% if plan.ticks -%}
+{{ trueup._span_ctes(collection, plan) }},
+
+{% endif -%}
 decided as (
 
     select
         *,
         case
-            when _verdict in ('taken', 'tie') and _next._digest is null and _old is null then 'absent'
-            when _verdict in ('taken', 'tie') and _next._digest <=> _old._digest then 'renewed'
+            when _verdict in ('taken', 'tie') and _next._digest is null and {{ before }} is null then 'absent'
+            when _verdict in ('taken', 'tie') and _next._digest <=> {{ before }}._digest then 'renewed'
             when _verdict in ('taken', 'tie') and _next._digest is null then 'deleted'
-            when _verdict in ('taken', 'tie') and _old._digest is null then 'inserted'
+            when _verdict in ('taken', 'tie') and {{ before }}._digest is null then 'inserted'
             when _verdict in ('taken', 'tie') then 'updated'
             {%- if plan.has_truncates %}
-            when _old._order < _truncated then 'truncated'
+            when {{ before }}._order < _truncated then 'truncated'
             {%- endif %}
             else 'none'
         end as _change,
         {%- if plan.has_unordered %}
         case
-            {%- set newest_order = '_top' if collection.is_partial else '_new._order' %}
-            when _unordered > 0 then if(_open is null, 'opened', 'none')
+            {%- if plan.ticks %}
+            when _tick <> _last_tick then 'none'
+            {%- endif %}
+            {%- set unordered = 'sum(_unordered) over (partition by ' ~ trueup._column_list(key + ['_error_key']) ~ ')'
+                if plan.ticks else '_unordered' %}
+            when {{ unordered }} > 0 then if(_open is null, 'opened', 'none')
             when _open is null then 'none'
             {%- if plan.new_truncates %}
             when _is_truncated_now then 'closed'
@@ -172,7 +185,7 @@ decided as (
         end as _order_change,
         {%- endif %}
         rand() as _once -- Spark computes a random relation once, for both uses
-    from judged
+    from {{ 'spans' if plan.ticks else 'judged' }}
 
 ),
 
@@ -182,17 +195,12 @@ done as (
 
     select
         {{ trueup._column_list(key) }}, _error_key, _next, _value, null as _batch,
-        {%- if plan.cause == 'adopted' %}
-        'adopted' as _cause,
-        {%- elif plan.cause %}
-        case
-            when _old is null or not _next._order <=> _old._order then null
-            when _old._error_kind = 'value' and _next._error_kind is null then 'error_fixed'
-            else {{ trueup._literal(plan.cause) }}
-        end as _cause,
+        {{ trueup._cause_expr(collection, plan) }} as _cause,
+        {%- if plan.ticks %}
+        _tick,
+        _last_changed,
+        {{ trueup._todo_of_tick_expr(plan) }} as _todo
         {%- else %}
-        cast(null as string) as _cause,
-        {%- endif %}
         concat(
             case _change
                 when 'absent' then array('tombstone')
@@ -211,12 +219,24 @@ done as (
             end
             {%- endif %}
         ) as _todo
+        {%- endif %}
     from decided
 
+    {% if plan.ticks -%}
+    union all
+
+    -- The row of an earlier tick of this batch is taken back.
+    select
+        {{ trueup._column_list(key) }}, _error_key, struct({{ ('_before.' ~ row_type).format('_before') }}), _value_before, null,
+        {{ trueup._cause_expr(collection, plan) }}, _tick, null, array('taken_back')
+    from decided
+    where not _next._digest <=> _before._digest and _before._digest is not null and _tick > _first_changed
+
+    {% endif -%}
     union all
 
     select
-        {% for _ in key -%} null, {% endfor -%} null, null, null, _batch, null, array('batch')
+        {% for _ in key -%} null, {% endfor -%} null, null, null, _batch, null, {{ 'null, null, ' if plan.ticks }}array('batch')
     from batch
 
 )
@@ -225,13 +245,18 @@ select
     case
         when _do = 'current' then if(_next._error_kind is null, 'row', 'error')
         when _do = 'order_current' then 'error'
-        when _do in ('order_update') then 'update'
+        when _do in ('order_update', 'taken_back') then 'update'
         when _do = 'order_retraction' then 'retraction'
         else _do
     end as _kind,
     {{ plan.seq }}L as _seq,
+    {% if plan.ticks -%}
+    case when _do = 'batch' then {{ plan.ts }} when _do = 'current' then _last_changed else _tick end as _ts,
+    case when _do in ('update', 'order_update') then 1 when _do = 'taken_back' then -1 end as _diff,
+    {%- else -%}
     {{ plan.ts }}L as _ts,
     if(_do in ('update', 'order_update'), 1, null) as _diff,
+    {%- endif %}
     _cause,
     if(_do like 'order%', 'order', _next._error_kind) as _error_kind,
     _error_key,
@@ -312,6 +337,28 @@ judged as ( -- what each key becomes
 
 )
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- Why a key changes, as an SQL expression: null if its newest command is simply newer. -#}
+{% macro _cause_expr(collection, plan) -%}
+    {%- if plan.cause == 'adopted' -%}
+        {{ return("'adopted'") }}
+    {%- endif -%}
+    {%- set whens = [] -%}
+    {%- if plan.cause -%}
+        {%- do whens.append(
+            "when _old is not null and _next._order <=> _old._order then if(_old._error_kind = 'value' and _next._error_kind is null,"
+            ~ " 'error_fixed', " ~ trueup._literal(plan.cause) ~ ')'
+        ) -%}
+    {%- endif -%}
+    {%- if plan.ticks and plan.seq > 1 -%}
+        {%- do whens.append(
+            'when ' ~ ('_late > 0' if collection.is_partial else '_new._order._1 < ' ~ plan.ticks.lower)
+            ~ ' and _tick = ' ~ plan.ticks.lower ~ " then 'late_command'"
+        ) -%}
+    {%- endif -%}
+    {{ return('case ' ~ (whens | join(' ')) ~ ' end' if whens else 'cast(null as string)') }}
 {%- endmacro %}
 
 

@@ -5,6 +5,7 @@
     `key`, `value_names`, `columns`  names of key and value columns; all of them with `name` and `type`, as the store has them
     `given_types`               the types of the columns in this run's SELECT, by name in lower case; the store may have wider ones
     `is_log`, `is_partial`      whether the SELECT gives commands; whether they may leave columns unchanged
+    `has_ticks`                 whether the commands have ticks of their own (`ts`)
     `order_type`                the type of `_order`
     `options`                   the value of every option
     `has_store`                 whether the store exists
@@ -31,12 +32,13 @@
         'columns': given,
         'given_types': types,
         'is_log': is_log,
+        'has_ticks': is_log and '_ts' in names,
         'has_error': '_error' in names,
         'is_partial': '_unchanged' in names,
         'has_old_key': '_old_key' in names,
         'unchanged_value': '_unchanged_value' in names,
         'order_type': trueup._stored_type(order),
-        'options': trueup._store_options(is_log),
+        'options': trueup._store_options('ticks' if is_log and '_ts' in names else 'log' if is_log else 'select'),
         'has_store': load_relation(trueup._store_of(this)) is not none,
     }) }}
 {%- endmacro %}

@@ -36,12 +36,14 @@
     {%- set properties = trueup._get_store_properties(adopting) -%}
     {%- do run_query(trueup._commit_sql(adopting, {
         'rows': trueup._get_rows_before_select(collection, kept), 'seq': 1, 'since': 0, 'cause': 'adopted', 'filter': none,
-        'ts': trueup._milliseconds(modules.datetime.datetime.now(modules.pytz.utc)), 'truncated': none, 'uncounted': 0,
+        'ts': (collection.options.as_of or 0) - 1 if collection.has_ticks
+            else trueup._milliseconds(modules.datetime.datetime.now(modules.pytz.utc)), 'truncated': none, 'uncounted': 0,
+        'ticks': none,
         'has_truncates': false, 'new_truncates': false, 'moves': false, 'has_unordered': false, 'reads_all': true, 'is_dry': true,
-        'notes': {
+        'notes': dict({'upper': collection.options.as_of or 0} if collection.has_ticks else {}, **{
             'run': invocation_id, 'base': trueup._get_snapshot(collection.store, properties), 'since': 0, 'code': 'adopted',
             'columns': trueup._column_note(collection), 'at': run_started_at.timestamp() | int,
-        },
+        }),
     })) -%}
     {{ return(true) }}
 {%- endmacro %}

@@ -5,13 +5,13 @@
 
 {#-
     The newest batch of a store, as a dict: `seq`, `ts` and the notes of its batch row; `base` is the snapshot that it was
-    computed on. Without a store it is batch 0.
+    computed on. Without a store it is batch 0. With `up_to` batches after that one do not count.
 -#}
-{% macro _get_newest_batch(collection) -%}
+{% macro _get_newest_batch(collection, up_to=none) -%}
     {%- if not collection.has_store -%}
         {{ return({'seq': 0, 'ts': 0}) }}
     {%- endif -%}
-    {%- set found = run_query(trueup._step_marker('look') ~ trueup._newest_batch_select(collection.store)).rows -%}
+    {%- set found = run_query(trueup._step_marker('look') ~ trueup._newest_batch_select(collection.store, up_to)).rows -%}
     {%- if not found -%}
         {%- do trueup._raise_error(
             'The store ' ~ collection.store, 'a table with at least batch row 0', 'a table without a batch row',
@@ -23,10 +23,10 @@
 
 
 {#- The select behind `_get_newest_batch`: the certificate is left out, because it is long. -#}
-{% macro _newest_batch_select(store) -%}
+{% macro _newest_batch_select(store, up_to=none) -%}
 select _seq as seq, _ts as ts, regexp_replace(_batch, '"certificate":.*$', '"certificate":[]}') as notes
 from {{ store }}
-where _kind = 'batch'
+where _kind = 'batch'{{ ' and _seq <= ' ~ up_to if up_to is not none }}
 order by _seq desc
 limit 1
 {%- endmacro %}
@@ -61,36 +61,112 @@ limit 1
     {%- set properties = trueup._get_properties(log) if log else {} -%}
     {%- set obstacle = trueup._appended_rows_obstacle(properties) if log else 'the SELECT reads no log that trueup knows' -%}
     {%- set snapshot = trueup._get_snapshot(log, properties) if log and not obstacle else none -%}
-    {%- set whole = {'rows': query, 'position': none, 'is_new': true, 'is_whole': true,
+    {%- set epochs = trueup._epochs(collection, newest, snapshot) -%}
+    {%- set is_raised = epochs != newest.get('epochs', []) -%}
+    {%- set whole = {'rows': query, 'position': none, 'is_new': true, 'is_whole': true, 'epochs': epochs,
         'is_pinned': false, 'reason': obstacle or 'the log has no snapshots'} -%}
     {%- if snapshot is none -%}
-        {{ return(whole) }}
+        {{ return(dict(whole, rows=trueup._rows_of_epoch(query, epochs[0].epoch if epochs else 0))) }}
     {%- endif -%}
     {%- set position = {'log': log, 'snapshot': snapshot, 'at': run_started_at.timestamp() | int} -%}
     {%- set last = newest.get('position') -%}
     {%- set whole = dict(whole, position=position) -%}
     {%- set at_snapshot = trueup._rows_at(log, properties, snapshot) -%}
+    {%- set begin = epochs[-1].from if is_raised and last else last.snapshot or last.seen if last -%}
     {%- if not last or newest.code != code -%}
         {%- set reason = 'the code of the model changed' if last else 'nothing was read yet' -%}
-    {%- elif last.snapshot == snapshot -%}
-        {{ return({'rows': none, 'position': position, 'is_new': false, 'is_whole': false}) }}
+    {%- elif begin == snapshot and not last.seen and not is_raised -%}
+        {{ return({'rows': none, 'position': position, 'is_new': false, 'is_whole': false, 'epochs': epochs}) }}
     {%- else -%}
-        {%- set operations = trueup._get_commit_operations(log, properties, last.snapshot, snapshot, last.at) -%}
+        {%- set operations = trueup._get_commit_operations(log, properties, begin, snapshot, last.at, last.seen) -%}
         {%- set reason = 'the log was made again or has forgotten snapshots' if operations is none
             else 'rows of the log were overwritten' if 'overwrite' in operations
             else 'new rows of the log were deleted' if trueup._has_deleted_new_rows(operations)
-            else trueup._get_part_obstacle(log, properties, last.snapshot, snapshot, last.at, operations) -%}
+            else trueup._get_part_obstacle(log, properties, begin, snapshot, last.at, operations) -%}
     {%- endif -%}
     {%- if reason -%}
         {%- set is_current = trueup._get_has_current_columns(log, at_snapshot) -%}
-        {{ return(dict(
-            whole, reason=reason, is_pinned=is_current, rows=trueup._log_part_select(query, at_snapshot) if is_current else query
-        )) }}
+        {%- set cuts = epochs | selectattr('from') | map(attribute='from') | list -%}
+        {%- if cuts and (not is_current
+                or trueup._get_commit_operations(log, properties, cuts[0], snapshot, epochs[-1].at) is none) -%}
+            {%- do trueup._raise_error(
+                'The log of ' ~ collection.name, 'one that still has the snapshot after which `order_epoch` was raised', reason,
+                'Nothing is written. trueup cannot know which commands are of which epoch. To begin again from the log, without'
+                ~ ' the history: dbt run --full-refresh -s ' ~ collection.name ~ " --vars '{trueup_rebase: true}'."
+            ) -%}
+        {%- endif -%}
+        {%- set selects = [] -%}
+        {%- for cut in cuts + [snapshot] if cuts -%}
+            {%- set epoch = (epochs | selectattr('from', 'eq', cuts[loop.index0 - 1]) | first).epoch if not loop.first
+                else epochs[0].epoch if epochs[0].from is none else 0 -%}
+            {%- set rows = trueup._rows_at(log, properties, cut) if loop.first
+                else trueup._appended_rows(log, properties, cuts[loop.index0 - 1], cut) -%}
+            {%- if loop.first or cuts[loop.index0 - 1] != cut -%}
+                {%- do selects.append('select * from ' ~ trueup._subquery(
+                    trueup._rows_of_epoch(trueup._log_part_select(query, rows), epoch)
+                )) -%}
+            {%- endif -%}
+        {%- endfor -%}
+        {%- set once = trueup._rows_of_epoch(
+            trueup._log_part_select(query, at_snapshot) if is_current else query, epochs[0].epoch if epochs else 0
+        ) -%}
+        {{ return(dict(whole, reason=reason, is_pinned=is_current, rows=selects | join('\nunion all\n') or once)) }}
+    {%- endif -%}
+    {%- set query = trueup._rows_of_epoch(query, epochs[-1].epoch if epochs else 0) -%}
+    {%- if is_raised -%}
+        {{ return({
+            'rows': trueup._log_part_select(query, trueup._appended_rows(log, properties, begin, snapshot)) if begin != snapshot
+                else 'select * from ' ~ trueup._subquery(query) ~ ' where false',
+            'position': position, 'is_new': true, 'is_whole': false, 'is_pinned': true, 'epochs': epochs,
+        }) }}
+    {%- endif -%}
+    {%- set parts = [] -%}
+    {%- if last.seen -%}
+        {#- An earlier batch has left commands of open ticks there. What is below its upper is settled. -#}
+        {%- set seen = trueup._appended_rows(log, properties, last.snapshot, last.seen) if last.snapshot
+            else trueup._rows_at(log, properties, last.seen) -%}
+        {%- do parts.append('select * from ' ~ trueup._subquery(trueup._log_part_select(query, seen))
+            ~ ' where _ts >= ' ~ trueup._bigint(newest.upper)) -%}
+    {%- endif -%}
+    {%- if (last.seen or last.snapshot) != snapshot -%}
+        {%- do parts.append(trueup._log_part_select(
+            query, trueup._appended_rows(log, properties, last.seen or last.snapshot, snapshot)
+        )) -%}
     {%- endif -%}
     {{ return({
-        'rows': trueup._log_part_select(query, trueup._appended_rows(log, properties, last.snapshot, snapshot)),
-        'position': position, 'is_new': true, 'is_whole': false, 'is_pinned': true,
+        'rows': parts | join('\nunion all\n') if parts | length == 1
+            else 'select * from ' ~ trueup._subquery(parts[0]) ~ '\nunion all\nselect * from ' ~ trueup._subquery(parts[1]),
+        'position': position, 'is_new': true, 'is_whole': false, 'is_pinned': true, 'epochs': epochs,
     }) }}
+{%- endmacro %}
+
+
+{#-
+    The epochs of the orders, as a list of `epoch` and `from`, the snapshot of the log after which it begins: none for the
+    beginning of the log. The option `order_epoch` adds one. What a batch has read whose orders looked as if they had begun
+    again belongs to the new one.
+-#}
+{% macro _epochs(collection, newest, snapshot) -%}
+    {%- set epochs, epoch = newest.get('epochs', []), collection.options.order_epoch -%}
+    {%- set last = epochs[-1].epoch if epochs else 0 -%}
+    {%- set position = newest.get('position') -%}
+    {%- if epoch < last or epoch > last and newest.seq > 0 and newest.code != 'adopted' and not (position and snapshot) -%}
+        {%- do trueup._raise_option_error(
+            'order_epoch', 'at least ' ~ last ~ ', the epoch of the newest orders' if epoch < last
+            else 'left as it is, because the log has no snapshots. Make the epoch a column of the log, and the first of `sequence_by`',
+            epoch
+        ) -%}
+    {%- elif epoch > last -%}
+        {%- set from = (newest.get('doubt') or {}).get('from') or position.snapshot or position.seen if position else none -%}
+        {{ return(epochs + [{'epoch': epoch, 'from': from, 'at': position.at if position else 0}]) }}
+    {%- endif -%}
+    {{ return(epochs) }}
+{%- endmacro %}
+
+
+{#- The commands of a select with their epoch as the first part of the order. -#}
+{% macro _rows_of_epoch(query, epoch) -%}
+    {{ return(query | replace("'_epoch', 0,", "'_epoch', " ~ epoch ~ ',')) }}
 {%- endmacro %}
 
 
@@ -113,17 +189,22 @@ limit 1
 
 
 {#-
-    A few numbers about the commands of a part, as a dict: `commands`, `truncates`, `unordered`, and `filter`, the bits of
-    their keys; none if there are too many keys.
+    A few numbers about the commands of a part, as a dict: `commands`, `truncates`, `unordered`, `greatest_order`, that of all
+    batches and this part, `below`, how many commands are below that of the batches before, and `filter`, the bits of
+    their keys; none if there are too many keys. If the part is not pinned to a snapshot, also `log_sum`, a checksum: a run that
+    finds the same one again has nothing to do. In a log with ticks also `least` and `greatest`, its ticks, and `late`, how many
+    commands are below `lower`.
 -#}
-{% macro _get_facts(collection, part) -%}
-    {%- set facts = run_query(trueup._step_marker('check') ~ trueup._facts_select(collection, part)).rows[0].dict() -%}
+{% macro _get_facts(collection, part, newest) -%}
+    {%- set facts = run_query(trueup._step_marker('check') ~ trueup._facts_select(collection, part, newest)).rows[0].dict() -%}
     {{ return(facts) }}
 {%- endmacro %}
 
 
 {#- The select behind `_get_facts`. For a SELECT of rows `commands` is the number of keys that change. -#}
-{% macro _facts_select(collection, part) -%}
+{% macro _facts_select(collection, part, newest) -%}
+    {%- set lower = newest.get('upper', 0) -%}
+    {%- set greatest = trueup._order_from_json_expr(collection, newest.get('greatest')) if collection.is_log -%}
     {%- if not collection.is_log -%}
 with
 
@@ -152,8 +233,14 @@ formed as (
         _error_key,
         _order,
         _op
+        {%- if collection.has_ticks %},
+        _ts
+        {%- endif %}
         {%- if collection.has_old_key %},
         {{ trueup._old_key_expr(collection) }} as _old_key
+        {%- endif %}
+        {%- if not part.is_pinned %},
+        {{ trueup._command_hash_expr(collection) }} as _hash
         {%- endif %}
     from {{ trueup._subquery(part.rows) }}
 
@@ -175,7 +262,23 @@ select
     translate(
         hex(bitmap_construct_agg(pmod({{ trueup._identity_hash_expr(collection) }}, {{ trueup._filter_bits() }}))),
         'ABCDEF', ':;<=>?'
-    ) as filter
+    ) as filter,
+    {{ trueup._exact_json_expr('greatest(max(_order), any_value(' ~ greatest ~ '))') }} as greatest_order,
+    count_if(_order < {{ greatest }}) as below
+    {%- if not part.is_pinned %},
+    concat_ws('-', count(*), sum(cast(_hash as decimal(38, 0))), bit_xor(_hash)) as log_sum
+    {%- endif %}
+    {%- if collection.has_ticks %},
+    min(_ts) as least,
+    max(_ts) as greatest,
+    count_if(_ts < {{ trueup._bigint(lower) }}) as late
+    {%- if 'log_upper' in (collection.options.input_upper or '') %},
+    (
+        select {{ trueup._tick_expr(collection.options.input_upper, 'Option `input_upper` of ' ~ collection.name) }}
+        from (select coalesce(max(_ts) + 1, {{ trueup._bigint(lower) }}) as log_upper from formed)
+    ) as input_upper
+    {%- endif %}
+    {%- endif %}
     {%- if collection.has_old_key %},
     count(_old_key) as moves,
     {{ trueup._subquery(trueup._chain_select(collection)) if collection.is_partial else 'null' }} as cut
@@ -186,9 +289,15 @@ from formed
 
 
 {#- Whether an order is a time more than a day ahead of the clock. Numbers have no known unit, so they are not judged. -#}
-{% macro _is_ahead_expr(collection) -%}
+{% macro _is_ahead_expr(collection, order='_order') -%}
+    {{ return(order ~ '._1 > current_timestamp() + interval 1 day' if trueup._has_times_as_order(collection) else 'false') }}
+{%- endmacro %}
+
+
+{#- Whether the orders of a log begin with a time. -#}
+{% macro _has_times_as_order(collection) -%}
     {%- set type = trueup._parsed_type(collection.order_type).fields[1].type.name -%}
-    {{ return('_order._1 > current_timestamp() + interval 1 day' if type in ['timestamp', 'date'] else 'false') }}
+    {{ return(collection.is_log and type in ['timestamp', 'timestamp_ntz', 'date']) }}
 {%- endmacro %}
 
 
@@ -205,4 +314,57 @@ from formed
         "bit_get(ascii(cast(substring(cast('" ~ filter ~ "' as binary), cast(" ~ bit ~ ' div 8 * 2 + if(' ~ bit
         ~ ' % 8 >= 4, 1, 2) as int), 1) as string)) - 48, cast(' ~ bit ~ ' % 4 as int)) = 1'
     ) }}
+{%- endmacro %}
+
+
+{#-
+    Whether the orders of the source may have begun again: more than half of the keys in a new part of the log have a newest
+    command that is older than their row and says what nobody has seen before. (A replay says what was seen.) Returns none, or a
+    dict of `stale`, how many there are, and `of`, how many keys the part has.
+-#}
+{% macro _get_doubt(collection, plan, facts) -%}
+    {%- if not collection.is_log or plan.notes.position is none or plan.reads_again or facts.below < 2
+            or facts.below * 2 <= facts.commands -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set found = run_query(trueup._step_marker('check') ~ trueup._unseen_keys_select(collection, plan)).rows[0].dict() -%}
+    {{ return(found if found.stale >= 2 and found.stale * 2 > found.of) }}
+{%- endmacro %}
+
+
+{#- The select behind `_get_doubt`. -#}
+{% macro _unseen_keys_select(collection, plan) -%}
+    {%- set names = collection.key + ['_error_key'] -%}
+    {%- set order = '_top' if collection.is_partial else '_new._order' -%}
+    {%- set is_upsert = '_upserted_now = _top' if collection.is_partial else '_new._digest is not null' -%}
+with
+
+{{ trueup._commands_ctes(collection, plan) }},
+
+{{ trueup._newest_command_ctes(collection, plan) }},
+
+old as ( -- keys that get an older upsert
+
+    select newest.*
+    from newest
+    inner join {{ collection.store }} as held
+        on {{ trueup._same_key_expr(names, 'held', 'newest') }} and newest.{{ order }} < held._order
+    where held._kind in ({{ trueup._current_kinds() }}) and not held._error_kind <=> 'order' and {{ is_upsert }}
+
+),
+
+unseen as (
+
+    select old.*
+    from old
+    left anti join {{ collection.store }} as seen
+        on {{ trueup._same_key_expr(names, 'seen', 'old') }}
+        and seen._kind = 'update'
+        and {{ 'seen._order = old._top' if collection.is_partial else 'seen._digest = old._new._digest' }}
+
+)
+
+select
+    (select count(*) from (select distinct {{ trueup._column_list(names) }} from unseen)) as stale,
+    (select count(*) from (select distinct {{ trueup._column_list(names) }} from newest)) as of
 {%- endmacro %}

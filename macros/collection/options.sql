@@ -1,7 +1,10 @@
 {#- The key and the options of a model with the materialization `trueup`. -#}
 
-{#- The options of the model, each with its default: `meta: {trueup: {...}}`. -#}
-{% macro _store_options(is_log) -%}
+{#-
+    The options of the model, each with its default: `meta: {trueup: {...}}`. `source` says what the SELECT gives: `log`,
+    `ticks` (a log whose commands have ticks), or `select`.
+-#}
+{% macro _store_options(source) -%}
     {%- set rules = trueup._store_option_rules() -%}
     {%- set given = trueup._given_options(config.get('meta')) -%}
     {%- if given is not mapping -%}
@@ -17,7 +20,11 @@
     {%- for name, value in given.items() -%}
         {%- if name not in rules -%}
             {%- do trueup._raise_option_error(none, 'one of ' ~ (rules | sort | join(', ')), name) -%}
-        {%- elif rules[name].get('of') == 'log' and not is_log -%}
+        {%- elif rules[name].get('of') == 'ticks' and source == 'log' -%}
+            {%- do trueup._raise_option_error(
+                name, 'left out: the commands of ' ~ model.name ~ ' have no ticks (argument `ts` of `trueup.commands`)', value
+            ) -%}
+        {%- elif 'of' in rules[name] and source == 'select' -%}
             {%- do trueup._raise_option_error(name, 'left out: the SELECT of ' ~ model.name ~ ' gives rows, not commands', value) -%}
         {%- endif -%}
         {%- do trueup._require_option(name, rules[name].allowed, value) -%}
@@ -26,16 +33,20 @@
 {%- endmacro %}
 
 
-{#- The options of a collection. Those `of` a log are refused for a SELECT of rows. -#}
+{#- The options of a collection. Those `of` a log are refused for a SELECT of rows, those `of` ticks also for a log without. -#}
 {% macro _store_option_rules() -%}
     {{ return({
+        'as_of': {'default': none, 'allowed': 'integer', 'of': 'ticks'},
         'errors': {'default': 'keep', 'allowed': ['keep', 'fail']},
+        'input_upper': {'default': none, 'allowed': 'expression', 'of': 'ticks'},
+        'late': {'default': 'newest', 'allowed': ['newest', 'correct', 'drop', 'fail'], 'of': 'ticks'},
         'max_retractions': {'default': none, 'allowed': 'count or share'},
         'null_keys': {'default': 'error', 'allowed': ['error', 'value'], 'of': 'log'},
         'on_conflict': {'default': 'retry', 'allowed': ['retry', 'fail']},
         'on_schema_change': {
             'default': 'append_new_columns', 'allowed': ['append_new_columns', 'fail', 'ignore']
         },
+        'order_epoch': {'default': 0, 'allowed': 'integer', 'of': 'log'},
         'ties': {
             'default': 'error', 'of': 'log',
             'allowed': ['error', 'fail', 'greatest', 'prefer_delete', 'prefer_upsert'],

@@ -7,7 +7,6 @@
 {% materialization trueup, adapter='spark' %}
     {#- 1. Read the config, and refuse a run over only some of the rows. -#}
     {%- do trueup._require_whole_run() -%}
-    {%- do trueup._require_iceberg() -%}
     {%- set given = trueup._get_store_collection(trueup._get_columns(trueup._step_marker('check') ~ compiled_code)) -%}
 
     {%- if config.get('contract').enforced -%}
@@ -24,10 +23,10 @@
     {%- set run = namespace(result=none, collection=dict(given, has_store=given.has_store or adopted)) -%}
     {%- set run.repaired = none -%}
     {%- set run.attempt = 1 -%}
-    {%- set run.rest = none -%}
+    {%- set run.rest, run.view = none, none -%}
     {%- for _ in range(1000) if run.result is none -%}
         {%- set plan = trueup._ensure_batch_plan(run.collection, compiled_code, run.rest) -%}
-        {%- set run.collection = plan.collection -%}
+        {%- set run.collection, run.view = plan.collection, plan.view -%}
         {%- set run.repaired = run.repaired or plan.repaired -%}
         {%- if plan.idle -%}
             {%- set run.result = {'code': 'NOOP', 'message': plan.idle} -%}
@@ -54,7 +53,7 @@
 
     {#- 3. Make the view, and set grants. -#}
     {%- if not trueup._var('trueup_read_only') -%}
-        {%- do trueup._ensure_view(run.collection) -%}
+        {%- do trueup._ensure_view(run.collection, run.view) -%}
         {%- for relation in [run.collection.view, run.collection.store] -%}
             {%- do apply_grants(relation, config.get('grants'), should_revoke=True) -%}
         {%- endfor -%}
@@ -64,17 +63,6 @@
 
     {{ return({'relations': [run.collection.view]}) }}
 {% endmaterialization %}
-
-
-{#- Raises for another table format: the statements of this materialization have been tested on Iceberg alone. -#}
-{% macro _require_iceberg() -%}
-    {%- if trueup._file_format() != 'iceberg' -%}
-        {%- do trueup._raise_error(
-            'Config `file_format` of ' ~ model.name, 'iceberg with the materialization `trueup`', trueup._file_format(),
-            'Nothing is written. Collections of seven models (docs/start.md) work on Delta, too.'
-        ) -%}
-    {%- endif -%}
-{%- endmacro %}
 
 
 {#-
@@ -97,22 +85,35 @@
     {%- do trueup._require_same_order_as_before(collection, newest, order) -%}
     {%- set code = trueup._code_of(collection, query) -%}
     {%- set recoded = newest.seq > 0 and newest.code not in [code, 'adopted'] -%}
+    {%- set input_upper = trueup._get_input_upper(collection) -%}
     {%- set part = rest if rest else trueup._get_new_part(collection, query, newest, code) if collection.is_log
-        else {'rows': query, 'position': none, 'is_new': true, 'is_whole': true, 'is_pinned': false} -%}
+        else {'rows': query, 'position': none, 'is_new': true, 'is_whole': true, 'is_pinned': false, 'epochs': []} -%}
+    {%- set is_raised = part.epochs != newest.get('epochs', []) -%}
     {%- set now = trueup._get_store_collection(trueup._get_columns(trueup._step_marker('check') ~ part.rows))
         if part.is_new and part.position and not rest else collection -%}
     {%- if now.given_types != collection.given_types -%}
         {#- The log has got other columns since this run has looked at them, and its new rows may have values there. -#}
         {{ return(trueup._ensure_batch_plan(dict(now, has_store=collection.has_store), query, rest)) }}
     {%- endif -%}
-    {%- if not part.is_new and stand.is_foreign -%}
-        {#- Somebody else has written to the store and changed nothing. A batch without commands says that this is known. -#}
+    {%- set accepts = newest.get('doubt') and trueup._var('trueup_approve') == 'orders' -%}
+    {%- if not part.is_new and (stand.is_foreign or accepts) -%}
+        {#-
+            Somebody else has written to the store and changed nothing, or a person says that the orders are right. A batch
+            without commands keeps that.
+        -#}
         {%- set part = dict(part, rows='select * from ' ~ trueup._subquery(query) ~ ' where false', is_new=true) -%}
     {%- endif -%}
     {%- if rest -%}
         {%- set part = dict(part, rows=trueup._rows_from_cut_select(collection, part.rows, rest.cut)) -%}
     {%- endif -%}
-    {%- set facts = trueup._get_facts(collection, part) if part.is_new else {} -%}
+    {%- set facts = trueup._get_facts(collection, part, newest) if part.is_new else {} -%}
+    {%- set ticks = trueup._ticks_of_batch(collection, newest, part, facts, input_upper) if part.is_new -%}
+    {%- if ticks -%}
+        {%- set part = dict(
+            part, rows=trueup._rows_of_ticks_select(part.rows, ticks),
+            position=trueup._position_of_ticks(part.position, ticks, none if part.is_whole else newest.get('position'))
+        ) -%}
+    {%- endif -%}
     {%- set next_cut = facts.get('cut') -%}
     {%- set next_rest = dict(part, cut=next_cut) if next_cut -%}
     {%- if next_cut -%}
@@ -121,25 +122,38 @@
             part, rows=trueup._rows_from_cut_select(collection, part.rows, next_cut, is_before=true),
             position=none if part.is_whole else newest.get('position')
         ) -%}
+        {%- if ticks and fromjson(next_cut)._1 < ticks.upper_number -%}
+            {%- set end = [fromjson(next_cut)._1, ticks.lower_number] | max -%}
+            {%- do ticks.update({'upper': trueup._bigint(end), 'upper_number': end}) -%}
+        {%- endif -%}
     {%- endif -%}
-    {%- set nothing = not part.is_new
-        or facts.commands == 0 and not part.position and not stand.is_foreign and not recoded -%}
+    {%- set nothing = not part.is_new and not is_raised
+        or facts.commands == 0 and not part.position and not stand.is_foreign and not recoded
+        or not stand.is_foreign and ticks and ticks.is_idle
+        or not stand.is_foreign and not recoded and not rest and facts.get('log_sum')
+        and facts.log_sum == newest.get('log_sum') and (not ticks or ticks.upper_number == newest.get('upper')) -%}
     {%- if nothing -%}
-        {{ return({'collection': collection, 'repaired': stand.repaired, 'idle': 'up to date at batch ' ~ newest.seq}) }}
+        {{ return({
+            'collection': collection, 'repaired': stand.repaired, 'idle': 'up to date at batch ' ~ newest.seq,
+            'view': newest.get('view'),
+        }) }}
     {%- endif -%}
     {%- do trueup._require_ordered_truncates(collection, facts) -%}
     {%- set new_truncates = facts.truncates > 0 -%}
     {%- set reads_all = new_truncates or not collection.is_log -%}
     {%- set since = newest.seq + 1 if recoded else newest.get('since', 0) -%}
-    {{ return({
+    {%- set plan = {
         'collection': collection,
         'repaired': stand.repaired,
         'idle': none,
+        'view': newest.get('view'),
         'rows': part.rows,
         'rest': next_rest or none,
         'moves': (facts.get('moves') or 0) > 0,
         'seq': newest.seq + 1,
-        'ts': [trueup._milliseconds(modules.datetime.datetime.now(modules.pytz.utc)), newest.ts + 1] | max,
+        'ts': ticks.upper_number - 1 if ticks
+            else [trueup._milliseconds(modules.datetime.datetime.now(modules.pytz.utc)), newest.ts + 1] | max,
+        'ticks': ticks,
         'since': since,
         'cause': none if not recoded else 'schema_change' if newest.columns != trueup._column_note(collection) else 'code_change',
         'has_truncates': new_truncates or newest.get('truncated') is not none,
@@ -151,7 +165,7 @@
         'uncounted': facts.truncates,
         'filter': facts.filter if part.is_pinned and not reads_all and newest.seq > 0 and facts.commands <= 10000
             and not facts.get('moves') else none,
-        'notes': {
+        'notes': dict({'lower': ticks.lower_number, 'upper': ticks.upper_number} if ticks else {}, **{
             'run': invocation_id,
             'base': trueup._get_snapshot(collection.store, stand.properties) if collection.has_store else none,
             'at': run_started_at.timestamp() | int,
@@ -161,8 +175,33 @@
             'order': order,
             'since': since,
             'position': part.position,
-        },
-    }) }}
+            'log_sum': none if next_cut else facts.get('log_sum'),
+            'greatest': facts.get('greatest_order') or newest.get('greatest'),
+            'view': local_md5(trueup._create_view_sql(collection)),
+        }),
+        'reads_again': part.is_whole,
+    } -%}
+    {%- set doubt = trueup._get_doubt(collection, plan, facts) -%}
+    {%- do plan.notes.update({
+        'epochs': part.epochs,
+        'doubt': dict(doubt, seq=plan.seq, **{'from': (newest.get('position') or {}).get('snapshot')}) if doubt
+            else none if accepts or is_raised else newest.get('doubt'),
+    }) -%}
+    {{ return(dict(plan, doubt=doubt)) }}
+{%- endmacro %}
+
+
+{#-
+    The option `input_upper` as a number, before anybody looks at the log: then all commands below it are there. None if the
+    option is not set, or if it asks for the ticks of the log.
+-#}
+{% macro _get_input_upper(collection) -%}
+    {%- set given = collection.options.input_upper -%}
+    {%- if given is none or 'log_upper' in given -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set subject = 'Option `input_upper` of ' ~ collection.name -%}
+    {{ return(run_query(trueup._step_marker('check') ~ 'select ' ~ trueup._tick_expr(given, subject)).rows[0][0]) }}
 {%- endmacro %}
 
 
@@ -317,10 +356,12 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
 
 {#- What dbt says of the run, as a dict. None if another run was first and this one must look again. -#}
 {% macro _get_result(plan, attempt) -%}
-    {%- set newest = trueup._get_newest_batch(plan.collection) -%}
+    {#- Another run may have written a later batch by now. -#}
+    {%- set newest = trueup._get_newest_batch(plan.collection, up_to=plan.seq) -%}
     {%- if newest.get('run') == invocation_id and newest.seq == plan.seq -%}
         {{ return({
-            'code': 'OK', 'message': 'batch ' ~ newest.seq ~ ': ' ~ trueup._batch_message(newest.statistics, plan.collection.is_log),
+            'code': 'OK', 'message': 'batch ' ~ newest.seq ~ ': ' ~ trueup._batch_message(newest.statistics, plan.collection.is_log)
+                ~ trueup._warnings(plan, newest.statistics),
             'rows_affected': newest.statistics.updates_committed | int,
         }) }}
     {%- endif -%}
@@ -340,6 +381,23 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
 {%- endmacro %}
 
 
+{#- What a person must know of a batch and may not overlook, for dbt's line. -#}
+{% macro _warnings(plan, statistics) -%}
+    {%- set said = [] -%}
+    {%- if statistics.get('ahead') -%}
+        {%- do said.append(statistics.ahead ~ ' keys have an order more than a day ahead of the clock, and keep their row until then') -%}
+    {%- endif -%}
+    {%- if plan.get('doubt') -%}
+        {%- do said.append(
+            plan.doubt.stale ~ ' of ' ~ plan.doubt.of ~ ' keys got commands that are older than their rows and new to trueup, without effect:'
+            ~ ' did the orders of the source begin again? Then raise `order_epoch`; if all is well:'
+            ~ " --vars '{trueup_approve: orders}'"
+        ) -%}
+    {%- endif -%}
+    {{ return('; WARNING: ' ~ (said | join('; ')) if said else '') }}
+{%- endmacro %}
+
+
 {#- The counts of a batch in words; counts of 0 are left out. -#}
 {% macro _batch_message(statistics, is_log) -%}
     {%- set words = {
@@ -356,9 +414,12 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
 {%- endmacro %}
 
 
-{#- Makes the view. dbt-spark does not list the views of Iceberg, so a run cannot know whether it exists. -#}
-{% macro _ensure_view(collection) -%}
-    {%- do run_query(trueup._create_view_sql(collection)) -%}
+{#- Makes the view, unless it is there and the newest batch says that it is as it must be: `known` is its hash. -#}
+{% macro _ensure_view(collection, known) -%}
+    {%- set sql, there = trueup._create_view_sql(collection), load_relation(collection.view) -%}
+    {%- if there is none or there.type != 'view' or local_md5(sql) != known or should_full_refresh() -%}
+        {%- do run_query(sql) -%}
+    {%- endif -%}
 {%- endmacro %}
 
 

@@ -12,7 +12,7 @@
             else 'an integer, or null for no limit' -%}
     {%- elif name == 'trueup_approve' -%}
         {%- set must = none if value is none or value is string
-            else 'the plan of a staged batch, such as plan-0123456789abcdef' -%}
+            else 'the name of a plan, such as plan-0123456789abcdef, or `orders`' -%}
     {%- elif name == 'trueup_stalled_after' -%}
         {%- set must = none if trueup._is_bigint(value) and value > 0 else 'a number of seconds above 0' -%}
     {%- elif name == 'trueup_adopt' -%}

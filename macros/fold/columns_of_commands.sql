@@ -70,11 +70,21 @@
 {% macro _newest_column_ctes(collection, plan) -%}
     {%- set is_ordered = 'not ' ~ trueup._lacks_order_expr() -%}
     {%- set is_known = '_is_known' if plan.moves else 'true' -%}
-newest as (
+    {%- set running = {'_top': 'max(_top)', '_deleted_now': 'max(_deleted_now)', '_upserted_now': 'max(_upserted_now)'} -%}
+    {%- for column in trueup._given_columns(collection) -%}
+        {%- do running.update({
+            '_new_' ~ column.i: 'max(_new_' ~ column.i ~ ')', '_rival_' ~ column.i: 'max(_rival_' ~ column.i ~ ')'
+        }) -%}
+    {%- endfor -%}
+folded as (
 
     select
         {{ trueup._column_list(collection.key) }},
         _error_key,
+        {%- if plan.ticks %}
+        _tick,
+        {{ trueup._late_count_expr(plan) }} as _late,
+        {%- endif %}
         {{ 'sum(_messages)' if plan.moves else 'count(*)' }} as _commands,
         {%- if plan.has_unordered %}
         count_if({{ trueup._lacks_order_expr() }}) as _unordered,
@@ -100,9 +110,12 @@ newest as (
         {%- endfor %}
     from formed
     where {{ trueup._is_command_of_a_key_expr(collection, plan) }}
-    group by {{ trueup._column_list(collection.key) }}, _error_key
+    group by {{ trueup._column_list(collection.key) }}, _error_key{{ ', _tick' if plan.ticks }}
 
 )
+,
+
+{{ trueup._running_ctes(collection, plan, running) }}
 {%- endmacro %}
 
 

@@ -63,6 +63,9 @@ left_behind as ( -- the old key is deleted at the order of the change
         {%- endif %}
         _order,
         'delete' as _op,
+        {%- if plan.ticks %}
+        _tick,
+        {%- endif %}
         true as _is_known,
         0 as _messages
     from moves
@@ -109,7 +112,7 @@ inheriting as (
             _deleted_now,
             if(_old._delete_order < moves._order, _old._delete_order, null),
             if(_old._digest is null and _old._order < moves._order, _old._order, null)
-            {%- if plan.has_truncates %}, (select _truncated from bound){% endif %}
+            {%- if plan.has_truncates %}, {{ trueup._truncated_below_expr('moves._order') if plan.ticks else '(select _truncated from bound)' }}{% endif %}
         )) as _dead
         {%- for column in values %},
         array_max(array(
@@ -121,6 +124,9 @@ inheriting as (
         {%- endfor %}
     from moves
     left join origins on origins._move = moves._move
+    {%- if plan.ticks and plan.has_truncates %}
+    cross join bound
+    {%- endif %}
     left join stored
         on {% for name in key %}stored.{{ trueup._quoted(name) }} <=> moves._old_key.{{ trueup._quoted(name) }}{{ ' and ' if not loop.last }}{% endfor %}
     where size(moves._unchanged) > 0
@@ -158,6 +164,9 @@ given as (
         ) as _unchanged,
         _order,
         'upsert' as _op,
+        {%- if plan.ticks %}
+        _tick,
+        {%- endif %}
         _is_known,
         0 as _messages
     from inherited
@@ -169,7 +178,8 @@ given as (
 
 {%- set names = trueup._column_list(
     key + ['_error_key', '_error_kind', '_error'] + values | map(attribute='name') | list
-    + (['_unchanged'] if collection.is_partial else []) + ['_order', '_op', '_is_known', '_messages']
+    + (['_unchanged'] if collection.is_partial else []) + ['_order', '_op']
+    + (['_tick'] if plan.ticks else []) + ['_is_known', '_messages']
 ) %}
 
 formed as (

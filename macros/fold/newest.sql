@@ -13,7 +13,7 @@
 -#}
 {% macro _commands_ctes(collection, plan) -%}
     {%- set key, values = collection.key, collection.value_names -%}
-said as ( -- one form for each value; an error has no values, and a key error has no key
+read as ( -- one form for each value; an error has no values, and a key error has no key
 
     select
         {%- for column in collection.columns if column.name in key %}
@@ -43,6 +43,10 @@ said as ( -- one form for each value; an error has no values, and a key error ha
         {%- endif %}
         _order,
         _op
+        {%- if plan.ticks %},
+        -- A late command acts at the lower of the batch.
+        greatest(coalesce(_ts, {{ plan.ticks.lower }}), {{ plan.ticks.lower }}) as _tick
+        {%- endif %}
         {%- if collection.has_old_key %},
         {{ trueup._old_key_expr(collection) }} as _old_key
         {%- endif %}
@@ -51,6 +55,21 @@ said as ( -- one form for each value; an error has no values, and a key error ha
         1 as _messages
         {%- endif %}
     from {{ trueup._subquery(plan.rows) }}
+
+)
+,
+
+said as (
+
+    select read.* from read
+    {%- if plan.ticks and plan.ticks.drops_again %}
+    -- This run reads commands again. Those that are late and that their key has not seen are dropped again.
+    left join {{ trueup._stored_relation(collection) }} as store
+        on {{ trueup._same_key_expr(key + ['_error_key'], 'store', 'read') }}
+        and store._kind in ({{ trueup._current_kinds() }})
+        and not store._error_kind <=> 'order'
+    where coalesce(read._order._1 >= {{ plan.ticks.lower }} or read._order <= store._order, read._order._1 is null)
+    {%- endif %}
 
 )
 {%- if plan.has_truncates -%},
@@ -62,10 +81,14 @@ bound as ( -- a truncate deletes every key with a lower order, also in commands 
         coalesce(
             max(_order) filter (where _is_new) > max(_order) filter (where not _is_new), count_if(_is_new) > 0
         ) as _is_truncated_now
+        {%- if plan.ticks %},
+        max(_order) filter (where not _is_new) as _truncated_before,
+        coalesce(collect_set(struct(_order, _tick)) filter (where _is_new), array()) as _truncates
+        {%- endif %}
     from (
-        select _order, true as _is_new from said where _op = 'truncate'
+        select _order, true as _is_new{{ ', _tick' if plan.ticks }} from said where _op = 'truncate'
         union all
-        select {{ trueup._order_from_json_expr(collection, plan.truncated) }}, false
+        select {{ trueup._order_from_json_expr(collection, plan.truncated) }}, false{{ ', null' if plan.ticks }}
     )
 
 )
@@ -82,6 +105,9 @@ commands as ( -- a digest and a length stand for the content of a command; a del
         _error_key,
         _op,
         _order,
+        {%- if plan.ticks %}
+        _tick,
+        {%- endif %}
         {%- if plan.moves %}
         _messages,
         {%- endif %}
@@ -135,11 +161,15 @@ commands as ( -- a digest and a length stand for the content of a command; a del
 {%- if collection.is_partial -%}
 {{ trueup._newest_column_ctes(collection, plan) }}
 {%- else -%}
-newest as (
+folded as (
 
     select
         {{ trueup._column_list(collection.key) }},
         _error_key,
+        {%- if plan.ticks %}
+        _tick,
+        {{ trueup._late_count_expr(plan) }} as _late,
+        {%- endif %}
         {{ 'sum(_messages)' if plan.moves else 'count(*)' }} as _commands,
         {%- if plan.has_unordered %}
         count_if({{ trueup._lacks_order_expr() }}) as _unordered,
@@ -150,9 +180,14 @@ newest as (
         max(struct(_order, {{ '~' ~ rank if ties in ['error', 'fail'] else '~_digest' }} as _rank))
             {{ ordered }} as _rival
     from commands
-    group by {{ trueup._column_list(collection.key) }}, _error_key
+    group by {{ trueup._column_list(collection.key) }}, _error_key{{ ', _tick' if plan.ticks }}
 
 )
+,
+
+{{ trueup._running_ctes(collection, plan, {
+    '_new': 'max(_new)', '_value': 'max_by(_value, struct(_new._order, _new._rank))', '_rival': 'max(_rival)',
+}) }}
 {%- endif -%}
 {%- endmacro %}
 

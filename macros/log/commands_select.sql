@@ -9,9 +9,10 @@
         {%- do trueup._require_list(trueup._argument('commands', 'sequence_by'), sequence, are_names=false) -%}
     {%- endif -%}
     {%- do trueup._require_arguments(given, key) -%}
-    {%- set options = trueup._store_options(true) -%}
+    {%- set options = trueup._store_options('ticks' if given.ts else 'log') -%}
     {%- set null_key_is_error = key | length == 1 and options.null_keys == 'error' -%}
     {%- set unchanged = trueup._unchanged_expr(given, key) -%}
+    {%- do trueup._require_snapshot(given.snapshot, sequence) -%}
     {#- With ticks, a later tick wins whatever the sequence says. -#}
     {%- set tick = trueup._tick_expr(given.ts, trueup._argument('commands', 'ts')) if given.ts -%}
 with log as (
@@ -25,13 +26,13 @@ select
     named_struct(
         '_epoch', 0,
         {%- for term in ([tick] if tick else []) + sequence %}
-        '_{{ loop.index }}', {{ term }}{{ ',' if not loop.last }}
+        '_{{ loop.index }}', {{ trueup._order_in_snapshot_expr(term, given, loop.index0 - (1 if tick else 0)) }}{{ ',' if not loop.last }}
         {%- endfor %}
     ) as _order,
     {%- if tick %}
     {{ tick }} as _ts,
     {%- endif %}
-    {{ trueup._op_expr(given.delete_when, given.truncate_when) }} as _op,
+    {{ '_snapshot_op' if given.snapshot else trueup._op_expr(given.delete_when, given.truncate_when) }} as _op,
     cast({{ given.error or 'null' }} as string) as _error,
     {% if null_key_is_error -%}
     coalesce(
@@ -51,9 +52,46 @@ select
     {{ given.old_key }} as _old_key
     {%- endif %}
 from log
+{%- if given.snapshot %}
+-- The end of a complete snapshot is a truncate, too: what the snapshot does not have is gone.
+lateral view explode(array_compact(array(
+    case when {{ given.snapshot.end }} then 'truncate' end, {{ trueup._op_expr(given.delete_when, given.truncate_when) }}
+))) steps as _snapshot_op
+{%- endif %}
 {%- if given.skip_when %}
 where not coalesce({{ given.skip_when }}, false)
 {%- endif %}
+{%- endmacro %}
+
+
+{#-
+    A term of the order. The rows of a snapshot have the order at which the snapshot began: a change that came after it began is
+    newer, whenever its row was read.
+-#}
+{% macro _order_in_snapshot_expr(term, given, place) -%}
+    {%- if not given.snapshot or place < 0 -%}
+        {{ return(term) }}
+    {%- endif -%}
+    {{ return('case when (' ~ given.snapshot.id ~ ') is not null then ' ~ given.snapshot.start[place] ~ ' else ' ~ term ~ ' end') }}
+{%- endmacro %}
+
+
+{#- Raises unless `snapshot` has an `id`, a `start` for each part of the order, and an `end`. -#}
+{% macro _require_snapshot(snapshot, sequence) -%}
+    {%- set subject = trueup._argument('commands', 'snapshot') -%}
+    {%- if snapshot is not none and (snapshot is not mapping or snapshot.keys() | sort != ['end', 'id', 'start']) -%}
+        {%- do trueup._raise_error(
+            subject, 'a mapping of `id` (null for a row of no snapshot), `start` (the order at which it began) and `end` (true for'
+            ~ ' its last row)', snapshot
+        ) -%}
+    {%- elif snapshot is not none -%}
+        {%- do trueup._require_list(subject ~ ': `start`', snapshot.start, are_names=false) -%}
+        {%- if snapshot.start | length != sequence | length -%}
+            {%- do trueup._raise_error(
+                subject ~ ': `start`', 'as long as `sequence_by`: ' ~ (sequence | join(', ')), snapshot.start | join(', ')
+            ) -%}
+        {%- endif -%}
+    {%- endif -%}
 {%- endmacro %}
 
 

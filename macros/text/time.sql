@@ -44,6 +44,12 @@ case
 {%- endmacro %}
 
 
+{#- A whole number as an SQL expression of the type bigint. The digits of the least bigint alone are none. -#}
+{% macro _bigint(number) -%}
+    {{ return("bigint('" ~ number ~ "')" if number < 0 else number ~ 'L') }}
+{%- endmacro %}
+
+
 {#- The least bigint. Ticks, offsets and counts are bigints. -#}
 {% macro _least_bigint() -%}
     {{ return(-9223372036854775808) }}

@@ -58,6 +58,23 @@ xxhash64({{ trueup._hash_terms(trueup._store_identity(collection), prefix).hashe
 {%- endmacro %}
 
 
+{#- The hash of a command: of all that it says. -#}
+{% macro _command_hash_expr(collection) -%}
+    {%- set columns = [
+        {'name': '_order', 'type': collection.order_type}, {'name': '_op', 'type': 'string'}, {'name': '_error', 'type': 'string'},
+        {'name': '_error_key', 'type': 'string'},
+    ] -%}
+    {%- for column in collection.columns if column.name | lower in collection.given_types -%}
+        {%- do columns.append({'name': column.name, 'type': collection.given_types[column.name | lower]}) -%}
+    {%- endfor -%}
+    {%- if collection.is_partial -%}
+        {%- do columns.append({'name': '_unchanged', 'type': 'array<string>'}) -%}
+    {%- endif -%}
+xxhash64({{ trueup._hash_terms(columns, '').hashed | join(', ') }}
+    {{- ", to_json(struct(_old_key))" if collection.has_old_key }})
+{%- endmacro %}
+
+
 {#-
     The mark of the order of a current row, which the certificate sums: it binds the key, the digest and the order. `row`
     is the struct with `_order` and `_digest`, or an alias. Null if there is no current row, and in a collection by a SELECT.

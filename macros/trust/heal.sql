@@ -173,18 +173,10 @@ from {{ good }}
     {%- set plan = {'seq': newest.seq + 1} -%}
 select
     {{ trueup._empty_store_items(collection, {
-        '_kind': "'batch'", '_seq': newest.seq + 1, '_ts': newest.ts + 1,
-        '_batch': 'concat(' ~ trueup._literal(tojson(notes)[:-1] ~ ', ') ~ ", regexp_extract(_last, '(\"order_errors\":.*)$', 1))",
+        '_kind': "'batch'", '_seq': newest.seq + 1, '_ts': newest.ts if collection.has_ticks else newest.ts + 1,
+        '_batch': 'concat(' ~ trueup._literal(tojson(notes)[:-1] ~ ', ') ~ ", regexp_extract(_last._batch, '(\"order_errors\":.*)$', 1))",
     }) }}
-from (
-    select coalesce(
-        (
-            select _batch from {{ relation }}
-            where _kind = 'batch' and _seq = {{ newest.seq }} and {{ trueup._is_unmoved_expr(collection, notes.base) }}
-        ),
-        raise_error('upper mismatch: {{ collection.store }} is no longer at batch {{ newest.seq }} as this run has seen it')
-    ) as _last
-)
+from {{ trueup._subquery(trueup._unmoved_batch_select(collection, relation, newest.seq, notes.base)) }} as _last
 {%- endmacro %}
 
 
@@ -195,7 +187,7 @@ from (
         'base': trueup._get_snapshot(collection.store, properties),
         'statistics': {'messages_received': 0, 'updates_committed': 0},
     } -%}
-    {%- for name in ['code', 'columns', 'order', 'since', 'position', 'truncated'] if name in newest -%}
+    {%- for name in ['code', 'columns', 'order', 'since', 'position', 'truncated', 'lower', 'upper', 'greatest', 'doubt', 'log_sum', 'epochs', 'view'] if name in newest -%}
         {%- do notes.update({name: newest[name]}) -%}
     {%- endfor -%}
     {{ return(notes) }}

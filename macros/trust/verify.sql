@@ -75,6 +75,8 @@ cross join newest
     Reads: `stored`, the rows of a store. Ends with: `history`.
 -#}
 {% macro _store_sums_ctes(collection) -%}
+    {#- In a log with ticks the updates of a batch have ticks of their own. -#}
+    {%- set ids = '_seq' if collection.has_ticks else '_seq, _ts' -%}
 rows as ( -- each row with the digest of what it holds now
 
     select
@@ -137,13 +139,16 @@ history as (
         )
         full outer join (
             select
-                _seq, _ts, count(*) as updates,
+                {{ ids }}, count(*) as updates,
                 sum({{ trueup._half_expr('_mark', 'low') }}) as low,
                 sum({{ trueup._half_expr('_mark', 'high') }}) as high,
                 bit_xor(_mark) as mix
-            from (select _seq, _ts, xxhash64(_found_digest, _diff) as _mark from rows where _kind = 'update')
-            group by _seq, _ts
-        ) using (_seq, _ts)
+            from (
+                select {{ ids }}, xxhash64(_found_digest, _diff{{ ', _ts' if collection.has_ticks }}) as _mark
+                from rows where _kind = 'update'
+            )
+            group by {{ ids }}
+        ) using ({{ ids }})
     )
 
 )

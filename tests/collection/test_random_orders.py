@@ -25,6 +25,8 @@ WHOLE = Kinds(
 PARTIAL = WHOLE._replace(partial=True)
 TIES: tuple[Ties, ...] = ("error", "prefer_upsert", "prefer_delete")
 VALUE = [name for name, _ in strategies.VALUE_COLUMNS]
+TICK = "o1 * 2 + o2 div 2"
+"""A tick that never goes down as the order grows."""
 EXTRA = "o1 bigint, o2 bigint, op string, err string, err_key string, same array<string>"
 
 
@@ -64,10 +66,13 @@ def variety(script: Script) -> int:
     return 2 * len(kinds) + 3 * has_truncate + changes + bool(newest.rows())
 
 
-def write_model(project: Project, script: Script, *, is_partial: bool, verify: str) -> None:
+def write_model(
+    project: Project, script: Script, *, is_partial: bool, has_ticks: bool, verify: str
+) -> None:
     """Write the model of the collection `c`. Its store is scanned if `verify` is `always`."""
     key = [name for name, _ in strategies.KEY_COLUMNS[script.width]]
-    unchanged = ", unchanged='same'" if is_partial else ""
+    more = ", unchanged='same'" if is_partial else ""
+    more += f", ts='{TICK}'" if has_ticks else ""
     project.write(
         "models/c.sql",
         f"""{{{{ config(
@@ -78,7 +83,7 @@ def write_model(project: Project, script: Script, *, is_partial: bool, verify: s
         {{{{ trueup.commands(
             relation='{project.name}.log', sequence_by=['o1', 'o2'], columns={VALUE},
             delete_when="op = 'D'", truncate_when="op = 'T'", error='err', error_key='err_key'
-            {unchanged}
+            {more}
         ) }}}}""",
     )
 
@@ -113,19 +118,62 @@ def compare(store: Store, newest: Newest) -> None:
     assert store.order_errors() == newest.order_errors()
 
 
-def check(project: Project, script: Script, *, is_partial: bool) -> None:
+def tick_of(command: Command) -> int | None:
+    """The tick of a command, as `TICK` computes it."""
+    first, second = command.order or (None, None)
+    return None if first is None else first * 2 + second // 2
+
+
+class Ticks:
+    """At which tick a run writes the effect of each command: a late one at the lower of the run."""
+
+    def __init__(self, ties: Ties) -> None:
+        """Nothing is settled."""
+        self.ties = ties
+        self.upper = 0
+        self.written: list[tuple[int, Command]] = []
+
+    def run(self, run: list[Command]) -> None:
+        """Settle all commands of a run."""
+        ticks = [tick for command in run if (tick := tick_of(command)) is not None]
+        self.written += [(max(tick_of(each) or 0, self.upper), each) for each in run]
+        self.upper = max([self.upper, *(tick + 1 for tick in ticks)])
+
+    def as_of(self, tick: int) -> Newest:
+        """The collection at the end of a tick."""
+        newest = Newest(ties=self.ties)
+        newest.run([command for at, command in self.written if at <= tick])
+        return newest
+
+
+def check_history(store: Store, ticks: Ticks) -> None:
+    """Compare the history at the end of each tick with the oracle."""
+    assert store.batches()[-1]["upper"] == ticks.upper
+    for tick in range(ticks.upper + 1):
+        expected = ticks.as_of(tick)
+        rows = store.rows_at(tick)
+        assert rows == expected.rows(), tick
+
+
+def check(
+    project: Project, script: Script, *, is_partial: bool = False, has_ticks: bool = False
+) -> None:
     """Play a script, compare each run with the oracle, and check what must hold at its end."""
     add_log(project, script.width)
-    write_model(project, script, is_partial=is_partial, verify="ancestry")
+    write_model(project, script, is_partial=is_partial, has_ticks=has_ticks, verify="ancestry")
     key = [name for name, _ in strategies.KEY_COLUMNS[script.width]]
     store, newest = Store(project, "c", key, VALUE), Newest(ties=script.ties)
+    ticks = Ticks(script.ties)
     for run in script.runs:
         append(project, script.width, run)
         project.run("c")
         newest.run(run)
+        ticks.run(run)
         compare(store, newest)
         if run:
             assert store.batches()[-1]["statistics"]["messages_received"] == len(run)
+    if has_ticks and script.log:
+        check_history(store, ticks)
     # Reading the whole log again changes no row.
     append(project, script.width, script.log)
     project.run("c")
@@ -135,7 +183,7 @@ def check(project: Project, script: Script, *, is_partial: bool) -> None:
     compare(store, newest)
     store.check_laws()
     # Running again changes nothing, and a scan of the store finds no damage.
-    write_model(project, script, is_partial=is_partial, verify="always")
+    write_model(project, script, is_partial=is_partial, has_ticks=has_ticks, verify="always")
     project.run("c")
     (message,) = project.messages
     if script.log:
@@ -149,7 +197,7 @@ def test_whole_commands_equal_the_oracle(own_project: Callable[[str], Project], 
     ties = TIES[seed % len(TIES)]
     script = strategies.choose(scripts(WHOLE, ties), seed, variety)
     assert seed or not strategies.LEAST or variety(script) > 10
-    check(own_project("random_whole"), script, is_partial=False)
+    check(own_project("random_whole"), script)
 
 
 @pytest.mark.parametrize("seed", range(strategies.EXAMPLES))
@@ -160,3 +208,13 @@ def test_partial_commands_equal_the_oracle(
     script = strategies.choose(scripts(PARTIAL, ties), seed + 1, variety)
     assert seed or not strategies.LEAST or variety(script) > 10
     check(own_project("random_partial"), script, is_partial=True)
+
+
+@pytest.mark.parametrize("is_partial", [False, True])
+@pytest.mark.parametrize("seed", range(strategies.EXAMPLES))
+def test_each_change_is_at_its_tick(
+    own_project: Callable[[str], Project], *, seed: int, is_partial: bool
+) -> None:
+    kinds = PARTIAL if is_partial else WHOLE
+    script = strategies.choose(scripts(kinds, TIES[seed % len(TIES)]), seed + 2, variety)
+    check(own_project("random_ticks"), script, is_partial=is_partial, has_ticks=True)

@@ -1,0 +1,142 @@
+"""Sources that restart, send snapshots, have clocks that lie, or a log without snapshots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.stores import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+    OwnProject = Callable[[str], Project]
+
+pytestmark = pytest.mark.iceberg_only
+
+LOG = "k string, ord bigint, op string, v string, snap string, last boolean, at timestamp"
+
+
+class Log:
+    """A log, and the collection `c` over it."""
+
+    def __init__(self, project: Project, *, source: str = "iceberg", **given: Any) -> None:
+        """Create the log and write the model: `given` has arguments and `options`."""
+        self.project = project
+        self.store = Store(project, "c", ["k"], ["v"])
+        project.sql(f"create table {{}}.log ({LOG}) using {source}")
+        self.write(**given)
+
+    def write(
+        self, *, order: str = "ord", options: dict[str, Any] | None = None, more: str = ""
+    ) -> None:
+        """Write the model."""
+        call = f"""trueup.commands(
+            relation='{self.project.name}.log', sequence_by=['{order}'], columns=['v'],
+            delete_when="op = 'D'"{more}
+        )"""
+        self.project.write_model("c", f"{{{{ {call} }}}}", ["k"], options or {})
+
+    def run(self, *rows: str, **variables: Any) -> str:
+        """Append rows, each the items of `values`. Return what the run says."""
+        if rows:
+            self.project.sql("insert into {}.log values " + ", ".join(f"({row})" for row in rows))
+        self.project.run("c", fails=None, **variables)
+        (message,) = self.project.messages
+        return message.removeprefix("c: ")
+
+    @property
+    def rows(self) -> dict[str, str]:
+        """The values by key."""
+        return {key: value for (key,), (value,) in self.store.rows().items()}
+
+
+def put(
+    key: str, order: int, value: str, *, snapshot: str | None = None, last: bool = False
+) -> str:
+    snap = "null" if snapshot is None else f"'{snapshot}'"
+    return f"'{key}', {order}, 'U', '{value}', {snap}, {str(last).lower()}, null"
+
+
+def test_a_complete_snapshot_deletes_what_it_does_not_have(own_project: OwnProject) -> None:
+    given = ", snapshot={'id': 'snap', 'start': ['20'], 'end': 'last'}"
+    log = Log(own_project("complete"), more=given)
+    log.run(put("a", 10, "a10"), put("gone", 11, "g11"), put("c", 30, "c30"), put("d", 9, "d9"))
+    # The rows of the snapshot arrive in two runs. Until its end was read, nothing is deleted.
+    log.run(put("a", 1, "a20", snapshot="s"), put("c", 2, "c20", snapshot="s"))
+    assert log.rows == {"a": "a20", "gone": "g11", "c": "c30", "d": "d9"}
+    log.run(put("d", 3, "d20", snapshot="s", last=True))
+    assert log.rows == {"a": "a20", "c": "c30", "d": "d20"}
+    # A change that was made before the snapshot began does not bring the row back.
+    log.run(put("gone", 12, "g12"))
+    assert "gone" not in log.rows
+    log.store.check_laws()
+
+
+def begin_again(log: Log) -> str:
+    """Write four rows. Then the source begins with small orders, and changes three of them."""
+    log.run(*(put(key, 100 + place, f"{key}1") for place, key in enumerate("abcd")))
+    return log.run(put("a", 1, "a2"), put("b", 2, "b2"), put("c", 3, "c2"))
+
+
+def test_orders_that_begin_again_are_said_loudly_until_somebody_decides(
+    own_project: OwnProject,
+) -> None:
+    log = Log(own_project("again"))
+    message = begin_again(log)
+    assert "; WARNING: 3 of 3 keys got commands that are older than their rows" in message
+    assert log.rows == {"a": "a1", "b": "b1", "c": "c1", "d": "d1"}
+    log.run(put("d", 200, "d2"))
+    assert log.store.batches()[-1]["doubt"]["seq"] == 2
+    log.run(approve="orders")
+    assert log.store.batches()[-1]["doubt"] is None
+    assert log.run(approve="orders") == "up to date at batch 4"
+
+
+def test_order_epoch_compares_before_the_order(own_project: OwnProject) -> None:
+    log = Log(own_project("epoch"))
+    begin_again(log)
+    # The batch in doubt was read with the wrong epoch: it is read again.
+    log.write(options={"order_epoch": 1})
+    log.run()
+    expected = {"a": "a2", "b": "b2", "c": "c2", "d": "d1"}
+    assert log.rows == expected
+    assert log.store.batches()[-1]["doubt"] is None
+    assert log.run() == "up to date at batch 3"
+    # Another model text reads the whole log, and each part of it with its epoch.
+    log.write(options={"order_epoch": 1}, more=", skip_when='false'")
+    log.run(put("a", 4, "a3"))
+    assert log.rows == expected | {"a": "a3"}
+    log.write(options={"order_epoch": 0})
+    assert "Option `order_epoch`" in log.run()
+    log.store.check_laws()
+
+
+def test_a_replay_and_one_late_command_are_not_doubted(own_project: OwnProject) -> None:
+    log = Log(own_project("replay"))
+    first = [put(key, 100 + place, f"{key}1") for place, key in enumerate("abcd")]
+    log.run(*first)
+    log.run(*(put(key, 200 + place, f"{key}2") for place, key in enumerate("abcd")))
+    assert "WARNING" not in log.run(*first)
+    assert "WARNING" not in log.run(put("a", 150, "late"))
+
+
+def test_an_order_far_ahead_of_the_clock_is_said(own_project: OwnProject) -> None:
+    log = Log(own_project("ahead"), order="at")
+    row = "'{}', 0, 'U', '{}', null, false, timestamp'{}'"
+    message = log.run(row.format("a", "a", "9999-12-31"), row.format("b", "b", "2026-01-01"))
+    assert "WARNING: 1 keys have an order more than a day ahead of the clock" in message
+    log.run(row.format("a", "a2", "2026-02-01"), row.format("b", "b2", "2026-02-01"))
+    assert log.rows == {"a": "a", "b": "b2"}
+
+
+def test_a_log_without_snapshots_is_idle_if_it_is_the_same(own_project: OwnProject) -> None:
+    log = Log(own_project("parquet"), source="parquet")
+    log.run(put("a", 1, "a1"))
+    assert log.run() == "up to date at batch 1"
+    assert log.run(put("a", 2, "a2")).startswith("batch 2")
+    assert log.run() == "up to date at batch 2"
+    assert log.rows == {"a": "a2"}

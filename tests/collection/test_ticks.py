@@ -1,0 +1,288 @@
+"""A log with ticks of its own (`ts`): each change is in the history at its tick."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.stores import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+    OwnProject = Callable[[str], Project]
+
+pytestmark = pytest.mark.iceberg_only
+
+LOG = (
+    "k string, tick bigint, ord bigint, op string, old string, a string, b int, same array<string>"
+)
+
+
+class Log:
+    """A log with ticks, and the collection `c` over it."""
+
+    def __init__(self, project: Project, *, more: str = "", **options: Any) -> None:
+        """Create the log and write the model."""
+        self.project = project
+        self.store = Store(project, "c", ["k"], ["a", "b"])
+        project.sql(f"create table {{}}.log ({LOG}) using {{format}}")
+        self.write(more=more, **options)
+
+    def write(self, *, more: str = "", **options: Any) -> None:
+        """Write the model, with further arguments of `trueup.commands` and options."""
+        call = f"""trueup.commands(
+            relation='{self.project.name}.log', ts='tick', sequence_by=['ord'], columns=['a', 'b'],
+            delete_when="op = 'D'", truncate_when="op = 'T'"{more}
+        )"""
+        self.project.write_model("c", f"{{{{ {call} }}}}", ["k"], options)
+
+    def run(self, *commands: tuple[Any, ...], **variables: Any) -> str:
+        """Append commands: key, tick, order, then what `put` gives. Return what the run says."""
+        self.project.insert("log", list(commands))
+        self.project.run("c", fails=None, **variables)
+        (message,) = self.project.messages
+        return message.removeprefix("c: ")
+
+    def history(self, after: int = 0) -> list[tuple[Any, ...]]:
+        """The updates after a batch: tick, key, first value, diff and cause."""
+        rows = self.store.stored(f"_kind = 'update' and _seq > {after}")
+        found = [(row["_ts"], row["k"], row["a"], row["_diff"], row["_cause"]) for row in rows]
+        return sorted(found, key=lambda each: (each[0], each[1] or "", each[3]))
+
+    @property
+    def newest(self) -> dict[str, Any]:
+        """The notes of the newest batch."""
+        return self.store.batches()[-1]
+
+
+def put(  # noqa: PLR0913
+    key: str | None,
+    tick: int | None,
+    order: int,
+    a: str | None,
+    b: int | None = None,
+    *,
+    op: str = "U",
+    old: str | None = None,
+    same: tuple[str, ...] = (),
+) -> tuple[Any, ...]:
+    return (key, tick, order, op, old, a, b, list(same))
+
+
+def delete(key: str, tick: int, order: int) -> tuple[Any, ...]:
+    return put(key, tick, order, None, op="D")
+
+
+def truncate(tick: int, order: int) -> tuple[Any, ...]:
+    return put(None, tick, order, None, op="T")
+
+
+@pytest.fixture
+def log(own_project: OwnProject) -> Log:
+    return Log(own_project("ticks"))
+
+
+def test_each_tick_has_the_command_with_its_greatest_order(log: Log) -> None:
+    log.run(
+        put("x", 1, 2, "one"),
+        put("x", 1, 1, "first"),
+        put("x", 3, 1, "three"),
+        put("x", 4, 1, "three"),
+        delete("x", 6, 1),
+        put("y", 2, 9, "two"),
+    )
+    assert log.history() == [
+        (1, "x", "one", 1, None),
+        (2, "y", "two", 1, None),
+        (3, "x", "one", -1, None),
+        (3, "x", "three", 1, None),
+        (6, "x", "three", -1, None),
+    ]
+    assert (log.newest["lower"], log.newest["upper"]) == (0, 7)
+    assert log.store.rows() == {("y",): ("two", None)}
+    # A later tick wins, whatever the order says, and no tick is written twice.
+    log.run(put("y", 7, 1, "seven"), put("x", 7, 1, "again"))
+    assert log.history(after=1) == [
+        (7, "x", "again", 1, None),
+        (7, "y", "two", -1, None),
+        (7, "y", "seven", 1, None),
+    ]
+    log.store.check_laws()
+    assert log.run() == "up to date at batch 2"
+
+
+def test_a_late_command_acts_at_the_lower_and_only_if_it_is_newer(log: Log) -> None:
+    log.run(put("a", 2, 1, "a2"), put("b", 5, 1, "b5"), delete("c", 4, 1))
+    log.run(
+        put("a", 3, 1, "a3"),
+        put("b", 4, 1, "b4"),
+        put("c", 3, 1, "c3"),
+        put("d", 1, 1, "d1"),
+        put("b", 7, 1, "b7"),
+    )
+    assert log.history(after=1) == [
+        (6, "a", "a2", -1, "late_command"),
+        (6, "a", "a3", 1, "late_command"),
+        (6, "d", "d1", 1, "late_command"),
+        (7, "b", "b5", -1, None),
+        (7, "b", "b7", 1, None),
+    ]
+    assert log.newest["statistics"]["late_dropped"] == 4
+    assert log.store.rows_at(5) == {("a",): ("a2", None), ("b",): ("b5", None)}
+    # Late commands alone make a batch that settles no tick.
+    log.run(put("e", 2, 1, "e2"))
+    assert (log.newest["lower"], log.newest["upper"]) == (8, 8)
+    assert log.history(after=2) == [(8, "e", "e2", 1, "late_command")]
+    log.store.check_laws()
+
+
+def test_late_drop_counts_and_forgets_late_commands(own_project: OwnProject) -> None:
+    log = Log(own_project("late_drop"), late="drop")
+    log.run(put("a", 2, 1, "a2"))
+    log.run(put("a", 1, 1, "a1"), put("b", 1, 1, "b1"), put("c", 4, 1, "c4"))
+    assert log.newest["statistics"]["late_dropped"] == 2
+    assert log.store.rows() == {("a",): ("a2", None), ("c",): ("c4", None)}
+    # Also if the run reads the whole log again, because the code of the model is another one.
+    log.write(more=", skip_when='false'", late="drop")
+    assert "inserted" not in log.run()
+    assert log.store.rows() == {("a",): ("a2", None), ("c",): ("c4", None)}
+
+
+def test_late_fail_stops_the_run(own_project: OwnProject) -> None:
+    log = Log(own_project("late_fail"), late="fail")
+    log.run(put("a", 2, 1, "a2"))
+    message = log.run(put("b", 1, 1, "b1"))
+    assert "without late commands (option `late: fail`)" in message
+    assert "Got: 1 commands of ticks below 3" in message
+    assert len(log.store.batches()) == 2
+
+
+def test_open_ticks_wait_for_input_upper_and_until(own_project: OwnProject) -> None:
+    log = Log(own_project("open_ticks"), input_upper="log_upper - 1")
+    log.run(put("a", 1, 1, "a1"), put("a", 3, 1, "a3"))
+    assert log.newest["upper"] == 3
+    assert log.store.rows() == {("a",): ("a1", None)}
+    assert log.run() == "up to date at batch 1"
+    # The open tick is settled later, with what came for it meanwhile, and nothing is counted twice.
+    log.run(put("a", 3, 2, "a3 again"), put("b", 2, 1, "late"), put("b", 4, 1, "b4"))
+    assert log.newest["upper"] == 4
+    assert log.newest["statistics"]["late_dropped"] == 1
+    assert log.history(after=1) == [
+        (3, "a", "a1", -1, None),
+        (3, "a", "a3 again", 1, None),
+        (3, "b", "late", 1, "late_command"),
+    ]
+    log.write()
+    assert log.run(until=4) == "up to date at batch 2"
+    log.run()
+    assert log.store.rows() == {("a",): ("a3 again", None), ("b",): ("b4", None)}
+    log.store.check_laws()
+
+
+def test_as_of_begins_the_history_at_its_tick(own_project: OwnProject) -> None:
+    log = Log(own_project("begins"), as_of=5)
+    log.run(put("a", 1, 1, "a1"), put("a", 2, 1, "a2"), delete("b", 3, 1), put("a", 6, 1, "a6"))
+    assert log.history() == [
+        (5, "a", "a2", 1, None),
+        (6, "a", "a2", -1, None),
+        (6, "a", "a6", 1, None),
+    ]
+
+
+def test_a_truncate_deletes_at_its_tick(log: Log) -> None:
+    log.run(put("old", 1, 1, "old"), put("late", 2, 1, "late"))
+    log.run(
+        put("new", 3, 1, "new"),
+        truncate(4, 5),
+        put("new", 4, 4, "before"),
+        put("same", 4, 5, "same"),
+        put("new", 6, 1, "after"),
+    )
+    assert log.history(after=1) == [
+        (3, "new", "new", 1, None),
+        (4, "late", "late", -1, None),
+        (4, "new", "new", -1, None),
+        (4, "old", "old", -1, None),
+        (4, "same", "same", 1, None),
+        (6, "new", "after", 1, None),
+    ]
+    # The bound holds for commands that arrive later.
+    log.run(put("old", 3, 1, "too old"), put("x", 7, 1, "x"))
+    assert ("old",) not in log.store.rows()
+    log.store.check_laws()
+
+
+def test_partial_commands_keep_the_values_of_earlier_ticks(own_project: OwnProject) -> None:
+    log = Log(own_project("partial"), more=", unchanged='same'")
+    log.run(
+        put("x", 1, 1, "a1", 1),
+        put("x", 2, 1, None, 2, same=("a",)),
+        put("x", 3, 1, "a3", None, same=("b",)),
+        delete("x", 4, 1),
+        put("x", 5, 1, "a5", None, same=("b",)),
+    )
+    assert [log.store.rows_at(tick) for tick in range(1, 6)] == [
+        {("x",): ("a1", 1)},
+        {("x",): ("a1", 2)},
+        {("x",): ("a3", 2)},
+        {},
+        {("x",): ("a5", None)},
+    ]
+    # A late command is newer than the value of one column, and older than that of the other.
+    log.run(put("y", 7, 1, "y7", 7), put("y", 9, 1, None, 9, same=("a",)))
+    log.run(put("y", 8, 1, "y8", 8))
+    assert log.store.rows()["y",] == ("y8", 9)
+    assert {cause for *_, cause in log.history(after=2)} == {"late_command"}
+    log.store.check_laws()
+
+
+def test_a_change_of_key_is_at_its_tick(own_project: OwnProject) -> None:
+    log = Log(own_project("moves"), more=", unchanged='same', old_key='struct(old as k)'")
+    log.run(
+        put("x", 1, 1, "a1", 1),
+        put("y", 2, 1, "a2", None, old="x", same=("b",)),
+        put("z", 3, 1, None, 3, old="y", same=("a",)),
+    )
+    assert [log.store.rows_at(tick) for tick in (1, 2, 3)] == [
+        {("x",): ("a1", 1)},
+        {("y",): ("a2", 1)},
+        {("z",): ("a2", 3)},
+    ]
+    log.store.check_laws()
+
+
+def test_a_command_without_a_tick_is_an_error_beside_the_row(log: Log) -> None:
+    log.run(put("x", 1, 1, "one"), put("x", None, 2, "lost"))
+    assert log.store.rows() == {("x",): ("one", None)}
+    assert log.store.order_errors() == {(("x",), None): "order"}
+    log.run(put("x", 3, 1, "three"))
+    assert log.store.order_errors() == {}
+    log.store.check_laws()
+
+
+def test_a_broken_history_with_ticks_is_restored(log: Log) -> None:
+    log.run(put("x", 1, 1, "one"), put("x", 2, 1, "two"), put("y", 2, 1, "y"))
+    log.project.sql("delete from {}.c__trueup where _kind = 'update' and _ts = 1")
+    assert "restored" in log.run(put("y", 3, 1, "y3"))
+    log.project.sql("update {}.c__trueup set _ts = 9 where _kind = 'update' and _ts = 2")
+    assert "restored" in log.run()
+    log.project.sql("update {}.c__trueup set a = 'x' where _kind = 'row'")
+    assert "rebuilt" in log.run()
+    assert log.store.rows_at(1) == {("x",): ("one", None)}
+    assert log.store.rows() == {("x",): ("two", None), ("y",): ("y3", None)}
+    log.store.check_laws()
+
+
+def test_options_of_ticks_are_refused_without_ticks(own_project: OwnProject) -> None:
+    project = own_project("no_ticks")
+    project.sql(f"create table {{}}.log ({LOG}) using {{format}}")
+    call = f"trueup.commands(relation='{project.name}.log', sequence_by=['ord'], columns=['a'])"
+    for option, value in {"late": "drop", "as_of": 1, "input_upper": "1"}.items():
+        project.write_model("c", f"{{{{ {call} }}}}", ["k"], {option: value})
+        project.run("c", fails=True)
+        (message,) = project.messages
+        assert "left out: the commands of c have no ticks" in message, message
