@@ -82,18 +82,37 @@ using (
 
     {{ trueup._store_sums_ctes(collection) }},
 
+    {#- By joins, because Delta cannot read the target of a MERGE in a subquery. -#}
+    open as (
+
+        select count(*) as order_errors from rows where _kind = 'error' and _error_kind = 'order'
+
+    ),
+
+    certified as (
+
+        select array_sort(collect_list(struct(bucket, {{ trueup._certificate_sums() | join(', ') }}))) as certificate
+        from found
+        where n <> 0 or orders <> 0
+
+    ),
+
+    unmoved as (
+
+        {{ trueup._unmoved_batch_select(collection, collection.store, newest.seq, notes.base) | indent(8) }}
+
+    ),
+
     batch as (
 
         select concat({{ trueup._literal(tojson(notes)[:-1] ~ ', ') }}, substr(to_json(struct(
-            (select count(*) from rows where _kind = 'error' and _error_kind = 'order') as order_errors,
-            struct(n, low, high, mix) as history,
-            (
-                select array_sort(collect_list(struct(bucket, {{ trueup._certificate_sums() | join(', ') }})))
-                from found
-                where n <> 0 or orders <> 0
-            ) as certificate
+            order_errors, struct(n, low, high, mix) as history, certificate
         )), 2)) as _text
         from history
+        cross join open
+        cross join certified
+        cross join unmoved
+        where unmoved._batch is not null
 
     )
 
@@ -104,13 +123,6 @@ using (
             '_kind': "'batch'", '_seq': newest.seq + 1, '_ts': newest.ts if collection.has_ticks else newest.ts + 1, '_batch': '_text',
         }) | indent(4) }}
     from batch
-    where coalesce(
-        (
-            select true from {{ collection.store }}
-            where _kind = 'batch' and _seq = {{ newest.seq }} and {{ trueup._is_unmoved_expr(collection, notes.base) }}
-        ),
-        raise_error('upper mismatch: {{ collection.store }} is no longer at batch {{ newest.seq }} as this run has seen it')
-    )
 ) as repaired
     on store._kind = 'batch' and repaired._kind = 'batch' and store._seq = repaired._seq
     and repaired._seq = {{ newest.seq + 1 }}
