@@ -23,10 +23,12 @@
     {%- set run = namespace(result=none, collection=dict(given, has_store=given.has_store or adopted)) -%}
     {%- set run.repaired = none -%}
     {%- set run.attempt = 1 -%}
-    {%- set run.rest, run.view = none, none -%}
+    {%- set run.rest = none -%}
+    {%- set run.view = none -%}
     {%- for _ in range(1000) if run.result is none -%}
         {%- set plan = trueup._ensure_batch_plan(run.collection, compiled_code, run.rest) -%}
-        {%- set run.collection, run.view = plan.collection, plan.view -%}
+        {%- set run.collection = plan.collection -%}
+        {%- set run.view = plan.view -%}
         {%- set run.repaired = run.repaired or plan.repaired -%}
         {%- if plan.idle -%}
             {%- set run.result = {'code': 'NOOP', 'message': plan.idle} -%}

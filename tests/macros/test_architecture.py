@@ -263,7 +263,7 @@ def test_python_calls_macros_that_exist_with_arguments_that_they_take() -> None:
             if positional > len(taken) or twice or (unknown and not takes_all):
                 wrong.append(f"{place} takes {', '.join(taken) or 'nothing'}")
 
-    assert count > 50
+    assert count > 20
     assert wrong == []
 
 
