@@ -142,6 +142,16 @@ def test_each_guess_that_is_not_sure_has_an_option_and_a_question(
     assert (tmp_path / "models/asked/visits.sql").read_text() == text
 
 
+def test_a_question_may_follow_that_for_the_table(over: Any, tmp_path: Path) -> None:
+    rows = [(1, 1, "c", "a", 5), (1, 1, "u", "b", 6), (1, 1, "u", "b", 7)]
+    log = table("changes", "id int, lsn int, __op string, __table string, x int", *rows)
+    result = over(log, answers="b\nlsn\ny\n")
+    assert result.exception is None
+    assert "table may be: a; b; all" in result.output
+    text = (tmp_path / "models/changes.sql").read_text()
+    assert "skip_when=\"not __table <=> 'b'\"" in text
+
+
 def test_a_wrong_answer_is_asked_again_and_the_others_are_kept(over: Any, tmp_path: Path) -> None:
     result = over(VISITS, answers="customer_id,shop\ncustomer_id,shop_id\nop = 'Q'\ny\n")
     assert result.exception is None
@@ -174,6 +184,9 @@ def test_with_yes_and_with_json_nobody_is_asked(over: Any, tmp_path: Path) -> No
     assert report["next"] == "dbt build --select orders"
     assert [one["field"] for one in report["guesses"]][:3] == ["envelope", "table", "place"]
     assert all((tmp_path / path).exists() for path in report["files"])
+    report = json.loads(over(VISITS, "--json").stdout)
+    assert report["files"] == []
+    assert report["model"].startswith("{{ config(materialized='trueup', unique_key='customer_id')")
 
 
 def test_no_answer_is_an_answer(over: Any, tmp_path: Path) -> None:

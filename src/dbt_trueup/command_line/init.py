@@ -106,7 +106,7 @@ def init(  # noqa: PLR0913 - each is an option of the command
         click.echo(describe_guesses(facts))
         field = ask(facts, answers)
         try:
-            facts = guess(facts.log, facts.name, answers)
+            facts = guess(facts.whole, facts.name, answers)
         except UsageError as error:
             # Only this answer is asked again. The others are kept.
             click.echo(error)
@@ -124,7 +124,8 @@ def init(  # noqa: PLR0913 - each is an option of the command
     if as_json:
         guesses = [asdict(one) for one in facts.guesses.values()]
         report = {"log": log, "name": facts.name, "guesses": guesses, "files": list(files)}
-        click.echo(json.dumps({**report, "next": following if files else None}))
+        report |= {"next": following} if files else {"model": write_model(facts, place.relation)}
+        click.echo(json.dumps(report))
     if facts.unsure:
         raise UsageError(describe_unsure(facts))
     if not as_json:

@@ -54,8 +54,14 @@ class Facts:
     """The messages of an envelope, decoded; those of the chosen table only."""
     others: str | None = None
     """The condition of rows of other tables."""
+    whole: Log = field(init=False)
+    """The log with the rows of all tables."""
     marks: list[Mark] = field(default_factory=list)
     """The columns that look like deletes, the one that decides first."""
+
+    def __post_init__(self) -> None:
+        """Keep the log as it was given."""
+        self.whole = self.log
 
     def __getitem__(self, field: str) -> Any:
         """The value of an earlier guess; None if there is none."""
