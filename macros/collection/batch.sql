@@ -32,7 +32,8 @@
     {%- set sums = [
         'commands', 'superseded', 'inserts', 'updates', 'deletes', 'error_inserts', 'error_retractions', 'ties', 'renewed',
         'order_errors', 'update_count', 'update_low', 'update_high',
-    ] + (['late', 'replaced'] if plan.ticks else []) + (['ahead'] if trueup._has_times_as_order(collection) else []) -%}
+    ] + (['late', 'replaced'] if plan.ticks else []) + (['unprovable'] if plan.forgotten else [])
+        + (['ahead'] if trueup._has_times_as_order(collection) else []) -%}
     {#- In a log with ticks the updates of a batch have many ticks. -#}
     {%- set at = ', _tick' if plan.ticks else '' -%}
     {%- set certified = ['n', 'length', 'low', 'high', 'orders', 'order_low', 'order_high'] -%}
@@ -80,6 +81,11 @@ entries as ( -- and what the batch before left in each bucket
         {%- if plan.ticks %}
         _late as late,
         int(_tick <=> _first_changed and {{ was }}) as replaced,
+        {%- endif %}
+        {%- if plan.forgotten %}
+        int(coalesce(
+            _change = 'inserted' and _old is null and _next._order <= {{ trueup._order_from_json_expr(collection, plan.forgotten) }}, false
+        )) as unprovable,
         {%- endif %}
         {%- if trueup._has_times_as_order(collection) %}
         int(_change <> 'none' and coalesce({{ trueup._is_ahead_expr(collection, '_next._order') }}, false)) as ahead,
@@ -167,6 +173,9 @@ batch as (
                     inserts, updates, deletes, retractions, error_inserts, error_retractions, superseded, ties, renewed,
                     {%- if plan.ticks %}
                     late + {{ plan.ticks.dropped }} as late_dropped,
+                    {%- endif %}
+                    {%- if plan.forgotten %}
+                    unprovable,
                     {%- endif %}
                     {%- if trueup._has_times_as_order(collection) %}
                     ahead,
@@ -259,31 +268,6 @@ case
 {%- endmacro %}
 
 
-{#- One 32-bit half of a bigint as a number, 0 for null, as an SQL expression. With `when` it is 0 elsewhere, too. -#}
-{% macro _half_expr(value, half, when=none) -%}
-    {%- set number = '(' ~ value ~ ' & 4294967295L)' if half == 'low' else 'shiftright(' ~ value ~ ', 32)' -%}
-    {{ return('if(' ~ when ~ ', ' ~ number ~ ', 0L)' if when else 'coalesce(' ~ number ~ ', 0L)') }}
-{%- endmacro %}
-
-
-{#- The parts of a batch row that the next one needs, as a type for `from_json`. -#}
-{% macro _batch_type() -%}
-    {{ return(
-        'struct<order_errors: bigint, history: struct<n: bigint, low: bigint, high: bigint, mix: bigint>, certificate: '
-        ~ trueup._store_certificate_type() ~ '>'
-    ) }}
-{%- endmacro %}
-
-
-{#- The type of a certificate. -#}
-{% macro _store_certificate_type() -%}
-    {{ return(
-        'array<struct<bucket: int, n: bigint, length: bigint, low: bigint, high: bigint, mix: bigint, orders: bigint,'
-        ~ ' order_low: bigint, order_high: bigint, order_mix: bigint>>'
-    ) }}
-{%- endmacro %}
-
-
 {#- The batch row before this batch, as a select of its text. It raises if that row is not there. -#}
 {% macro _previous_batch_select(collection, plan) -%}
     {%- if not collection.has_store -%}
@@ -293,27 +277,6 @@ case
 {%- endmacro %}
 
 
-{#- The text of a batch row of a store that this run has looked at, as `_batch`. It raises if the store has moved since then. -#}
-{% macro _unmoved_batch_select(collection, relation, seq, base) -%}
-select coalesce(
-    max(_batch),
-    raise_error('upper mismatch: {{ collection.store }} is no longer at batch {{ seq }} as this run has seen it')
-) as _batch
-from {{ relation }}
-where _kind = 'batch' and _seq = {{ seq }} and {{ trueup._is_unmoved_expr(collection, base) }}
-{%- endmacro %}
-
-
-{#-
-    A condition: whether the store is still at the snapshot that this run has looked at. Without it, a commit could build
-    on rows that somebody else has edited since then. Delta cannot be asked in a query.
--#}
-{% macro _is_unmoved_expr(collection, base) -%}
-    {%- if not base or '@' in base -%}
-        {{ return('true') }}
-    {%- endif -%}
-    {{ return('(select snapshot_id from ' ~ collection.store ~ ".refs where name = 'main') = " ~ base) }}
-{%- endmacro %}
 {#- The words by which `trueup_health` knows the error of the breaker. -#}
 {% macro _max_retractions_text() -%}
     {{ return('(option `max_retractions`)') }}

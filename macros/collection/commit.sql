@@ -54,12 +54,6 @@ when not matched then insert (
 {%- endmacro %}
 
 
-{#- The kinds of the current rows, as a list of literals. -#}
-{% macro _current_kinds() -%}
-    {{ return("'row', 'error', 'tombstone'") }}
-{%- endmacro %}
-
-
 {#-
     What the next batch does, as a select with one row for each thing to do. `_kind` is that of the row to write, or
     `retraction` (a current row becomes one), `renewal` (it gets a newer order) or `removal` (a tombstone goes away).
@@ -359,16 +353,4 @@ judged as ( -- what each key becomes
         ) -%}
     {%- endif -%}
     {{ return('case ' ~ (whens | join(' ')) ~ ' end' if whens else 'cast(null as string)') }}
-{%- endmacro %}
-
-
-{#- What the row of a key says whose newest commands are a tie. -#}
-{% macro _tie_text() -%}
-    {{ return('two commands of this key have the same order and another content') }}
-{%- endmacro %}
-
-
-{#- What the error of a key says that has a command without an order. -#}
-{% macro _order_error_text() -%}
-    {{ return('a command of this key has no order') }}
 {%- endmacro %}

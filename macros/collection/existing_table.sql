@@ -115,9 +115,3 @@ from {{ table }}
     {%- endfor -%}
     {{ return('struct(' ~ (parts | join(', ')) ~ ')') }}
 {%- endmacro %}
-
-
-{#- The epoch of rows that were there before the log. -#}
-{% macro _adopted_epoch() -%}
-    {{ return('-2147483648') }}
-{%- endmacro %}

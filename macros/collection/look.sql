@@ -4,35 +4,6 @@
 -#}
 
 {#-
-    The newest batch of a store, as a dict: `seq`, `ts` and the notes of its batch row; `base` is the snapshot that it was
-    computed on. Without a store it is batch 0. With `up_to` batches after that one do not count.
--#}
-{% macro _get_newest_batch(collection, up_to=none) -%}
-    {%- if not collection.has_store -%}
-        {{ return({'seq': 0, 'ts': 0}) }}
-    {%- endif -%}
-    {%- set found = run_query(trueup._step_marker('look') ~ trueup._newest_batch_select(collection.store, up_to)).rows -%}
-    {%- if not found -%}
-        {%- do trueup._raise_error(
-            'The store ' ~ collection.store, 'a table with at least batch row 0', 'a table without a batch row',
-            'Somebody has removed them. Restore the table from a snapshot or a backup.'
-        ) -%}
-    {%- endif -%}
-    {{ return(dict(fromjson(found[0]['notes']), seq=found[0]['seq'] | int, ts=found[0]['ts'] | int)) }}
-{%- endmacro %}
-
-
-{#- The select behind `_get_newest_batch`: the certificate is left out, because it is long. -#}
-{% macro _newest_batch_select(store, up_to=none) -%}
-select _seq as seq, _ts as ts, regexp_replace(_batch, '"certificate":.*$', '"certificate":[]}') as notes
-from {{ store }}
-where _kind = 'batch'{{ ' and _seq <= ' ~ up_to if up_to is not none }}
-order by _seq desc
-limit 1
-{%- endmacro %}
-
-
-{#-
     Whether every commit to the store since the newest batch was computed is ours: that is one commit, the batch itself.
     Rewrites of files do not count. `properties` are those of the store.
 -#}

@@ -48,6 +48,11 @@
             {%- endif -%}
         {%- endif -%}
     {%- endfor -%}
+    {%- set forgotten = trueup._ensure_tombstones_forgotten(run.collection)
+        if run.result.code == 'OK' and not trueup._var('trueup_read_only') -%}
+    {%- if forgotten -%}
+        {%- set run.result = dict(run.result, message=run.result.message ~ '; ' ~ forgotten) -%}
+    {%- endif -%}
     {%- if run.repaired -%}
         {%- set run.result = dict(run.result, code='OK', message=run.repaired ~ '; ' ~ run.result.message) -%}
     {%- endif -%}
@@ -180,8 +185,11 @@
             'log_sum': none if next_cut else facts.get('log_sum'),
             'greatest': facts.get('greatest_order') or newest.get('greatest'),
             'view': local_md5(trueup._create_view_sql(collection)),
+            'forgotten': newest.get('forgotten'),
+            'forgotten_at': newest.get('forgotten_at'),
         }),
         'reads_again': part.is_whole,
+        'forgotten': newest.get('forgotten'),
     } -%}
     {%- set doubt = trueup._get_doubt(collection, plan, facts) -%}
     {%- do plan.notes.update({
@@ -388,6 +396,12 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
     {%- set said = [] -%}
     {%- if statistics.get('ahead') -%}
         {%- do said.append(statistics.ahead ~ ' keys have an order more than a day ahead of the clock, and keep their row until then') -%}
+    {%- endif -%}
+    {%- if statistics.get('unprovable') -%}
+        {%- do said.append(
+            statistics.unprovable ~ ' new keys have an order below that of forgotten tombstones: nobody can know whether they were'
+            ~ ' deleted later'
+        ) -%}
     {%- endif -%}
     {%- if plan.get('doubt') -%}
         {%- do said.append(

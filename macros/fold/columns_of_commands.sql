@@ -7,15 +7,6 @@
     kept in `_orders`, too, as texts. One more column, with an empty name, stands for the row itself: every upsert gives it.
 -#}
 
-{#- The type of `_orders`. -#}
-{% macro _orders_type(collection) -%}
-    {{ return(
-        'map<string, struct<_order: ' ~ trueup._sql_type(collection.order_type)
-        ~ ', _error: string, _error_kind: string, _value: string>>'
-    ) }}
-{%- endmacro %}
-
-
 {#-
     The value columns and the column that stands for the row: a list of `name`, `type`, `i`, the number in the names of
     the columns that the CTEs below add, and `key`, its place in `_orders`.

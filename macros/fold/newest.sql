@@ -238,15 +238,6 @@ case
 {%- endmacro %}
 
 
-{#- The order that a text of `_exact_json_expr` holds; null for none. -#}
-{% macro _order_from_json_expr(collection, text) -%}
-    {{ return(
-        'from_json(' ~ trueup._literal_or_null(text) ~ ', ' ~ trueup._literal(trueup._sql_type(collection.order_type))
-        ~ ", map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSSXXXXX', 'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS'))"
-    ) }}
-{%- endmacro %}
-
-
 {#- The value of a column in this run's SELECT, in the type and form of the store; null if the SELECT lacks the column. -#}
 {% macro _given_value_expr(collection, column) -%}
     {%- set given = collection.given_types.get(column.name | lower) -%}

@@ -71,20 +71,15 @@ case
 {#- Times such as `30 days`, in options and in properties of Delta. -#}
 
 {#-
-    The option `tombstones` in ticks: an integer, or a text such as `30 days`. A tick that is a timestamp is a
-    microsecond.
+    The option `tombstones` in ticks; none for forever. Without ticks of the log a tick is a millisecond. A tick of a log that is
+    a timestamp is a microsecond.
 -#}
-{% macro _tombstone_ticks(age) -%}
-    {%- set milliseconds = none if age is integer else trueup._interval_milliseconds(age) -%}
-    {%- set ticks = age if age is integer else milliseconds and milliseconds * 1000 -%}
-    {%- if ticks is none or not trueup._is_bigint(ticks) or ticks < 1 -%}
-        {%- do trueup._raise_option_error(
-            'tombstones',
-            'forever, a positive number of ticks, or if the ticks are timestamps a text such as `30 days` (in '
-            ~ (trueup._interval_units() | join('s, ')) ~ 's)', age
-        ) -%}
+{% macro _tombstone_ticks(collection) -%}
+    {%- set age = collection.options.tombstones if collection.is_log else 'forever' -%}
+    {%- if age == 'forever' or age is integer -%}
+        {{ return(none if age == 'forever' else age) }}
     {%- endif -%}
-    {{ return(ticks) }}
+    {{ return(trueup._interval_milliseconds(age) * (1000 if collection.has_ticks else 1)) }}
 {%- endmacro %}
 
 

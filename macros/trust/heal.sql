@@ -187,7 +187,8 @@ from {{ trueup._subquery(trueup._unmoved_batch_select(collection, relation, newe
         'base': trueup._get_snapshot(collection.store, properties),
         'statistics': {'messages_received': 0, 'updates_committed': 0},
     } -%}
-    {%- for name in ['code', 'columns', 'order', 'since', 'position', 'truncated', 'lower', 'upper', 'greatest', 'doubt', 'log_sum', 'epochs', 'view'] if name in newest -%}
+    {%- set own = ['seq', 'ts', 'plan', 'history', 'certificate', 'order_errors', 'erased', 'adopts'] -%}
+    {%- for name in newest if name not in notes and name not in own -%}
         {%- do notes.update({name: newest[name]}) -%}
     {%- endfor -%}
     {{ return(notes) }}

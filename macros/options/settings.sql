@@ -38,3 +38,44 @@
     {%- set of_package = var('trueup', {}) -%}
     {{ return(var(name, of_package.get(name, default) if of_package is mapping else default)) }}
 {%- endmacro %}
+
+
+{#- The table format of the model: its config `file_format`. Raises if trueup does not support it. -#}
+{% macro _file_format() -%}
+    {%- set file_format = config.get('file_format') or 'iceberg' -%}
+    {%- set formats = trueup._table_properties() -%}
+    {%- if file_format not in formats -%}
+        {%- do trueup._raise_error(
+            'Config `file_format` of ' ~ model.name,
+            'a table format with MERGE: ' ~ (formats | join(', ')), file_format,
+            'Set `+file_format` of the collection in dbt_project.yml.'
+        ) -%}
+    {%- endif -%}
+    {{ return(file_format) }}
+{%- endmacro %}
+
+
+{#-
+    The table formats that trueup supports: those with MERGE, each with its table properties. A large MERGE
+    leaves the rows of a file sorted by key. With small row groups a run can skip most of them.
+-#}
+{% macro _table_properties() -%}
+    {{ return({
+        'iceberg': {
+            'format-version': '3',
+            'write.delete.mode': 'merge-on-read',
+            'write.update.mode': 'merge-on-read',
+            'write.merge.mode': 'merge-on-read',
+            'write.delete.isolation-level': 'serializable',
+            'write.update.isolation-level': 'serializable',
+            'write.merge.isolation-level': 'serializable',
+            'write.metadata.delete-after-commit.enabled': 'true',
+            'write.metadata.previous-versions-max': '20',
+            'commit.manifest.min-count-to-merge': '10',
+            'write.parquet.row-group-size-bytes': '16777216',
+        },
+        'delta': {
+            'delta.enableDeletionVectors': 'true', 'delta.isolationLevel': 'Serializable',
+        },
+    }) }}
+{%- endmacro %}

@@ -51,6 +51,7 @@
             'default': 'error', 'of': 'log',
             'allowed': ['error', 'fail', 'greatest', 'prefer_delete', 'prefer_upsert'],
         },
+        'tombstones': {'default': 'forever', 'allowed': 'forever or an age', 'of': 'log'},
         'verify': {'default': 'ancestry', 'allowed': 'always, ancestry, or a positive integer'},
     }) }}
 {%- endmacro %}
@@ -88,17 +89,9 @@
         {%- if value not in allowed -%}
             {%- do trueup._raise_option_error(name, 'one of ' ~ (allowed | join(', ')), value) -%}
         {%- endif -%}
-    {%- elif allowed in ['expression', 'name'] -%}
+    {%- elif allowed == 'expression' -%}
         {%- if value is not string or not value.strip() -%}
-            {%- set must = {'expression': 'an SQL expression', 'name': 'the name of a column'} -%}
-            {%- do trueup._raise_option_error(name, must[allowed], value) -%}
-        {%- endif -%}
-    {%- elif allowed == 'list' -%}
-        {%- if value is string or value is mapping or value is not iterable or value | length -%}
-            {%- do trueup._require_list(
-                'Option `' ~ name ~ '` in `meta.trueup` of ' ~ model.name, value,
-                next_step=trueup._config_next_step()
-            ) -%}
+            {%- do trueup._raise_option_error(name, 'an SQL expression', value) -%}
         {%- endif -%}
     {%- elif allowed == 'count or share' -%}
         {%- if not (value is integer and value >= 0 or value is float and 0 <= value <= 1) -%}
@@ -106,23 +99,19 @@
                 name, 'a count of rows, such as 1000, or a share of them, such as 0.1', value
             ) -%}
         {%- endif -%}
-    {%- elif allowed == 'ticks or a time' -%}
-        {%- if value != 'forever' -%}
-            {%- do trueup._tombstone_ticks(value) -%}
+    {%- elif allowed == 'forever or an age' -%}
+        {%- set is_age = trueup._is_bigint(value) and value > 0 or trueup._interval_milliseconds(value) -%}
+        {%- if value != 'forever' and not is_age -%}
+            {%- do trueup._raise_option_error(
+                name, 'forever, a positive number of ticks, or an age such as `30 days` (in '
+                ~ (trueup._interval_units() | join('s, ')) ~ 's)', value
+            ) -%}
         {%- endif -%}
-    {%- elif allowed == 'schedule' -%}
-        {%- do trueup._schedule(value) -%}
     {%- elif allowed.startswith('always') -%}
         {%- if value not in allowed.split(', ')[:-1] and not (value is integer and value > 0) -%}
             {%- do trueup._raise_option_error(name, allowed, value) -%}
         {%- endif -%}
-    {%- elif allowed == 'boolean' -%}
-        {%- if value is not boolean -%}
-            {%- do trueup._raise_option_error(name, 'true or false', value) -%}
-        {%- endif -%}
-    {%- elif not trueup._is_bigint(value) or allowed == 'positive integer' and value < 1 -%}
-        {%- do trueup._raise_option_error(
-            name, 'an integer' if allowed == 'integer' else 'a positive integer', value
-        ) -%}
+    {%- elif not trueup._is_bigint(value) -%}
+        {%- do trueup._raise_option_error(name, 'an integer', value) -%}
     {%- endif -%}
 {%- endmacro %}

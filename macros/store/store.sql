@@ -155,3 +155,36 @@ where _kind = 'row'
         ) -%}
     {%- endif -%}
 {%- endmacro %}
+
+
+{#- The kinds of the current rows, as a list of literals. -#}
+{% macro _current_kinds() -%}
+    {{ return("'row', 'error', 'tombstone'") }}
+{%- endmacro %}
+
+
+{#- The epoch of rows that were there before the log. -#}
+{% macro _adopted_epoch() -%}
+    {{ return('-2147483648') }}
+{%- endmacro %}
+
+
+{#- What the row of a key says whose newest commands are a tie. -#}
+{% macro _tie_text() -%}
+    {{ return('two commands of this key have the same order and another content') }}
+{%- endmacro %}
+
+
+{#- What the error of a key says that has a command without an order. -#}
+{% macro _order_error_text() -%}
+    {{ return('a command of this key has no order') }}
+{%- endmacro %}
+
+
+{#- The type of `_orders`. -#}
+{% macro _orders_type(collection) -%}
+    {{ return(
+        'map<string, struct<_order: ' ~ trueup._sql_type(collection.order_type)
+        ~ ', _error: string, _error_kind: string, _value: string>>'
+    ) }}
+{%- endmacro %}

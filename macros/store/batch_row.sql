@@ -1,0 +1,86 @@
+{#- What stands on a batch row, and how it is read. -#}
+
+{#- One 32-bit half of a bigint as a number, 0 for null, as an SQL expression. With `when` it is 0 elsewhere, too. -#}
+{% macro _half_expr(value, half, when=none) -%}
+    {%- set number = '(' ~ value ~ ' & 4294967295L)' if half == 'low' else 'shiftright(' ~ value ~ ', 32)' -%}
+    {{ return('if(' ~ when ~ ', ' ~ number ~ ', 0L)' if when else 'coalesce(' ~ number ~ ', 0L)') }}
+{%- endmacro %}
+
+
+{#- The parts of a batch row that the next one needs, as a type for `from_json`. -#}
+{% macro _batch_type() -%}
+    {{ return(
+        'struct<order_errors: bigint, history: struct<n: bigint, low: bigint, high: bigint, mix: bigint>, certificate: '
+        ~ trueup._store_certificate_type() ~ '>'
+    ) }}
+{%- endmacro %}
+
+
+{#- The type of a certificate. -#}
+{% macro _store_certificate_type() -%}
+    {{ return(
+        'array<struct<bucket: int, n: bigint, length: bigint, low: bigint, high: bigint, mix: bigint, orders: bigint,'
+        ~ ' order_low: bigint, order_high: bigint, order_mix: bigint>>'
+    ) }}
+{%- endmacro %}
+
+
+{#- The text of a batch row of a store that this run has looked at, as `_batch`. It raises if the store has moved since then. -#}
+{% macro _unmoved_batch_select(collection, relation, seq, base) -%}
+select coalesce(
+    max(_batch),
+    raise_error('upper mismatch: {{ collection.store }} is no longer at batch {{ seq }} as this run has seen it')
+) as _batch
+from {{ relation }}
+where _kind = 'batch' and _seq = {{ seq }} and {{ trueup._is_unmoved_expr(collection, base) }}
+{%- endmacro %}
+
+
+{#-
+    A condition: whether the store is still at the snapshot that this run has looked at. Without it, a commit could build
+    on rows that somebody else has edited since then. Delta cannot be asked in a query.
+-#}
+{% macro _is_unmoved_expr(collection, base) -%}
+    {%- if not base or '@' in base -%}
+        {{ return('true') }}
+    {%- endif -%}
+    {{ return('(select snapshot_id from ' ~ collection.store ~ ".refs where name = 'main') = " ~ base) }}
+{%- endmacro %}
+
+
+{#-
+    The newest batch of a store, as a dict: `seq`, `ts` and the notes of its batch row; `base` is the snapshot that it was
+    computed on. Without a store it is batch 0. With `up_to` batches after that one do not count.
+-#}
+{% macro _get_newest_batch(collection, up_to=none) -%}
+    {%- if not collection.has_store -%}
+        {{ return({'seq': 0, 'ts': 0}) }}
+    {%- endif -%}
+    {%- set found = run_query(trueup._step_marker('look') ~ trueup._newest_batch_select(collection.store, up_to)).rows -%}
+    {%- if not found -%}
+        {%- do trueup._raise_error(
+            'The store ' ~ collection.store, 'a table with at least batch row 0', 'a table without a batch row',
+            'Somebody has removed them. Restore the table from a snapshot or a backup.'
+        ) -%}
+    {%- endif -%}
+    {{ return(dict(fromjson(found[0]['notes']), seq=found[0]['seq'] | int, ts=found[0]['ts'] | int)) }}
+{%- endmacro %}
+
+
+{#- The select behind `_get_newest_batch`: the certificate is left out, because it is long. -#}
+{% macro _newest_batch_select(store, up_to=none) -%}
+select _seq as seq, _ts as ts, regexp_replace(_batch, '"certificate":.*$', '"certificate":[]}') as notes
+from {{ store }}
+where _kind = 'batch'{{ ' and _seq <= ' ~ up_to if up_to is not none }}
+order by _seq desc
+limit 1
+{%- endmacro %}
+
+
+{#- The order that a text of `_exact_json_expr` holds; null for none. -#}
+{% macro _order_from_json_expr(collection, text) -%}
+    {{ return(
+        'from_json(' ~ trueup._literal_or_null(text) ~ ', ' ~ trueup._literal(trueup._sql_type(collection.order_type))
+        ~ ", map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSSXXXXX', 'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS'))"
+    ) }}
+{%- endmacro %}
