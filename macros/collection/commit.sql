@@ -354,3 +354,22 @@ judged as ( -- what each key becomes
     {%- endif -%}
     {{ return('case ' ~ (whens | join(' ')) ~ ' end' if whens else 'cast(null as string)') }}
 {%- endmacro %}
+
+
+{#- What the error of a key says that has a command without an order. -#}
+{% macro _order_error_text() -%}
+    {{ return('a command of this key has no order') }}
+{%- endmacro %}
+
+
+{#- The digest of an error whose text and kind are known and which has no values. -#}
+{% macro _error_digest_expr(collection, kind, text) -%}
+    {%- set key = trueup._hash_terms(trueup._store_identity(collection), '').hashed -%}
+xxhash64({{ key | join(', ') }}, xxhash64('_error'), {{ trueup._literal(text) }}, xxhash64('_error_kind'), {{ trueup._literal(kind) }})
+{%- endmacro %}
+
+
+{#- The length of such an error, in bytes: that of its text and its kind. -#}
+{% macro _error_length(kind, text) -%}
+    {{ return(kind | length + text | length) }}
+{%- endmacro %}

@@ -47,3 +47,9 @@
         {%- do trueup._report_idle(result.message, code=result.code) -%}
     {%- endif -%}
 {%- endmacro %}
+
+
+{#- The milliseconds since 1970 of a time with a zone. -#}
+{% macro _milliseconds(time) -%}
+    {{ return((time.timestamp() * 1000) | int) }}
+{%- endmacro %}

@@ -339,3 +339,98 @@ select
     (select count(*) from (select distinct {{ trueup._column_list(names) }} from unseen)) as stale,
     (select count(*) from (select distinct {{ trueup._column_list(names) }} from newest)) as of
 {%- endmacro %}
+
+
+{#-
+    The ticks of the next batch, as a dict; none for a log without ticks. It settles the ticks from `lower` up to, but not
+    including, `upper`. `has_open` says whether commands wait for a later batch.
+-#}
+{% macro _ticks_of_batch(collection, newest, part, facts, input_upper) -%}
+    {%- if not collection.has_ticks -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- set options = collection.options -%}
+    {%- if facts.greatest == trueup._greatest_bigint() -%}
+        {%- do trueup._raise_error(
+            'The tick of a command of ' ~ collection.name, 'below 2^63-1, because a batch ends after its last tick',
+            facts.greatest, 'Nothing is written. Correct the argument `ts` of `trueup.commands`.'
+        ) -%}
+    {%- endif -%}
+    {%- set least = 0 if facts.least is none else [0, facts.least] | min -%}
+    {%- set lower = newest.get('upper') if newest.get('upper') is not none else least if options.as_of is none else options.as_of -%}
+    {%- set end = facts.greatest + 1 if facts.greatest is not none else lower -%}
+    {%- if options.input_upper is not none -%}
+        {%- set end = facts.get('input_upper', input_upper) -%}
+        {%- set end = lower if end is none else end -%}
+    {%- endif -%}
+    {%- set until = trueup._var('trueup_until') -%}
+    {%- set upper = [lower, end if until is none else [end, until] | min] | max -%}
+    {%- set knows_late = not part.is_whole and newest.get('upper') is not none -%}
+    {%- set drops = options.late == 'drop' and newest.get('upper') is not none -%}
+    {{ return({
+        'lower': trueup._bigint(lower), 'upper': trueup._bigint(upper), 'lower_number': lower, 'upper_number': upper,
+        'has_open': facts.greatest is not none and facts.greatest >= upper,
+        'knows_late': knows_late,
+        'drops_part': drops and not part.is_whole,
+        'drops_again': drops and part.is_whole,
+        'dropped': facts.late if drops and not part.is_whole else 0,
+        'is_idle': upper == lower and part.is_pinned and not part.is_whole and not facts.late and not facts.unordered,
+    }) }}
+{%- endmacro %}
+
+
+{#- The rows of a part of the log that a batch settles, as a select. -#}
+{% macro _rows_of_ticks_select(rows, ticks) -%}
+select * from {{ trueup._subquery(rows) }}
+where coalesce(_ts < {{ ticks.upper }}{{ ' and _ts >= ' ~ ticks.lower if ticks.drops_part }}, true)
+{%- endmacro %}
+
+
+{#-
+    How far the log was read, for the batch row. `snapshot` is the end of what is settled. If commands of open ticks wait
+    after it, `seen` is the end of what was looked at.
+-#}
+{% macro _position_of_ticks(position, ticks, last) -%}
+    {%- if not position or not ticks.has_open -%}
+        {{ return(position) }}
+    {%- endif -%}
+    {{ return({
+        'snapshot': last.snapshot if last else none, 'seen': position.snapshot,
+        'at': last.at if last else position.at,
+    }) }}
+{%- endmacro %}
+
+
+{#-
+    Whether the rows of a log at a snapshot have the columns that the log has now. A snapshot keeps the columns
+    of its time. The next append makes a snapshot with the new columns.
+-#}
+{% macro _get_has_current_columns(log, at_snapshot) -%}
+    {{ return(
+        trueup._get_columns('select * from ' ~ at_snapshot)
+        == trueup._get_columns('select * from ' ~ log)
+    ) }}
+{%- endmacro %}
+
+
+{#- The hash of a command: of all that it says. -#}
+{% macro _command_hash_expr(collection) -%}
+    {%- set columns = [
+        {'name': '_order', 'type': collection.order_type}, {'name': '_op', 'type': 'string'}, {'name': '_error', 'type': 'string'},
+        {'name': '_error_key', 'type': 'string'},
+    ] -%}
+    {%- for column in collection.columns if column.name | lower in collection.given_types -%}
+        {%- do columns.append({'name': column.name, 'type': collection.given_types[column.name | lower]}) -%}
+    {%- endfor -%}
+    {%- if collection.is_partial -%}
+        {%- do columns.append({'name': '_unchanged', 'type': 'array<string>'}) -%}
+    {%- endif -%}
+xxhash64({{ trueup._hash_terms(columns, '').hashed | join(', ') }}
+    {{- ", to_json(struct(_old_key))" if collection.has_old_key }})
+{%- endmacro %}
+
+
+{#- Those of `operations` that may change rows. -#}
+{% macro _row_changes(operations) -%}
+    {{ return(operations | reject('in', ['replace', 'vacuum', 'feed', 'other', 'expired']) | list) }}
+{%- endmacro %}

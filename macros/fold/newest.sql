@@ -292,3 +292,15 @@ newest as (
 
 )
 {%- endmacro %}
+
+
+{#- What the row of a key says whose newest commands are a tie. -#}
+{% macro _tie_text() -%}
+    {{ return('two commands of this key have the same order and another content') }}
+{%- endmacro %}
+
+
+{#- The epoch of rows that were there before the log. -#}
+{% macro _adopted_epoch() -%}
+    {{ return('-2147483648') }}
+{%- endmacro %}

@@ -125,3 +125,25 @@ where not coalesce({{ given.skip_when }}, false)
     {%- endif -%}
     {{ return("case " ~ (whens | join(' ')) ~ " else 'upsert' end" if whens else "'upsert'") }}
 {%- endmacro %}
+
+
+{#-
+    The logical time as a bigint: an integer stays as it is, a timestamp becomes microseconds since 1970.
+    The casts let one expression take both types. Spark removes a cast to the same type. So bounds on an
+    integer tick are pushed into the scan of the log. Any other type is refused: a cast would silently lose
+    a part of it. The cast is to `timestamp_ltz`, so that the view of the commands can be made in a session whose
+    `timestamp` has no zone. The run is refused there with a clear error (`_require_zoned_timestamps`).
+-#}
+{% macro _tick_expr(ts, subject) -%}
+case
+        when typeof({{ ts }}) in ('tinyint', 'smallint', 'int', 'bigint')
+            then cast({{ ts }} as bigint)
+        when typeof({{ ts }}) = 'timestamp'
+            then unix_micros(cast({{ ts }} as timestamp_ltz))
+        else raise_error(concat(
+            {{ trueup._literal(subject) }}, ' must be an integer or a timestamp.\nGot: ',
+            {{ trueup._literal(ts) }}, ' of type ', typeof({{ ts }}),
+            '\nCast it, for example: cast(the_column as timestamp).'
+        ))
+    end
+{%- endmacro %}

@@ -101,15 +101,3 @@
     {%- set place = trueup._place_of_log(query) -%}
     {{ return(query[:place[0]] ~ rows ~ query[place[1] + 1 + trueup._log_mark() | length:]) }}
 {%- endmacro %}
-
-
-{#-
-    Whether the rows of a log at a snapshot have the columns that the log has now. A snapshot keeps the columns
-    of its time. The next append makes a snapshot with the new columns.
--#}
-{% macro _get_has_current_columns(log, at_snapshot) -%}
-    {{ return(
-        trueup._get_columns('select * from ' ~ at_snapshot)
-        == trueup._get_columns('select * from ' ~ log)
-    ) }}
-{%- endmacro %}

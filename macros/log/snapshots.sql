@@ -57,12 +57,6 @@
 {%- endmacro %}
 
 
-{#- Those of `operations` that may change rows. -#}
-{% macro _row_changes(operations) -%}
-    {{ return(operations | reject('in', ['replace', 'vacuum', 'feed', 'other', 'expired']) | list) }}
-{%- endmacro %}
-
-
 {#- Why the rows that a commit appends cannot be read alone, whichever commit it is; none if they can. -#}
 {% macro _appended_rows_obstacle(properties) -%}
     {{ return(trueup._feed_obstacle(properties) if trueup._is_delta(properties) else none) }}

@@ -84,3 +84,9 @@ limit 1
         ~ ", map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSSXXXXX', 'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS'))"
     ) }}
 {%- endmacro %}
+
+
+{#- A value as an SQL literal; null for none. -#}
+{% macro _literal_or_null(text) -%}
+    {{ return('null' if text is none else trueup._literal(text)) }}
+{%- endmacro %}

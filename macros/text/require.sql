@@ -10,16 +10,6 @@
 {%- endmacro %}
 
 
-{#- Stops because the value of an option is not allowed. If `name` is none, the option itself is unknown. -#}
-{% macro _raise_option_error(name, must, got) -%}
-    {%- set option = 'Each option' if name is none else 'Option `' ~ name ~ '`' -%}
-    {%- do trueup._raise_error(
-        option ~ ' in `meta.trueup` of ' ~ model.name, must, got,
-        trueup._config_next_step()
-    ) -%}
-{%- endmacro %}
-
-
 {#- The next step if a config is wrong: it may be set in three places. -#}
 {% macro _config_next_step() -%}
     {{ return(

@@ -51,12 +51,6 @@
 {%- endmacro %}
 
 
-{#- A value as an SQL literal; null for none. -#}
-{% macro _literal_or_null(text) -%}
-    {{ return('null' if text is none else trueup._literal(text)) }}
-{%- endmacro %}
-
-
 {#- A text as an SQL string literal, without a `${...}` that Spark would replace. -#}
 {% macro _literal(text) -%}
     {%- set escaped = text | string | replace('\\', '\\\\') | replace("'", "\\'") -%}

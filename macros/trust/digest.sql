@@ -18,19 +18,6 @@ cast({{ terms | join(' + ') }} as bigint)
 {%- endmacro %}
 
 
-{#- The digest of an error whose text and kind are known and which has no values. -#}
-{% macro _error_digest_expr(collection, kind, text) -%}
-    {%- set key = trueup._hash_terms(trueup._store_identity(collection), '').hashed -%}
-xxhash64({{ key | join(', ') }}, xxhash64('_error'), {{ trueup._literal(text) }}, xxhash64('_error_kind'), {{ trueup._literal(kind) }})
-{%- endmacro %}
-
-
-{#- The length of such an error, in bytes: that of its text and its kind. -#}
-{% macro _error_length(kind, text) -%}
-    {{ return(kind | length + text | length) }}
-{%- endmacro %}
-
-
 {#- The bucket of a key: 0 to 255. -#}
 {% macro _key_bucket_expr(collection, prefix='') -%}
 cast(pmod({{ trueup._identity_hash_expr(collection, prefix) }}, {{ trueup._bucket_count() }}) as int)
@@ -55,23 +42,6 @@ xxhash64({{ trueup._hash_terms(trueup._store_identity(collection), prefix).hashe
         collection.columns | rejectattr('name', 'in', collection.key) | list
         + [{'name': '_error', 'type': 'string'}, {'name': '_error_kind', 'type': 'string'}]
     ) }}
-{%- endmacro %}
-
-
-{#- The hash of a command: of all that it says. -#}
-{% macro _command_hash_expr(collection) -%}
-    {%- set columns = [
-        {'name': '_order', 'type': collection.order_type}, {'name': '_op', 'type': 'string'}, {'name': '_error', 'type': 'string'},
-        {'name': '_error_key', 'type': 'string'},
-    ] -%}
-    {%- for column in collection.columns if column.name | lower in collection.given_types -%}
-        {%- do columns.append({'name': column.name, 'type': collection.given_types[column.name | lower]}) -%}
-    {%- endfor -%}
-    {%- if collection.is_partial -%}
-        {%- do columns.append({'name': '_unchanged', 'type': 'array<string>'}) -%}
-    {%- endif -%}
-xxhash64({{ trueup._hash_terms(columns, '').hashed | join(', ') }}
-    {{- ", to_json(struct(_old_key))" if collection.has_old_key }})
 {%- endmacro %}
 
 
@@ -160,4 +130,16 @@ if({{ row }}._order is null, null, xxhash64({{ (terms + ['coalesce(' ~ row ~ '._
         'date': trueup._utc_micros_expr('{0}'), 'timestamp': trueup._utc_micros_expr('{0}'),
     } -%}
     {{ return({'value': forms.get(name, '{0}').format(value), 'is_text': false}) }}
+{%- endmacro %}
+
+
+{#-
+    A date or a timestamp as microseconds since 1970 in UTC, as an SQL expression. Spark knows the type when
+    it plans the query, so it removes the casts and the condition.
+-#}
+{% macro _utc_micros_expr(value) -%}
+    {{ return(
+        'case when typeof(' ~ value ~ ") = 'date' then unix_date(cast(" ~ value
+        ~ ' as date)) * 86400000000 else unix_micros(cast(' ~ value ~ ' as timestamp_ltz)) end'
+    ) }}
 {%- endmacro %}

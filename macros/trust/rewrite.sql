@@ -127,3 +127,16 @@ using (
     ) -%}
     {{ return(found.tombstones ~ ' tombstones forgotten') }}
 {%- endmacro %}
+
+
+{#-
+    The option `tombstones` in ticks; none for forever. Without ticks of the log a tick is a millisecond. A tick of a log that is
+    a timestamp is a microsecond.
+-#}
+{% macro _tombstone_ticks(collection) -%}
+    {%- set age = collection.options.tombstones if collection.is_log else 'forever' -%}
+    {%- if age == 'forever' or age is integer -%}
+        {{ return(none if age == 'forever' else age) }}
+    {%- endif -%}
+    {{ return(trueup._interval_milliseconds(age) * (1000 if collection.has_ticks else 1)) }}
+{%- endmacro %}
