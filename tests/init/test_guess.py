@@ -10,6 +10,7 @@ import pytest
 
 from dbt_trueup.errors import UsageError
 from dbt_trueup.init.columns import typed_columns
+from dbt_trueup.init.files import write_model
 from dbt_trueup.init.guess import guess, read_answer
 from dbt_trueup.init.log import Log, read_log
 from dbt_trueup.init.types import connect_type
@@ -512,6 +513,14 @@ ODD_LOGS = {
     "a struct as the partition": table(
         "t", f"id int, partition {NESTED}, offset bigint", (1, {"oid": "a"}, 0)
     ),
+    "messages without a key": table(
+        "t",
+        "value struct<before:string, after:string, source:string, op:string>",
+        ({"before": None, "after": {"x": 1}, "source": None, "op": "c"},),
+    ),
+    "messages of several tables": table(
+        "t", "value string", (event({"id": 1}, table="a"),), (event({"id": 1}, table="b"),)
+    ),
     "a deep text": table("t", "id int, data string", (1, "[" * 100_000)),
     "wal2json with other columns": table(
         "t", "data string", ('{"action": "I", "columns": "all", "identity": [7]}',)
@@ -521,7 +530,9 @@ ODD_LOGS = {
 
 @pytest.mark.parametrize("name", ODD_LOGS)
 def test_an_odd_log_is_guessed_or_asked_about(name: str) -> None:
-    assert guess(ODD_LOGS[name], "orders", {}).guesses["envelope"]
+    facts = guess(ODD_LOGS[name], "orders", {})
+    assert facts.guesses["envelope"]
+    assert write_model(facts, "ref('t')").startswith("{{ config(materialized='trueup'")
 
 
 # The order.

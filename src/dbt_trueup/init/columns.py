@@ -148,7 +148,7 @@ def warn_of_digits(types: Mapping[str, str], declared: Mapping[str, str]) -> lis
 def typed_columns(facts: Facts) -> dict[str, str]:
     """The columns of the collection with their types, the key first."""
     types = row_types(facts)
-    return {**{name: types[name] for name in facts["key"]}, **facts["columns"]}
+    return {name: types[name] for name in facts["key"] or ()} | (facts["columns"] or {})
 
 
 def mentions(name: str, expression: str | None) -> bool:
