@@ -41,9 +41,11 @@ cast(concat_ws(char(2), {{ texts | join(', ') }}) as binary)
         {%- set text = trueup._escape_expr("concat_ws(char(2), '', " ~ items ~ ')') -%}
     {%- elif type.name == 'struct' -%}
         {%- set texts = [] -%}
+        {#- Spark takes `a.v` for the column `v` of a table `a`, if there is one. So no column is written before a point. -#}
+        {%- set owner = 'coalesce(' ~ value ~ ')' if modules.re.match('^`([^`]|``)*`$', value) else value -%}
         {%- for field in type.fields -%}
             {%- do texts.append(trueup._encode_expr(
-                value ~ '.' ~ trueup._quoted(field.name), field.type, depth
+                owner ~ '.' ~ trueup._quoted(field.name), field.type, depth
             )) -%}
         {%- endfor -%}
         {%- set text = trueup._escape_expr('concat_ws(char(2), ' ~ texts | join(', ') ~ ')') -%}

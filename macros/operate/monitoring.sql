@@ -38,7 +38,7 @@
 -#}
 {% macro _get_monitored_stores() -%}
     {%- set collections, stores, tables = trueup._monitored_collections(), {}, {} -%}
-    {%- for name, relation in collections.items() if execute -%}
+    {%- for name, relation in collections.items() if execute and flags.WHICH != 'compile' -%}
         {%- set store = trueup._store_of(relation) -%}
         {%- set schema = store.without_identifier() | string -%}
         {%- if schema not in tables -%}
@@ -234,7 +234,7 @@ counted as (
     left join commits as waiting
         on positions.collection = waiting.collection
         and waiting.operation <> 'replace'
-        and coalesce(waiting.made_at > last_read.made_at, true)
+        and coalesce(last_read.made_at < waiting.made_at, true)
     group by all
 
 )

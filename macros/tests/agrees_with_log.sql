@@ -2,22 +2,28 @@
     Fails on each key whose row differs from the newest command of the log, by plain SQL of its own. `log` is what the model
     reads. It reads the log up to the place of the newest batch, and leaves out keys whose newest order the log has lost.
 -#}
-{% test agrees_with_log(model, log, key, sequence_by, delete_when='false', columns=none, where='true') %}
+{% test agrees_with_log(model, log, key, sequence_by, delete_when='false', columns=none, skip_when='false') %}
     {%- set subject = 'Test `agrees_with_log` of ' ~ model -%}
     {%- do trueup._require_list(subject ~ ' argument `key`', key) -%}
     {%- do trueup._require_list(subject ~ ' argument `sequence_by`', sequence_by, are_names=false) -%}
     {%- do trueup._require_list(subject ~ ' argument `columns`', columns) -%}
     {%- set store = trueup._store_of(model) -%}
-    {%- set snapshot = trueup._get_position_of_store(store) if execute else none -%}
+    {#- To compile needs no warehouse. -#}
+    {%- set is_run = execute and flags.WHICH not in ['compile', 'generate'] -%}
+    {%- set snapshot = trueup._get_position_of_store(store) if is_run else none -%}
 with
 
 newest as (
 
-    select *, row_number() over (
-        partition by {{ trueup._column_list(key) }} order by {% for term in sequence_by %}{{ term }} desc{{ ', ' if not loop.last }}{% endfor %}
-    ) as _rank_in_log
+    select
+        *,
+        struct({{ sequence_by | join(', ') }}) as _order_in_log,
+        row_number() over (
+            partition by {{ trueup._column_list(key) }}
+            order by {% for term in sequence_by %}{{ term }} desc{{ ', ' if not loop.last }}{% endfor %}
+        ) as _rank_in_log
     from {{ log }}{{ ' version as of ' ~ snapshot if snapshot }}
-    where {{ where }} and {{ sequence_by[0] }} is not null
+    where not coalesce({{ skip_when }}, false) and {{ sequence_by[0] }} is not null
 
 ),
 
@@ -30,7 +36,7 @@ lost as ( -- keys whose newest order the log no longer has
         store._kind in ({{ trueup._current_kinds() }})
         and not coalesce(
             struct({% for _ in sequence_by %}store._order._{{ loop.index }}{{ ', ' if not loop.last }}{% endfor %})
-                <= struct({% for term in sequence_by %}newest.{{ term }}{{ ', ' if not loop.last }}{% endfor %}),
+                <= newest._order_in_log,
             false
         )
 

@@ -14,5 +14,7 @@ from values
     ('ada', 2, 'open', 'Berlin', 10115, 3, false),
     (null, 1, 'open', null, null, 4, false),
     ('bob', 1, 'open', 'Bonn', 53111, 5, false),
-    ('bob', 1, null, null, null, 6, true)
+    ('bob', 1, null, null, null, 6, true),
+    ('eve', 1, 'open', 'Essen', 45127, 7, false),
+    ('eve', 1, 'paid', 'Essen', 45127, 7, false)
     as events (customer, `order no`, status, city, zip, event_no, is_deleted)

@@ -1,1 +1,0 @@
-{{ trueup.corrections('orders') }}

@@ -1,2 +1,0 @@
-{{ config(materialized='view') }}
-{{ trueup.history('orders', track=['status'], by='commit_time') }}

@@ -1,2 +1,0 @@
-{{ config(alias='orders_now') }}
-{{ trueup.state('orders') }}
