@@ -1,15 +1,13 @@
-"""Changes of key, and logs of landing tools, in a collection of one model."""
+"""Changes of key in a collection of one model."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.project import Project
 
@@ -79,51 +77,3 @@ def test_a_new_key_whose_old_values_are_unknown_is_an_error_until_they_are_given
     run(moved, ("k6", 16, SAME, "known", None))
     assert rows(moved) == [("k6", "x", "known")]
     assert errors(moved) == []
-
-
-FIELD = {
-    "replay_after_restart": (
-        "id",
-        "trueup.debezium(relation='{log}', schema={{'id': 'bigint', 'status': 'string'}})",
-    ),
-    "qlik_before_images": (
-        "id",
-        (
-            "trueup.commands(relation='{log}', sequence_by=['header__change_seq'],"
-            " columns=['name'], delete_when=\"header__change_oper = 'D'\","
-            " skip_when=\"header__change_oper = 'B'\")"
-        ),
-    ),
-    "deletes_singer": (
-        "id",
-        (
-            "trueup.commands(relation='{log}', sequence_by=['_sdc_sequence'],"
-            " columns=['name', 'city'], delete_when='_sdc_deleted_at is not null')"
-        ),
-    ),
-}
-"""Situations from public reports (tests/acceptance/field), each with its key and its model."""
-
-
-@pytest.mark.parametrize("case", FIELD)
-def test_a_log_from_the_field_gives_the_right_rows(
-    case: str, own_project: Callable[[str], Project], request: pytest.FixtureRequest
-) -> None:
-    path: Path = request.config.rootpath / "tests" / "acceptance" / "field" / f"{case}.json"
-    found = json.loads(path.read_text())
-    project = own_project("field")
-    log = found["relation"].replace("cdc.", f"{project.name}.")
-    key, call = FIELD[case]
-    project.write(
-        "models/items.sql",
-        f"{{{{ config(materialized='trueup', unique_key='{key}') }}}}\n"
-        f"{{{{ {call.format(log=log)} }}}}",
-    )
-    for statements, right in zip(found["runs"], found["right"], strict=True):
-        for statement in statements:
-            project.spark.sql(statement.replace(found["relation"], log))
-        project.run("items")
-        names = list(right[0])
-        got = project.sql(f"select {', '.join(names)} from {{}}.items order by {key}")
-
-        assert [row.asDict() for row in got] == right

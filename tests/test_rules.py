@@ -1,0 +1,44 @@
+"""The index from each rule to its tests is complete, and each test in it exists."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from functools import cache
+from typing import Any
+
+import yaml
+
+from tests.conftest import ROOT
+
+RULES: list[dict[str, Any]] = yaml.safe_load((ROOT / "tests" / "rules.yml").read_text())
+CASES = ROOT / "tests" / "acceptance" / "order_cases.json"
+
+
+@cache
+def functions_of(file: str) -> set[str]:
+    path = ROOT / file
+    tree = ast.parse(path.read_text()) if path.exists() else ast.parse("")
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_each_rule_names_tests_that_exist() -> None:
+    named = [test.partition("::") for rule in RULES for test in rule["tests"]]
+    missing = [f"{file}::{test}" for file, _, test in named if test not in functions_of(file)]
+
+    assert len(named) > 25
+    assert missing == []
+    assert all(rule["tests"] for rule in RULES)
+
+
+def test_each_rule_of_the_page_and_of_the_cases_is_in_the_index() -> None:
+    page = (ROOT / "docs" / "how-it-works.md").read_text()
+    section = page.partition("\n## Rules\n")[2].partition("\nKeys are compared")[0]
+    written = re.findall(r"^\d+\. \*\*(.+?)[.,*]", section, re.MULTILINE)
+    indexed = [rule["page"].partition(",")[0] for rule in RULES if "page" in rule]
+
+    assert len(written) > 8
+    assert written == indexed
+    cases = {case["rule"] for case in json.loads(CASES.read_text())["cases"]}
+    assert cases <= {rule["case"] for rule in RULES if "case" in rule}
