@@ -9,7 +9,7 @@ BIN = $(VENV)/bin
 # The tests of a file share their tables, so they stay in one process. tests/conftest.py sorts the files.
 TWO_PROCESSES = --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help run test long quick lint lint-python lint-models faults mutations delta engines bench docs clean
+.PHONY: help run test long quick lint lint-python lint-models faults mutations engines bench docs clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -17,7 +17,7 @@ help: ## list these commands
 run: $(VENV)/trueup profiles.yml ## bring the demo to the HEAD of this checkout, or of REPOSITORY=path
 	@$(BIN)/python -m demo.run $${REPOSITORY:+--repository "$$REPOSITORY"}
 
-test: lint ## lint, then the tests, in about 20 minutes on two cores; DBT=1.12 for that dbt
+test: lint ## lint, then the tests, in about 15 minutes on two cores; DBT=1.12 for that dbt
 	$(BIN)/pytest -m "not long" $(TWO_PROCESSES)
 
 long: $(VENV)/trueup ## the tests that `make test` leaves out
@@ -33,20 +33,15 @@ quick: $(VENV)/trueup ## most tests that need no Spark, in less than a minute, w
 # the variable that plays it again.
 faults: export TRUEUP_SEED ?= 1
 faults: export TRUEUP_SECONDS ?= 900
-faults: $(VENV)/trueup ## the long form: kills, races, interleavings, random logs, faults of disks; TRUEUP_SEED=1 TRUEUP_SECONDS=900
-	TRUEUP_KILL_STRIDE=1 TRUEUP_RACES=100 TRUEUP_EXAMPLES=100 TRUEUP_STORAGE_FAULTS=1 \
-		$(BIN)/pytest tests/faults tests/functional/test_random_logs.py tests/functional/test_random_options.py
+faults: $(VENV)/trueup ## the long form: kills, races, interleavings, random logs; TRUEUP_SEED=1 TRUEUP_SECONDS=900
+	TRUEUP_KILL_STRIDE=1 TRUEUP_RACES=100 TRUEUP_EXAMPLES=100 \
+		$(BIN)/pytest tests/faults tests/collection/test_random_orders.py
 
-mutations: $(VENV)/trueup ## eleven bugs, one at a time, each of which a test must catch; about ten minutes
-	$(BIN)/python -m tests.mutations
+mutations: $(VENV)/trueup ## bugs in the macros, one at a time, each of which must show; a few minutes
+	$(BIN)/pytest tests/mutations
 
-# Delta needs other JARs than Iceberg, so these tests have processes and Spark sessions of their own.
-delta: TESTS = tests/functional tests/faults
-delta: $(VENV)/trueup ## tests on Delta, all in some hours; TESTS=tests/functional/test_rules.py for one file
-	TRUEUP_DELTA=1 $(BIN)/pytest -m spark $(TWO_PROCESSES) $(TESTS)
-
-engines: $(VENV)/trueup ## the tests over servers, on a cluster and with all settings, in an hour; not on Delta: see `make delta`
-	TRUEUP_ENGINES=1 $(BIN)/pytest tests/engines tests/functional/test_configurations.py
+engines: $(VENV)/trueup ## the tests over servers, on a cluster and on a small driver, in an hour
+	TRUEUP_ENGINES=1 $(BIN)/pytest tests/engines
 
 bench: ROWS = 1000000
 bench: ROUNDS = 5

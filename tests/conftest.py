@@ -67,15 +67,18 @@ SMALL_DELTA = {
 """Settings for Delta, in addition to SMALL."""
 
 SLOWEST_FIRST = [
-    *("order_rules", "one_model", "changes_of_key", "random_orders"),
-    *("log_position", "late_correct", "proof", "damage", "desired", "races", "bad_input", "fold"),
-    *("newest", "widening", "overlaps", "verification", "monitoring", "adopt", "explain", "init"),
-    *("edits", "large_state", "doctor", "rehydration", "desired_errors", "acceptance", "history"),
-    *("changed_tables", "first_batch", "random_logs", "ticks", "time_zones", "bounded_batches"),
-    *("defer", "protocol", "compact", "lost_races", "kills", "real_kills", "interleavings"),
-    *("torture", "live", "schema_evolution", "convergence", "collection", "expectations"),
-    *("configurations", "commands_of_dbt", "flags_of_dbt", "corners", "hostile"),
-    *("eager", "random_options", "reclock", "histories", "maintain", "envelopes", "rules", "run"),
+    *("interleavings", "races", "kills", "damage", "columns", "dbt", "one_model", "random_orders"),
+    *(
+        "ticks",
+        "order_rules",
+        "field",
+        "sources",
+        "changes_of_key",
+        "explain",
+        "proof",
+        "envelopes",
+    ),
+    *("adopt", "init", "changes_of_key", "expectations", "consumer", "pages", "collection", "run"),
 ]
 """The slowest test files. If they start first, two processes end at about the same time."""
 
@@ -215,13 +218,6 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(path)
     return folder
-
-
-@pytest.fixture(scope="module")
-def with_long(request: pytest.FixtureRequest) -> bool:
-    """Whether a test with the mark `long` runs in this file. Its fixtures make less without."""
-    items = [item for item in request.session.items if item.path == request.path]
-    return any(item.get_closest_marker("long") for item in items)
 
 
 @pytest.fixture(scope="session")

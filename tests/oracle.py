@@ -14,7 +14,7 @@ from math import inf, isnan
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
 Late = Literal["drop", "correct", "fail"]
 Ties = Literal["hash", "fail", "prefer_delete", "prefer_upsert"]
@@ -500,14 +500,3 @@ def check_laws(changelog: Iterable[Update]) -> None:
             live = sums[identity]
             assert set(live.values()) <= {0, 1}, f"a sum other than 0 and 1 at {ts}: {live}"
             assert live.total() <= 1, f"{identity} has more than one row at {ts}: {live}"
-
-
-def check_updates(found: Sequence[Update], expected: Sequence[Update]) -> None:
-    """Assert that updates obey the laws, and have the sums and the number of the expected ones."""
-    check_laws(found)
-    sums, expected_sums = consolidate(found), consolidate(expected)
-    assert sums == expected_sums, {
-        "found": sums.items() - expected_sums.items(),
-        "expected": expected_sums.items() - sums.items(),
-    }
-    assert len(found) == len(expected), "an update was written for nothing"
