@@ -580,6 +580,18 @@ def test_the_order_is_the_finest_that_the_log_gives(column: str, order: list[str
     assert unsure(log) == {}
 
 
+def test_a_delete_that_a_tool_marks_has_the_time_of_the_tool() -> None:
+    schema = "id int, updated_at timestamp, _fivetran_deleted boolean, {} timestamp, x int"
+    at = ("2026-01-05 08:00:00", "2026-01-05 09:00:00")
+    rows = [(1, at[0], False, at[0], 5), (1, at[0], True, at[1], 5)]
+    log = table("orders", schema.format("_fivetran_synced"), *rows)
+    assert guesses(log)["sequence_by"] == ["_fivetran_synced"]
+    assert unsure(log) == {}
+    alone = table("orders", schema.format("made_at"), *rows)
+    assert guesses(alone)["sequence_by"] == ["updated_at"]
+    assert "sequence_by" in unsure(alone)
+
+
 def test_nanoseconds_are_finer_than_milliseconds() -> None:
     log = table(
         "orders", "id int, source_ts_ms bigint, source_ts_ns bigint, x int", (1, 5, 5000, 0)

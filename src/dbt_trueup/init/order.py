@@ -41,8 +41,12 @@ LSN_AS_NUMBER = (
     " + cast(conv(split_part({0}, '/', 2), 16, 10) as bigint)"
 )
 
-POSITION, SEQUENCE, PROVEN, OFFSET, COMMIT, TIME, PUBLISHED, VERSION, ARRIVAL = range(9)
-"""The ranks of orders, the finest first."""
+POSITION, SEQUENCE, PROVEN, OFFSET, COMMIT, TIME, PUBLISHED, VERSION, ARRIVAL, ROW = range(10)
+"""The ranks of orders, the finest first.
+
+The last one is a time that an application keeps, in a log whose deletes a tool marks: such a delete
+leaves the time as it was.
+"""
 
 SQL_SERVER = ("__$start_lsn", "__$command_id", "__$seqval", "__$operation")
 """The order of SQL Server's change tables. All changes of a statement may have one `seqval`."""
@@ -214,7 +218,9 @@ def rank_of(facts: Facts, name: str) -> int | None:
     is_time = is_date or all_match(TIMESTAMP, log.values(name))
     is_of_commit = bool(words.COMMIT.search(plain))
     is_id = plain.endswith("_id")
+    is_of_row = words.OF_ROW.search(plain) and not words.is_of_tool(name)
     ranks = (
+        (ROW, is_of_row and is_time and any(words.is_of_tool(mark.name) for mark in facts.marks)),
         (ARRIVAL, words.is_of_arrival(name)),
         (ARRIVAL, facts["place"] and plain in ("timestamp", "kafka_timestamp")),
         (None, words.TRANSACTION.search(plain)),
