@@ -77,8 +77,8 @@ ARRIVAL = re.compile(
     whole_or_with_suffix(
         "arrived|arrival|ingest[a-z]*|load|loaded|landed|landing|received|synced|inserted|processed"
     )
-    + r"|^kafka_timestamp|^fivetran_(synced|start|id|batch)|^airbyte_|^sdc_(extracted|received|batched|table)"
-    r"|^olake_(id|timestamp)|^dlt_|^peerdb_synced"
+    + r"|^kafka_timestamp|^fivetran_(synced|start|id|batch)|^airbyte_"
+    r"|^sdc_(extracted|received|batched|table)|^olake_(id|timestamp)|^dlt_|^peerdb_synced"
 )
 """When the row came to the log. It says nothing about the change."""
 
