@@ -1211,6 +1211,23 @@ def test_a_header_with_the_old_key_is_used() -> None:
     assert unsure(log) == {}
 
 
+def test_the_key_of_a_message_is_all_its_fields() -> None:
+    key = "struct<tenant:string,id:int>"
+    schema = f"tenant string, id int, _cdc struct<op:string,offset:bigint,key:{key}>"
+    row = {"op": "I", "offset": 1, "key": {"tenant": "a", "id": 1}}
+    log = table("orders", schema, ("a", 1, row), ("b", 1, {**row, "offset": 2}))
+    assert guesses(log)["key"] == ["tenant", "id"]
+    log = table(
+        "orders",
+        "key string, tenant string, id int, offset bigint, x int",
+        ('{"tenant": "a", "id": 1}', "a", 1, 0, 5),
+    )
+    assert guesses(log)["key"] == ["tenant", "id"]
+    assert guesses(log)["columns"] == {"x": "int"}
+    log = topic(event({"tenant": "a", "id": 1, "x": 1}), key='{"tenant": "a", "id": 1}')
+    assert guesses(log)["key"] == ["tenant", "id"]
+
+
 def test_binary_messages_are_read() -> None:
     messages = [event({"id": 1, "name": "Ada"}), event({"id": 2, "name": "Bob"})]
     rows = [{"value": base64.b64encode(one.encode()).decode()} for one in messages]

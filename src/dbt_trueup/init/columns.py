@@ -12,6 +12,7 @@ from dbt_trueup.plural import count
 from . import words
 from .envelope import extract_columns
 from .facts import Guess
+from .key import is_key
 from .log import struct_fields
 from .types import NUMERIC, decimal_type, json_types
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .facts import Facts
-    from .log import Row
+    from .log import Log, Row
 
 UNAVAILABLE = "__debezium_unavailable_value"
 """What Debezium writes for a value that it does not have."""
@@ -49,6 +50,11 @@ def guess_columns(facts: Facts) -> Guess:
         *(log.top(mark.name) for mark in facts.marks if mark.condition and facts["delete_when"]),
         *(name for name in log.columns if any(mentions(name, one) for one in expressions)),
         *(name for name in log.columns if not log.is_own(name)),
+        *(
+            name
+            for name in log.columns
+            if is_key(name) and key and name not in key and is_read(log, name)
+        ),
         *(name for name in log.columns if facts["place"] and words.plain(name) == "timestamp"),
         *(extract_columns(log) if facts["envelope"] == "snapshots" else ()),
     } - {name for name in log.columns if name in orders and is_kept(name)}
@@ -62,6 +68,11 @@ def guess_columns(facts: Facts) -> Guess:
     why = f"all others; left out: {', '.join(out)}" if out else "all others"
     warnings = (f"{', '.join(odd)} is left out: Spark cannot compare its type",) if odd else ()
     return Guess("columns", values, why, bool(values), tuple(out), warnings)
+
+
+def is_read(log: Log, name: str) -> bool:
+    """Whether a column has the fields of a message's key: as JSON, or as a struct."""
+    return name in log.json_columns or name not in log.types
 
 
 def is_kept(name: str) -> bool:

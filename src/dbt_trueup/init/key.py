@@ -23,7 +23,7 @@ ENDINGS = ("_id", "_uuid", "_key", "_no", "_number", "_code", "_sk", "_pk")
 
 def guess_key(facts: Facts) -> Guess:
     """The columns of the key."""
-    if facts.is_decoded and (named := key_of_messages(facts)):
+    if named := key_of_messages(facts):
         return named
     ranked = [names for names in rank_columns(facts) if names]
     if not ranked:
@@ -45,11 +45,17 @@ def guess_key(facts: Facts) -> Guess:
 def key_of_messages(facts: Facts) -> Guess | None:
     """The key that the messages name; None if they name none."""
     found = Counter(tuple(change.key) for change in facts.changes if change.key)
-    # Avro lands the key of a message as a struct.
-    paths = [path for path in facts.log.paths.values() if path[0] in ("key", "kafka_key")]
-    fields = tuple(path[1] for path in paths if len(path) > 1 and path[1] in facts.row_columns)
-    if fields and not found:
-        found[fields] = len(facts.changes)
+    log, own = facts.log, {*facts.row_columns}
+    if not found and facts["envelope"] != "snapshots":
+        # The key may lie beside the row: as JSON, or as a struct.
+        texts = [
+            one for name, ones in log.json_columns.items() if is_key(name) for one in ones if one
+        ]
+        found.update(tuple(one) for one in texts if {*one} <= own)
+        paths = [path for path in log.paths.values() if len(path) > 1 and is_key(path[-2])]
+        fields = tuple(path[-1] for path in paths)
+        if fields and {*fields} <= own:
+            found[fields] = len(facts.rows)
     if not found:
         return None
     (key, number), *others = found.most_common()
@@ -63,6 +69,11 @@ def key_of_messages(facts: Facts) -> Guess | None:
         candidates=tuple(",".join(one) for one in found),
         warnings=warn_of_nulls(facts, columns),
     )
+
+
+def is_key(name: str) -> bool:
+    """Whether a column has the key of a message, by its name."""
+    return words.plain(name) in ("key", "kafka_key", "message_key", "primary_key", "document_key")
 
 
 def key_of_extracts(facts: Facts, columns: Sequence[str]) -> Guess:

@@ -106,8 +106,6 @@ EXTRACT = re.compile(
 COUNTER = re.compile(r"(^|_)(line|item|row|position|pos)(_?(no|nr|number|num|index|idx))?$")
 """A part of a key of several columns, such as the line of an order."""
 
-ROW_ID = re.compile(r"(^|_)(id|uuid|guid|key|pk|sk)$")
-
 TRANSACTION = re.compile(r"(^|_)(txid|xid|gtid|(transaction|trans|xact|tx|txn)(_id)?)$")
 """A transaction. Its numbers are not in the order of the commits."""
 
