@@ -7,11 +7,11 @@ is not sure and names them: a delete that nobody sees is the worst error.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from . import words
-from .facts import Guess, share
+from .facts import Guess, Mark, share
 from .log import INTEGERS, NUMBER, TIMESTAMP, all_match, quoted_text
 
 if TYPE_CHECKING:
@@ -28,29 +28,6 @@ FEW = 8
 
 FEW_WORDS = 3
 """How many words of a value are read. A longer text is prose."""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A column that looks like a delete."""
-
-    name: str
-    why: str
-    """Which values it has."""
-    condition: str | None = None
-    """The condition of a delete; None if the column is not understood."""
-    is_delete: Callable[[Row], bool] = lambda _: False
-    skip: str | None = None
-    """The condition of a row that is no command."""
-    is_old: Callable[[Row], bool] = lambda _: False
-    truncate: str | None = None
-    candidates: tuple[str, ...] = ()
-    """What else the condition may be."""
-    rank: int = 0
-    """The mark with the least rank decides."""
-    is_operation: bool = False
-    is_by_value: bool = False
-    """Whether only some values look like a delete. A column that is called so counts more."""
 
 
 def find_marks(log: Log) -> list[Mark]:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from .messages import READERS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from .deletes import Mark
     from .log import Log, Row
     from .messages import Change
 
@@ -40,6 +39,29 @@ class Guess:
         if isinstance(self.value, dict):
             return ", ".join(f"{name} {kind}" for name, kind in self.value.items())
         return self.value if isinstance(self.value, str) else ", ".join(self.value)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A column that looks like a delete."""
+
+    name: str
+    why: str
+    """Which values it has."""
+    condition: str | None = None
+    """The condition of a delete; None if the column is not understood."""
+    is_delete: Callable[[Row], bool] = lambda _: False
+    skip: str | None = None
+    """The condition of a row that is no command."""
+    is_old: Callable[[Row], bool] = lambda _: False
+    truncate: str | None = None
+    candidates: tuple[str, ...] = ()
+    """What else the condition may be."""
+    rank: int = 0
+    """The mark with the least rank decides."""
+    is_operation: bool = False
+    is_by_value: bool = False
+    """Whether only some values look like a delete. A column that is called so counts more."""
 
 
 @dataclass
