@@ -34,16 +34,16 @@
 
 {#-
     The stores of the monitored collections that exist, by name. dbt's cache does not know a store that this run has
-    made, so the warehouse is asked.
+    made, so the warehouse is asked. A command that only compiles does not ask it.
 -#}
 {% macro _get_monitored_stores() -%}
     {%- set collections, stores, tables = trueup._monitored_collections(), {}, {} -%}
-    {%- for name, relation in collections.items() if execute and flags.WHICH != 'compile' -%}
+    {%- for name, relation in collections.items() if execute and flags.WHICH not in ['compile', 'generate'] -%}
         {%- set store = trueup._store_of(relation) -%}
         {%- set schema = store.without_identifier() | string -%}
         {%- if schema not in tables -%}
             {%- set found = [] -%}
-            {%- if adapter.check_schema_exists(store.database or "", store.schema) -%}
+            {%- if adapter.check_schema_exists(store.database or '', store.schema) -%}
                 {%- for row in run_query('show tables in ' ~ schema ~ " like '*__trueup'").rows -%}
                     {%- do found.append(row['tableName'] | lower) -%}
                 {%- endfor -%}
@@ -71,7 +71,7 @@
 {% macro _batch_notes_type() -%}
     {{ return(
         'struct<run: string, at: bigint, repair: string, lower: bigint, upper: bigint, since: bigint, plan: string,'
-        ~ ' order_errors: bigint, position: struct<log: string, snapshot: string>,'
+        ~ ' order_errors: bigint, position: struct<log: string, snapshot: string, seen: string>,'
         ~ ' statistics: struct<' ~ (trueup._statistic_names() | join(': bigint, ')) ~ ': bigint,'
         ~ ' records_indexed: bigint, bytes_indexed: bigint>>'
     ) }}
@@ -114,7 +114,7 @@ select
     _notes.plan,
     _notes.since = _seq as is_code_change,
     _notes.position.log,
-    _notes.position.snapshot as log_snapshot,
+    coalesce(_notes.position.seen, _notes.position.snapshot) as log_snapshot,
     {% for name in trueup._statistic_names() -%}
     coalesce(_notes.statistics.{{ name }}, 0) as {{ name }},
     {% endfor -%}
@@ -161,12 +161,12 @@ group by collection
     {%- for name, store in stores.items() -%}
         {%- do selects.append(
             'select ' ~ trueup._literal(name) ~ " as collection, from_json(max_by(_batch, _seq), 'position struct<log: string,"
-            ~ " snapshot: string>').position as position from " ~ store ~ " where _kind = 'batch'"
+            ~ " snapshot: string, seen: string>').position as position from " ~ store ~ " where _kind = 'batch'"
         ) -%}
     {%- endfor -%}
     {%- if selects -%}
         {%- for row in run_query(
-            'select collection, position.log from (' ~ (selects | join(' union all ')) ~ ") where position.snapshot not like '%@%'"
+            'select collection, position.log from (' ~ (selects | join(' union all ')) ~ ") where coalesce(position.seen, position.snapshot) not like '%@%'"
         ).rows if row['log'] -%}
             {%- do logs.update({row['collection']: row['log']}) -%}
         {%- endfor -%}

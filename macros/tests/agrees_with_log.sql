@@ -1,83 +1,308 @@
 {#-
-    Fails on each key whose row differs from the newest command of the log, by plain SQL of its own. `log` is what the model
-    reads. It reads the log up to the place of the newest batch, and leaves out keys whose newest order the log has lost.
+    Fails on each key whose row differs from what the log says, by plain SQL of its own: it shares no rule with the fold of a
+    run. For each key and column the newest command counts that gives the column, after the newest delete and truncate. It
+    reads the log up to the place of the newest batch.
+
+    It leaves out keys of which it cannot know: those in error, those whose newest commands are a tie, and those of which
+    the log has lost the newest command.
 -#}
-{% test agrees_with_log(model, log, key, sequence_by, delete_when='false', columns=none, skip_when='false') %}
-    {%- set subject = 'Test `agrees_with_log` of ' ~ model -%}
-    {%- do trueup._require_list(subject ~ ' argument `key`', key) -%}
-    {%- do trueup._require_list(subject ~ ' argument `sequence_by`', sequence_by, are_names=false) -%}
-    {%- do trueup._require_list(subject ~ ' argument `columns`', columns) -%}
-    {%- set store = trueup._store_of(model) -%}
-    {#- To compile needs no warehouse. -#}
-    {%- set is_run = execute and flags.WHICH not in ['compile', 'generate'] -%}
-    {%- set snapshot = trueup._get_position_of_store(store) if is_run else none -%}
+{% test agrees_with_log(
+    model, log, key, sequence_by, columns, delete_when='false', truncate_when='false', skip_when='false', error='null',
+    error_key='null', unchanged=none, unchanged_value=none, ignore_null_updates=none, old_key=none, ts=none,
+    sample=none, max_left_out=none
+) %}
+    {%- do trueup._require_whole_table('agrees_with_log') -%}
+    {%- do trueup._require_list(trueup._argument('agrees_with_log', 'key'), key) -%}
+    {%- do trueup._require_list(trueup._argument('agrees_with_log', 'sequence_by'), sequence_by, are_names=false) -%}
+    {%- do trueup._require_list(trueup._argument('agrees_with_log', 'columns'), columns) -%}
+    {%- set facts = trueup._get_facts_of_test(model, log, key, sample) if execute and flags.WHICH not in ['compile', 'generate'] else {'store': model, 'log': log, 'upper': none, 'in_sample': 'true', 'key_type': 'struct<>'} -%}
+    {%- set keys = trueup._column_list(key) -%}
+    {%- set tick = trueup._tick_expr(ts, trueup._argument('agrees_with_log', 'ts')) if ts -%}
+    {%- set terms = ([tick] if ts else []) + sequence_by -%}
+    {%- set order -%}
+named_struct({% for term in terms %}'_{{ loop.index }}', {{ term }}{{ ', ' if not loop.last }}{% endfor %})
+    {%- endset -%}
+    {%- set nulls = ignore_null_updates -%}
+    {%- set is_partial = unchanged is not none or unchanged_value is not none or nulls not in [none, false] -%}
 with
 
-newest as (
+log as (
 
-    select
-        *,
-        struct({{ sequence_by | join(', ') }}) as _order_in_log,
-        row_number() over (
-            partition by {{ trueup._column_list(key) }}
-            order by {% for term in sequence_by %}{{ term }} desc{{ ', ' if not loop.last }}{% endfor %}
-        ) as _rank_in_log
-    from {{ log }}{{ ' version as of ' ~ snapshot if snapshot }}
-    where not coalesce({{ skip_when }}, false) and {{ sequence_by[0] }} is not null
+    select * from {{ facts.log }}
+    where not coalesce({{ skip_when }}, false)
+    {%- if ts and facts.upper is not none %}
+        and {{ tick }} < {{ facts.upper }}
+    {%- endif %}
 
 ),
 
-lost as ( -- keys whose newest order the log no longer has
+said as (
 
-    select {{ trueup._column_list(key, alias='store') }}
-    from {{ store }} as store
-    left join (select * from newest where _rank_in_log = 1) as newest on {{ trueup._same_key_expr(key, 'store', 'newest') }}
+    select
+        {{ keys }},
+        {{ order }} as _log_order,
+        coalesce({{ delete_when }}, false) as _log_delete,
+        cast({{ error }} as string) as _log_error,
+        {%- if old_key %}
+        cast({{ old_key }} as {{ facts.key_type }}) as _log_old_key,
+        {%- endif %}
+        {%- for column in columns %}
+        {%- set name = trueup._quoted(column) %}
+        {%- set except = nulls['except'] if nulls is mapping else [] %}
+        {%- set ignores_null = nulls is true or nulls is mapping and column not in except
+            or nulls is iterable and nulls is not mapping and column in nulls %}
+        not coalesce({{ delete_when }}, false)
+            {%- if ignores_null %} and {{ name }} is not null{% endif %}
+            {%- if unchanged_value is not none %} and not string({{ name }}) <=> {{ trueup._literal(unchanged_value) }}{% endif %}
+            {%- if unchanged %} and not coalesce(array_contains(
+                transform(cast({{ unchanged }} as array<string>), each -> lower(each)), {{ trueup._literal(column | lower) }}
+            ), false){% endif %} as _log_gives_{{ loop.index }},
+        {%- endfor %}
+        {{ trueup._column_list(columns) }}
+    from log
     where
-        store._kind in ({{ trueup._current_kinds() }})
-        and not coalesce(
-            struct({% for _ in sequence_by %}store._order._{{ loop.index }}{{ ', ' if not loop.last }}{% endfor %})
-                <= newest._order_in_log,
-            false
-        )
+        not coalesce({{ truncate_when }}, false)
+        and {{ terms[0] }} is not null
+        and {{ error_key }} is null
+
+),
+
+commands as (
+
+    select * {{ 'except (_log_old_key)' if old_key }} from said where {{ facts.in_sample }}
+    {%- if old_key %}
+
+    union all
+
+    select -- a change of key deletes the old key
+        {%- for name in key %}
+        _log_old_key.{{ trueup._quoted(name) }},
+        {%- endfor %}
+        _log_order, true as _log_delete, null as _log_error,
+        {% for column in columns %}false, {% endfor -%}
+        {{ trueup._column_list(columns) }}
+    from (
+        select * from said
+        where not _log_delete and to_json(_log_old_key) <> '{}' and not _log_old_key <=> cast(struct({{ keys }}) as {{ facts.key_type }})
+    )
+    where {{ facts.in_sample_of_old_key }}
+    {%- endif %}
+
+),
+
+truncates as (
+
+    select max({{ order }}) as _truncated
+    from log
+    where coalesce({{ truncate_when }}, false) and {{ terms[0] }} is not null
+
+),
+
+newest as ( -- of each key the newest command, and for each column the newest that gives it
+
+    select
+        {{ keys }},
+        max(_log_order) as _newest,
+        max(_log_order) filter (where _log_delete) as _deleted,
+        max(_log_order) filter (where not _log_delete) as _upserted
+        {%- for _ in columns %},
+        max(_log_order) filter (where _log_gives_{{ loop.index }}) as _given_{{ loop.index }}
+        {%- endfor %}
+    from commands
+    group by {{ keys }}
+
+),
+
+contents as (
+
+    select
+        newest.*
+        {%- for column in columns %}
+        {%- set i, value = loop.index, 'commands.' ~ trueup._quoted(column) %}
+        {%- set here = 'filter (where commands._log_gives_' ~ i ~ ' and commands._log_order = newest._given_' ~ i ~ ')' %}
+        {%- set text = 'to_json(struct(if(commands._log_error is null, ' ~ value ~ ', null), commands._log_error))' %},
+        any_value({{ value }}) {{ here }} as _value_{{ i }},
+        coalesce(count(commands._log_error) {{ here }} > 0, false) as _is_error_{{ i }},
+        coalesce(min({{ text }}) {{ here }} <> max({{ text }}) {{ here }}, false) as _is_tie_{{ i }}
+        {%- endfor %}
+    from newest
+    join commands on {{ trueup._same_key_expr(key, 'newest', 'commands') }}
+    group by all
+
+),
+
+alive as ( -- a column that is older than a delete or a truncate does not count
+
+    select
+        contents.*,
+        {%- for _ in columns %}
+        coalesce(_given_{{ loop.index }} > _deleted, _given_{{ loop.index }} is not null)
+            and coalesce(_given_{{ loop.index }} >= _truncated, true) as _is_alive_{{ loop.index }},
+        {%- endfor %}
+        coalesce(_upserted > _deleted, _upserted is not null) and coalesce(_upserted >= _truncated, true) as _is_row
+    from contents
+    cross join truncates
 
 ),
 
 expected as (
 
-    select {{ trueup._column_list(key + columns) }}
-    from newest
-    where _rank_in_log = 1 and not coalesce({{ delete_when }}, false)
+    select
+        {{ keys }},
+        {%- for column in columns %}
+        if(_is_alive_{{ loop.index }}, _value_{{ loop.index }}, null) as {{ trueup._quoted(column) }},
+        {%- endfor %}
+        _is_row
+        {%- for _ in columns %} and not (_is_alive_{{ loop.index }} and _is_error_{{ loop.index }}){% endfor %} as _is_row,
+        coalesce(_upserted = _deleted, false)
+        {%- for _ in columns %}
+            or coalesce(_given_{{ loop.index }} = _deleted, false) or _is_alive_{{ loop.index }} and _is_tie_{{ loop.index }}
+        {%- endfor %} as _is_unknown
+    from alive
 
 ),
 
-broken as (
+lost as ( -- what the store has read is newer than all that the log still has
 
-    select {{ trueup._column_list(key) }} from {{ store }} where _kind = 'error'
+    select {{ trueup._column_list(key, alias='store') }}
+    from {{ facts.store }} as store
+    left join newest on {{ trueup._same_key_expr(key, 'store', 'newest') }}
+    {%- set held -%}
+named_struct({% for _ in terms %}'_{{ loop.index }}', {0}._{{ loop.index }}{{ ', ' if not loop.last }}{% endfor %})
+    {%- endset %}
+    where
+        store._kind in ('row', 'error', 'tombstone')
+        and not store._error_kind <=> 'order'
+        and {{ facts.in_sample_of_store }}
+        and (
+            not coalesce({{ held | replace('{0}', 'store._order') }} <= newest._newest, false)
+            {%- if is_partial %}
+            or store._delete_order is not null
+                and not coalesce({{ held | replace('{0}', 'store._delete_order') }} <= newest._deleted, false)
+            {%- for column in columns %}
+            {%- set of_column = 'store._orders[' ~ trueup._literal(column | lower) ~ ']._order' %}
+            or {{ of_column }} is not null
+                and not coalesce({{ held | replace('{0}', of_column) }} <= newest._given_{{ loop.index }}, false)
+            {%- endfor %}
+            {%- endif %}
+        )
+
+),
+
+sides as (
+
+    select {{ keys }}, {{ trueup._column_list(columns) }}, if(_is_row, 'log', 'none') as _side, _is_unknown from expected
+
     union all
-    select {{ trueup._column_list(key) }} from lost
+
+    select {{ keys }}, {{ trueup._column_list(columns) }}, 'table' as _side, false as _is_unknown
+    from {{ model }}
+    where {{ facts.in_sample }}
+
+    union all
+
+    select {{ keys }}, {% for _ in columns %}null, {% endfor %}'none' as _side, true as _is_unknown from lost
+
+    union all
+
+    select {{ keys }}, {% for _ in columns %}null, {% endfor %}'error' as _side, true as _is_unknown
+    from {{ facts.store }}
+    where _kind = 'error' and not _error_kind <=> 'order' and {{ facts.in_sample }}
+    {%- if old_key and is_partial %}
+
+    union all
+
+    select {{ keys }}, {% for _ in columns %}null, {% endfor %}'none' as _side, true as _is_unknown -- columns of the old key
+    from said
+    where
+        to_json(_log_old_key) <> '{}'
+        and not ({% for _ in columns %}_log_gives_{{ loop.index }}{{ ' and ' if not loop.last }}{% endfor %})
+        and {{ facts.in_sample }}
+    {%- endif %}
 
 ),
 
-persisted as (
+judged as (
 
-    select {{ trueup._column_list(key + columns) }} from {{ model }}
+    select
+        {{ keys }},
+        any_value(struct({{ trueup._column_list(columns) }})) filter (where _side = 'log') as _in_log,
+        any_value(struct({{ trueup._column_list(columns) }})) filter (where _side = 'table') as _in_table,
+        count_if(_side = 'table') as _rows,
+        bool_or(_side <> 'none') as _counts,
+        bool_or(_is_unknown) as _is_left_out
+    from sides
+    group by {{ keys }}
+
+),
+
+left_out as (
+
+    select count_if(_is_left_out) as _left_out, count(*) as _all from judged where _counts
+
+),
+
+wrong as (
+
+    select *
+    from judged
+    lateral view explode(array('only in the log', 'only in the table')) sides as side
+    where
+        not _is_left_out
+        and (not _in_log <=> _in_table or _rows > 1)
+        and if(side = 'only in the log', _in_log, _in_table) is not null
 
 )
 
-select 'only in the log' as side, expected.*
-from (select * from expected except all select * from persisted) as expected
-left anti join broken on {{ trueup._same_key_expr(key, 'expected', 'broken') }}
+select
+    side,
+    {{ keys }}
+    {%- for column in columns %},
+    if(side = 'only in the log', _in_log, _in_table).{{ trueup._quoted(column) }} as {{ trueup._quoted(column) }}
+    {%- endfor %}
+from wrong
+
 union all
-select 'only in the table' as side, persisted.*
-from (select * from persisted except all select * from expected) as persisted
-left anti join broken on {{ trueup._same_key_expr(key, 'persisted', 'broken') }}
+
+select
+    concat('left out: ', _left_out, ' of ', _all, ' keys') as side,
+    {% for _ in key + columns %}null{{ ', ' if not loop.last }}{% endfor %}
+from left_out
+where {{ '_left_out > 0 and _left_out = _all' if max_left_out is none else '_left_out > _all * ' ~ max_left_out }}
 {% endtest %}
 
 
-{#- The snapshot of the log up to which the newest batch of a store has read; none if the log has no snapshots. -#}
-{% macro _get_position_of_store(store) -%}
-    {%- set found = run_query(
-        "select get_json_object(max_by(_batch, _seq), '$.position.snapshot') from " ~ store ~ " where _kind = 'batch'"
-    ).rows[0][0] -%}
-    {{ return((found | string).partition('@')[0] if found else none) }}
+{#-
+    What the test `agrees_with_log` needs to know of a store, as a dict: the `store`, the `log` at the position of its newest
+    batch, `upper`, the type of the key, and conditions for a sample of the keys. The sample is the same in each run, until
+    the table has twice as many rows.
+-#}
+{% macro _get_facts_of_test(relation, log, key, sample) -%}
+    {%- set collection = trueup._get_stored_collection(relation) -%}
+    {%- set newest, position = collection.newest, collection.newest.get('position') or {} -%}
+    {%- set is_same_log = position.get('log', log) | replace('`', '') | lower == log | string | replace('`', '') | lower -%}
+    {%- set snapshot = (position.get('seen') or position.get('snapshot') or '' | string).partition('@')[0] -%}
+    {%- set size = namespace(parts=1) -%}
+    {%- set rows = (newest.get('statistics') or {}).get('records_indexed') or 0 -%}
+    {%- for _ in range(62) if sample and rows | int > sample * size.parts -%}
+        {%- set size.parts = size.parts * 2 -%}
+    {%- endfor -%}
+    {%- set types, conditions = [], {} -%}
+    {%- for name in key -%}
+        {%- set column = collection.columns | selectattr('name', 'eq', name) | first -%}
+        {%- do types.append(trueup._quoted(name) ~ ': ' ~ trueup._sql_type(column.type)) -%}
+    {%- endfor -%}
+    {%- for name, alias in {'in_sample': none, 'in_sample_of_store': 'store', 'in_sample_of_old_key': '_log_old_key'}.items() -%}
+        {%- do conditions.update({
+            name: 'true' if size.parts == 1
+                else 'pmod(xxhash64(' ~ trueup._column_list(key, alias=alias) ~ '), ' ~ size.parts ~ ') = 0'
+        }) -%}
+    {%- endfor -%}
+    {{ return(dict(
+        conditions,
+        store=collection.store,
+        log=log ~ (' version as of ' ~ snapshot if snapshot and is_same_log and trueup._is_table_name(log)),
+        upper=newest.get('upper'),
+        key_type='struct<' ~ (types | join(', ')) ~ '>',
+    )) }}
 {%- endmacro %}
