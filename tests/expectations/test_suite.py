@@ -136,11 +136,3 @@ def test_the_json_of_dbt_becomes_a_collection() -> None:
     text = f'{{"name": "c", "table": "t.c", "unique": [], "not_null": [], "checks": [{check}]}}'
 
     assert parse_collection(text).checks == (Check("n", "s", "w", "q", ("k",)),)
-
-
-@imports_great_expectations
-def test_build_suite_can_be_imported_from_its_former_module() -> None:
-    from dbt_trueup import suite as former  # noqa: PLC0415
-    from dbt_trueup.expectations import suite  # noqa: PLC0415
-
-    assert former.build_suite is suite.build_suite

@@ -16,7 +16,7 @@ from .options import dbt_options, epilog, json_option, project_folder
 EXAMPLE = """\
 Example: a few broken keys are allowed
   $ trueup check orders --max-errors 100
-  orders: 10 of 10 expectations hold
+  orders: 6 of 6 expectations hold
   ..."""
 
 CODES = """\

@@ -1,4 +1,4 @@
-"""What must hold of a collection, read from dbt's macro `trueup.expectations`."""
+"""What must hold of a collection, read from dbt's macro `trueup._get_expectations`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read_collection(name: str, max_errors: int = 0, options: Sequence[str] = ())
     Raises:
         ExpectationsError: dbt failed, for example because there is no such collection.
     """
-    call = dbt.call("expectations", name, max_errors=max_errors)
+    call = dbt.call("_get_expectations", name, max_errors=max_errors)
     try:
         return parse_collection(dbt.compile_inline(options, f"{{{{ {call} }}}}"))
     except DbtError as error:
@@ -63,7 +63,7 @@ def read_collection(name: str, max_errors: int = 0, options: Sequence[str] = ())
 
 
 def parse_collection(text: str) -> Collection:
-    """Parse the JSON of the macro `trueup.expectations`.
+    """Parse the JSON of the macro `trueup._get_expectations`.
 
     Example:
         >>> parse_collection(
