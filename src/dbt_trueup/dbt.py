@@ -147,11 +147,7 @@ def when_executed(expression: str) -> str:
 def collections(manifest: Any) -> list[str]:
     """Return the names of the project's collections, sorted."""
     return sorted(
-        {
-            node.name.removesuffix("_state")
-            for node in manifest.nodes.values()
-            if node.config.materialized == "trueup_state"
-        }
+        {node.name for node in manifest.nodes.values() if node.config.materialized == "trueup"}
     )
 
 

@@ -35,27 +35,6 @@ class Opened:
     requests: list[str] = field(default_factory=list)
     """The addresses that the page asked for, except its own."""
 
-    def wait(self) -> None:
-        """Wait until the charts are drawn, also after a click."""
-        self.tab.wait_for_function("document.body.dataset.drawing === '0'")
-
-    def settled_marks(self) -> dict[str, int]:
-        """Return the number of visible marks in each chart, by the id of its figure."""
-        self.wait()
-        counted: dict[str, int] = self.tab.evaluate(
-            """() => Object.fromEntries([...document.querySelectorAll("figure")].map(figure => [
-                figure.id.replace("figure-", ""),
-                [...figure.querySelectorAll(
-                    "svg .mark-rect.role-mark path, svg .mark-line.role-mark path,"
-                    + " svg .mark-symbol.role-mark path"
-                )].filter(mark => {
-                    const box = mark.getBBox();
-                    return box.width + box.height > 0;
-                }).length,
-            ]))"""
-        )
-        return counted
-
     def text(self) -> str:
         """Return the visible text."""
         return self.tab.inner_text("body")
@@ -78,7 +57,7 @@ def open_page(
     height: int = 900,
     scheme: Literal["light", "dark"] = "light",
 ) -> Iterator[Opened]:
-    """Open a page from a file, and wait until its charts are drawn."""
+    """Open a page from a file."""
     settings: Any = {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
     with TemporaryDirectory() as folder, browser.new_page(**settings) as tab:
         file = Path(folder, "report.html")
@@ -89,5 +68,4 @@ def open_page(
         tab.on("request", lambda request: opened.requests.append(request.url))
         tab.goto(file.as_uri())
         opened.requests.remove(file.as_uri())
-        opened.wait()
         yield opened

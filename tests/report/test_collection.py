@@ -1,9 +1,8 @@
-"""`trueup report` over real collections shows what the oracle counts."""
+"""`trueup report` over real collections shows what their stores have."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from contextlib import redirect_stdout
 from io import StringIO
 from typing import TYPE_CHECKING, Any
@@ -12,9 +11,8 @@ import pytest
 
 from dbt_trueup.command_line.program import main
 from dbt_trueup.report.data import describe_left_out, read_collection
-from tests import oracle
-from tests.acceptance import Column
-from tests.oracle import Command
+from tests.monitoring.shop import add_collection, add_monitoring, append
+from tests.stores import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,97 +20,24 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-KEY, VALUE = [Column("k", "string")], [Column("v", "string")]
-COUNTS = ("inserts", "updates", "deletes", "error_inserts", "error_retractions", "ties")
-
-
-def put(ts: int, key: str, order: int = 1) -> Command:
-    return Command(ts, (order,), (key,), (f"value {ts} {order}",))
-
-
-def break_value(ts: int, key: str) -> Command:
-    return Command(ts, (1,), (key,), None, "no number")
-
-
-def delete(ts: int, key: str) -> Command:
-    return Command(ts, (1,), (key,), None)
-
-
-BATCHES = (
-    [put(1, "a"), put(1, "b"), put(2, "secret name"), *(break_value(2, key) for key in "cde")],
-    # Three late commands, one of them for an error. In time: a tie, and a value for an error.
-    [
-        put(1, "late"),
-        put(1, "b", 2),
-        put(2, "d", 2),
-        put(4, "tied"),
-        delete(4, "tied"),
-        put(5, "c"),
-    ],
-    [break_value(7, "g"), Command(7, (1,), None, None, "no key", "x00ff"), delete(7, "a")],
-)
-"""What arrives before each run."""
-AHEAD = [put(9, "a"), put(9, "b"), put(11, "f")]
-"""What arrives after the last run."""
-
-
-class Expected:
-    """The oracle after the same batches."""
-
-    def __init__(self) -> None:
-        """Run the batches, and keep what each of them counts."""
-        self.collection = oracle.Collection("correct", ties="prefer_upsert")
-        self.counts: list[dict[str, int]] = []
-        self.causes: list[dict[str, int]] = []
-        log: list[Command] = []
-        for commands in BATCHES:
-            lower, before = self.collection.upper, Counter(self.collection.counters)
-            log += commands
-            updates = self.collection.run(log)
-            now = self.collection.counters
-            self.counts.append({name: now[name] - before[name] for name in COUNTS})
-            corrected = {one.identity: one.error is not None for one in updates if one.ts == lower}
-            for one in updates:
-                if one.ts == lower and one.diff < 0:
-                    corrected[one.identity] = one.error is not None
-            words = {True: "error_fixed", False: "late_command"}
-            causes = Counter(words[was_error] for was_error in corrected.values())
-            self.causes.append(dict(causes) if lower else {})
-
-
-@pytest.fixture(scope="module")
-def expected() -> Expected:
-    return Expected()
+pytestmark = pytest.mark.iceberg_only
 
 
 @pytest.fixture(scope="module")
 def project(new_project: Callable[[str], Project]) -> Project:
-    """The collection `orders` after three batches and a heal, edited again; and small ones."""
+    """The collection `c`: three batches, an edit, a log that grew. And one without a run."""
     project = new_project("reported")
-    options = {"late": "correct", "ties": "prefer_upsert", "verify": "always"}
-    project.add_collection("orders", KEY, VALUE, options)
-    project.add_collection("held", KEY, VALUE, {"input_upper": "log_upper - 1"})
-    project.add_collection("queue", KEY, VALUE)
-    project.add_collection("unborn", KEY, VALUE)
-    arguments = "reclock=['v', 'log_order'], columns=['v']"
-    project.write(
-        "models/queue/queue_commands.sql",
-        f"{{{{ trueup.commands('{project.name}.queue_log', {arguments}) }}}}",
-    )
-    queued = [Command(0, (offset,), ("a",), ("partition",)) for offset in range(4)]
-    project.append("held", [put(1, "a"), put(2, "a"), put(2, "b")])
-    project.append("queue", queued[:1])
-    small = ["path:models/held", "path:models/queue"]
-    for commands in BATCHES:
-        project.append("orders", commands)
-        project.run("path:models/orders", *small)
-        small = []
-    project.sql("update {}.orders_state set v = 'edited' where k = 'b'")
-    project.run("path:models/orders")
-    project.append("orders", AHEAD)
-    project.append("queue", queued[1:])
-    project.sql("update {}.orders_state set v = 'edited' where k = 'secret name'")
-    project.sql("delete from {}.orders_state where k = 'late'")
+    add_collection(project)
+    add_collection(project, "unborn")
+    add_monitoring(project)
+    append(project, ("a", 1, "U", "x", 1), ("b", 1, "U", "x", 1), ("secret name", 1, "U", "x", 1))
+    project.run("c")
+    append(project, ("a", 2, "D"), ("b", 2, "U", "y", 1), ("d", 1, "U", "x", 1, "no number"))
+    project.run("c")
+    append(project, ("a", 1, "U", "x", 1), ("e", 1, "U", "x"), ("e", 1, "U", "y"))
+    project.run("c", "trueup_batches", "trueup_statistics")
+    append(project, ("a", 9, "U", "x", 1), ("b", 9, "U", "x", 1))
+    project.sql("update {}.c__trueup set a = 'edited' where _kind = 'row' and k = 'secret name'")
     return project
 
 
@@ -124,118 +49,73 @@ def report(project: Project, *words: str) -> str:
     return out.getvalue()
 
 
-@pytest.fixture(scope="module")
-def document(project: Project) -> dict[str, Any]:
-    """What `trueup report --json --show-values` prints."""
-    printed: dict[str, Any] = json.loads(report(project, "--json", "--show-values"))
-    return printed
-
-
-@pytest.fixture(scope="module")
-def shown(document: dict[str, Any]) -> dict[str, Any]:
-    """What it shows of each collection, by name."""
-    return {one["name"]: one for one in document["collections"]}
-
-
-def test_each_batch_has_the_counts_of_the_oracle(shown: dict[str, Any], expected: Expected) -> None:
-    batches = shown["orders"]["batches"]
-
-    assert [{name: one[name] for name in COUNTS} for one in batches] == expected.counts
-    assert [one["causes"] for one in batches] == expected.causes
-    assert expected.causes[1] == {"late_command": 2, "error_fixed": 1}
-    assert [one["late_dropped"] for one in batches] == [0, 3, 0]
-    assert [one["open_errors"] for one in batches] == [3, 1, 3]
-    assert all(one["stage_seconds"] > 0 and one["apply_seconds"] > 0 for one in batches)
-
-
-def test_older_batches_are_groups_with_their_sums(project: Project, expected: Expected) -> None:
-    limits = {"recent": 1, "older": 1, "rows": 1}
-    options = ["--project-dir", str(project.folder)]
-
-    found = read_collection(options, "orders", limits, show_values=False)
-
-    assert [(one["first"], one["last"]) for one in found.batches] == [(1, 2), (3, 3)]
-    for name in COUNTS:
-        assert found.batches[0][name] == sum(counts[name] for counts in expected.counts[:2])
-    assert found.batches[0]["causes"] == expected.causes[1]
-    assert describe_left_out(found) == [
-        "The oldest 2 of 3 batches of orders are shown in 1 group.",
-        "1 of 3 open errors of orders are listed.",
-        "1 of 2 wrong rows of orders are listed.",
+def test_the_report_shows_what_the_store_has(project: Project, tmp_path: Path) -> None:
+    document: dict[str, Any] = json.loads(report(project, "--json", "--show-values"))
+    shown = {one["name"]: one for one in document["collections"]}
+    found, store = shown["c"], Store(project, "c", ["k"], ["a", "b"])
+    batches = [batch["statistics"] for batch in store.batches()[1:]]
+    for one, counts in zip(found["batches"], batches, strict=True):
+        assert (
+            one.items()
+            >= {name: counts[name] for name in counts if name != "bytes_indexed"}.items()
+        )
+    assert found["key"] == ["k"]
+    assert found["rows"] == 2
+    assert found["error_kinds"] == {"tie": 1, "value": 1}
+    assert sorted((row["key"], row["kind"], row["error"]) for row in found["errors"]) == [
+        (["d"], "value", "no number"),
+        (["e"], "tie", "two commands of this key have the same order and another content"),
     ]
-    assert [row["key"] for row in found.wrong_rows] == [["l… (4 characters)"]]
-
-
-def test_a_collection_stands_where_the_oracle_does(
-    shown: dict[str, Any], expected: Expected
-) -> None:
-    orders, collection = shown["orders"], expected.collection
-
-    assert orders["frontier"] == collection.upper
-    # The last command of the report's time deleted a row by hand.
-    assert orders["rows"] == len(collection.rows) - 1
-    assert orders["open_errors"] == orders["errors_of_a_day"] == len(collection.errors)
-    assert Counter(orders["error_kinds"]) == Counter(error.kind for error in collection.errors)
-    assert sum(bucket["rows"] for bucket in orders["buckets"]) == len(collection.rows) + 3
-    assert {(*each["key"], each["kind"]) for each in orders["errors"]} == {
-        (error.key[0] if error.key else None, error.kind) for error in collection.errors
-    }
-    assert orders["log"] == {
-        "commands": len(AHEAD),
-        "commands_to_settle": len(AHEAD),
-        "upper": 12,
-    }
-
-
-def test_open_ticks_and_offsets_are_not_settled_yet(shown: dict[str, Any]) -> None:
-    assert shown["held"]["frontier"] == 2
-    assert shown["held"]["log"] == {"commands": 2, "commands_to_settle": 0, "upper": 3}
-    assert shown["queue"]["log"] == {"commands": 3, "commands_to_settle": 3, "upper": None}
-
-
-def test_rows_that_are_wrong_and_rows_that_were_wrong_have_a_cause(shown: dict[str, Any]) -> None:
-    orders = shown["orders"]
-
-    wrong = {one["key"][0]: (one["cause"], one["difference"]) for one in orders["wrong_rows"]}
-    assert wrong == {
-        "late": ("external_edit", "missing"),
-        "secret name": ("external_edit", "other values"),
-    }
-    assert len(orders["wrong_buckets"]) == 2
-    healed = [(one["key"], one["cause"], one["difference"]) for one in orders["corrections"]]
-    assert healed == [(["b"], "external_edit", "other values")]
-
-
-def test_the_first_lines_say_what_to_look_at(document: dict[str, Any]) -> None:
+    assert sum(found["buckets"].values()) == 4
+    assert len(found["wrong_buckets"]) == 1
+    assert str(found["wrong_buckets"][0]) in found["buckets"]
+    assert not found["is_history_wrong"]
+    assert (found["health"]["state"], found["health"]["rows_waiting"]) == ("error", 2)
+    assert shown["unborn"]["key"] == []
     assert document["summary"] == [
+        "Not run yet: unborn.",
+        "Not all of the log is read: c (2 rows).",
         (
-            "1 of 3 collections with a log is up to date; orders is 4 ticks (3 commands) behind its"
-            " log; queue is 3 commands behind its log. unborn has not run yet."
+            "Differs from its certificate: c (1 bucket). Somebody has edited the store. The next"
+            " run repairs it."
         ),
-        (
-            "orders_state differs from its certificate in 2 buckets. The next run heals an edit"
-            " that the snapshots of the state show. If the difference stays: dbt run-operation"
-            " trueup.doctor --args '{collection: orders}'"
-        ),
-        "3 open errors (24 hours ago: 0): orders 3.",
+        "2 open errors: c 2.",
+    ]
+    # The page masks the values, and its path is printed.
+    target = tmp_path / "new folder" / "report.html"
+    assert report(project, "c", "--output", str(target)).splitlines()[-1] == f"report  {target}"
+    page = target.read_text()
+    assert "no number" not in page
+    assert "n… (9 characters)" in page
+
+
+def test_older_batches_are_groups_with_their_sums(project: Project) -> None:
+    options = ["--project-dir", str(project.folder)]
+    limits = {"recent": 1, "older": 1, "rows": 1}
+    found = read_collection(options, "c", limits, show_values=False)
+    assert [(one["first"], one["last"], one["batches"]) for one in found.batches] == [
+        (1, 2, 2),
+        (3, 3, 1),
+    ]
+    assert [one["inserts"] for one in found.batches] == [3, 0]
+    assert [one["messages_received"] for one in found.batches] == [6, 3]
+    assert describe_left_out(found) == [
+        "The oldest 2 of 3 batches of c are shown in 1 group.",
+        "1 of 2 open errors of c are listed.",
     ]
 
 
-def test_the_file_masks_values_and_its_path_is_printed(project: Project, tmp_path: Path) -> None:
-    target = tmp_path / "new folder" / "report.html"
-
-    printed = report(project, "orders", "--output", str(target))
-
-    assert printed.splitlines()[-1] == f"report  {target}"
-    page = target.read_text()
-    assert "secret name" not in page
-    assert "s… (11 characters)" in page
+def test_the_metrics_are_the_statistics(project: Project, tmp_path: Path) -> None:
+    file = tmp_path / "trueup.prom"
+    report(project, "--prometheus", str(file))
+    assert 'trueup_messages_received_total{collection="c"} 9.0' in file.read_text()
+    assert 'trueup_records_indexed{collection="c"} 4.0' in file.read_text()
 
 
 def test_an_unknown_collection_is_refused(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["report", "order", "--project-dir", str(project.folder)]) == 2
+    assert main(["report", "d", "--project-dir", str(project.folder)]) == 2
     assert capsys.readouterr().err == (
-        "trueup report: COLLECTION must be one of held, orders, queue, unborn.\nGot: order\n"
+        "trueup report: COLLECTION must be one of c, unborn.\nGot: d\n"
     )

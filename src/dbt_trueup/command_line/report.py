@@ -9,7 +9,7 @@ import click
 
 from dbt_trueup.report.data import read_data
 from dbt_trueup.report.metrics import read_statistics, require_prometheus, write_metrics
-from dbt_trueup.report.page import require_charts, to_document, write_page
+from dbt_trueup.report.page import to_document, write_page
 from dbt_trueup.report.summary import summarize
 from dbt_trueup.runner.sources import target_folder
 
@@ -18,9 +18,9 @@ from .options import dbt_options, epilog, json_option, project_folder
 EXAMPLE = """\
 Example: a file to open in a browser or to send to somebody
   $ trueup report orders payments
-  2 of 2 collections with a log are up to date.
-  No state differs from its certificate.
-  12 open errors (24 hours ago: 9): orders 10, payments 2.
+  2 collections: all of the log is read.
+  No store differs from its certificate.
+  12 open errors: orders 10, payments 2.
   report  /srv/shop/target/trueup_report.html
 
 Example: metrics for Prometheus
@@ -70,8 +70,6 @@ def report(  # noqa: PLR0913 - each is an option
     """
     if prometheus:
         return report_metrics(dbt, collections, prometheus, as_json=as_json)
-    if not as_json:
-        require_charts()
     data = read_data(dbt, collections, show_values=show_values)
     if as_json:
         click.echo(json.dumps(to_document(data)))

@@ -20,17 +20,8 @@ if TYPE_CHECKING:
 MOST_COLLECTIONS = 100
 """How many collections a report shows."""
 
-MOST_POINTS = 10_000
-"""How many batches, or groups of older batches, all collections of a report have together."""
-
-MOST_POINTS_OF_ONE = 1000
-"""The same for one collection."""
-
-RECENT_SHARE = 0.8
-"""The share of these points that are single batches. Groups of older batches take the rest."""
-
-MOST_ROWS = 50
-"""How many wrong rows, and how many open errors, a report shows of one collection."""
+LIMITS = {"recent": 50, "older": 10, "rows": 50}
+"""How much a report shows of a collection: single batches, groups of older ones, open errors."""
 
 ERROR_CLASS = re.compile(r"(?:\w+ Error )*(\[[A-Z][A-Z0-9_.]*\])")
 """How an error begins that Spark has a class for. What follows may hold values."""
@@ -41,50 +32,37 @@ class Collection:
     """What a report shows of a collection. The names are those of the JSON."""
 
     name: str
-    has_run: bool = False
-    has_log: bool = False
-    """False if a SELECT defines the collection."""
+    health: dict[str, Any]
+    """Its row in `trueup_health`."""
     key: list[str] = field(default_factory=list)
-    batch: int = 0
-    """The last batch of the changelog."""
-    applied_batch: int | None = None
-    """The last batch that the state has applied."""
-    frontier: int | None = None
+    """The key columns; empty if the collection has not run."""
     rows: int = 0
-    open_errors: int = 0
-    errors_of_a_day: int = 0
-    """By how many the open errors grew in 24 hours."""
-    log: dict[str, Any] | None = None
-    """`commands` that are not settled, `commands_to_settle` of them, and the `upper` of the log."""
-    batches: list[dict[str, Any]] = field(default_factory=list)
-    """Groups of batches, oldest first. A recent batch is a group of its own."""
     error_kinds: dict[str, int] = field(default_factory=dict)
+    """How many errors of each kind are open."""
     errors: list[dict[str, Any]] = field(default_factory=list)
     """The newest open errors."""
-    buckets: list[dict[str, int]] = field(default_factory=list)
-    """The rows of each bucket, by the certificate of the last batch."""
+    batches: list[dict[str, Any]] = field(default_factory=list)
+    """Groups of batches, oldest first. A recent batch is a group of its own."""
+    buckets: dict[int, int] = field(default_factory=dict)
+    """The rows and errors of each bucket, by the certificate of the newest batch."""
     wrong_buckets: list[int] = field(default_factory=list)
-    """The buckets in which the state differs from that certificate."""
-    corrections: list[dict[str, Any]] = field(default_factory=list)
-    """Rows of the last comparison or heal, each with its cause."""
-    wrong_rows: list[dict[str, Any]] = field(default_factory=list)
-    """Rows of the state that are wrong now."""
+    """The buckets in which the current rows differ from that certificate."""
+    is_history_wrong: bool = False
 
     @property
-    def is_behind(self) -> bool:
-        """Whether the next run has commands to settle."""
-        return self.log is not None and self.log["commands_to_settle"] > 0
+    def has_run(self) -> bool:
+        """Whether the collection has a store."""
+        return bool(self.key)
 
     @property
-    def ticks_behind(self) -> int | None:
-        """From the frontier to the end of the log; None if the log has no ticks."""
-        upper = self.log["upper"] if self.log else None
-        return None if upper is None or self.frontier is None else upper - self.frontier
+    def open_errors(self) -> int:
+        """How many errors are open."""
+        return sum(self.error_kinds.values())
 
     @property
-    def is_applied(self) -> bool:
-        """Whether the state has all batches of the changelog."""
-        return self.applied_batch == self.batch
+    def is_wrong(self) -> bool:
+        """Whether the store differs from its certificate."""
+        return bool(self.wrong_buckets or self.is_history_wrong)
 
 
 @dataclass(frozen=True)
@@ -120,8 +98,7 @@ def read_data(options: Sequence[str], names: Sequence[str] = (), *, show_values:
         dbt.require_collection(name, known)
     chosen = list(dict.fromkeys(names)) or known
     shown = chosen[:MOST_COLLECTIONS]
-    limits = limits_of(len(shown))
-    found, unreadable = read_collections(options, shown, limits, show_values=show_values)
+    found, unreadable = read_collections(options, shown, show_values=show_values)
     return Data(
         project=manifest.metadata.project_name,
         generated_at=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S"),
@@ -137,7 +114,7 @@ def read_data(options: Sequence[str], names: Sequence[str] = (), *, show_values:
 
 
 def read_collections(
-    options: Sequence[str], names: Sequence[str], limits: dict[str, int], *, show_values: bool
+    options: Sequence[str], names: Sequence[str], *, show_values: bool
 ) -> tuple[list[Collection], dict[str, str]]:
     """Read collections. Return them, and a sentence about each that cannot be read, by its name.
 
@@ -148,7 +125,7 @@ def read_collections(
     unreadable: dict[str, str] = {}
     for name in names:
         try:
-            found.append(read_collection(options, name, limits, show_values=show_values))
+            found.append(read_collection(options, name, LIMITS, show_values=show_values))
         except DbtError as error:  # noqa: PERF203 - a query takes much longer
             unreadable[name] = describe_unreadable(name, str(error), show_values=show_values)
             if len(unreadable) == len(names):
@@ -171,20 +148,6 @@ def describe_unreadable(name: str, error: str, *, show_values: bool) -> str:
     return f"{name} could not be read{what}; `trueup report {name} --show-values` shows the error."
 
 
-def limits_of(collection_count: int) -> dict[str, int]:
-    """Return how much a report shows of each collection.
-
-    Example:
-        >>> limits_of(1)
-        {'recent': 800, 'older': 200, 'rows': 50}
-        >>> limits_of(100)
-        {'recent': 80, 'older': 20, 'rows': 50}
-    """
-    points = min(MOST_POINTS_OF_ONE, MOST_POINTS // max(1, collection_count))
-    recent = int(points * RECENT_SHARE)
-    return {"recent": recent, "older": points - recent, "rows": MOST_ROWS}
-
-
 def describe_left_out_collections(names: Sequence[str]) -> list[str]:
     """Say how many collections are not shown."""
     more = len(names) - MOST_COLLECTIONS
@@ -201,109 +164,42 @@ def describe_left_out(collection: Collection) -> list[str]:
     grouped = [each for each in collection.batches if each["batches"] > 1]
     if grouped:
         old = sum(each["batches"] for each in grouped)
+        last = collection.batches[-1]["last"]
         sentences.append(
-            f"The oldest {old:,} of {collection.batch:,} batches of {collection.name} are shown"
+            f"The oldest {old:,} of {last:,} batches of {collection.name} are shown"
             f" in {count(len(grouped), 'group')}."
         )
-    for what, rows, total in (
-        ("open errors", collection.errors, collection.open_errors),
-        ("corrected rows", collection.corrections, count_rows(collection.corrections)),
-        ("wrong rows", collection.wrong_rows, count_rows(collection.wrong_rows)),
-    ):
-        if total > len(rows):
-            sentences.append(f"{len(rows):,} of {total:,} {what} of {collection.name} are listed.")
+    listed, total = len(collection.errors), collection.open_errors
+    if total > listed:
+        sentences.append(f"{listed:,} of {total:,} open errors of {collection.name} are listed.")
     return sentences
-
-
-def count_rows(rows: Sequence[dict[str, Any]]) -> int:
-    """Count rows of which only some are listed: each has the number of all rows."""
-    return int(rows[0]["all_rows"]) if rows else 0
 
 
 def read_collection(
     options: Sequence[str], name: str, limits: dict[str, int], *, show_values: bool
 ) -> Collection:
-    """Ask dbt about one collection.
-
-    It searches for the wrong rows of a state only if the certificate shows that there are some.
-    """
+    """Ask dbt about one collection."""
     call = dbt.call("_get_report_select", name, limits)
-    rows = dbt.query(options, f"{{{{ {call} }}}}")
-    wrong_rows: list[dict[str, Any]] = []
-    if is_wrong_now(rows):
-        call = dbt.call("_get_wrong_rows_select", name, limits["rows"])
-        wrong_rows = dbt.query(options, f"{{{{ {call} }}}}")
-    return parse_collection(name, rows, wrong_rows, show_values=show_values)
+    return parse_collection(name, dbt.query(options, f"{{{{ {call} }}}}"), show_values=show_values)
 
 
-def is_wrong_now(rows: Sequence[dict[str, Any]]) -> bool:
-    """Return whether the state has all batches, and differs from the certificate of the last."""
-    parts = split(rows)
-    (facts,) = parts["collection"]
-    return (
-        facts["has_run"]
-        and facts["batch"] == facts["applied_batch"]
-        and any(each["wrong"] for each in parts.get("bucket", []))
-    )
-
-
-def split(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of `trueup._get_report_select`, by part."""
+def parse_collection(name: str, rows: Sequence[dict[str, Any]], *, show_values: bool) -> Collection:
+    """Read the rows of `trueup._get_report_select`."""
     parts: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         parts.setdefault(row["part"], []).append(json.loads(row["value"]))
-    return parts
-
-
-def parse_collection(
-    name: str,
-    rows: Sequence[dict[str, Any]],
-    wrong_rows: Sequence[dict[str, Any]],
-    *,
-    show_values: bool,
-) -> Collection:
-    """Read the answers of `trueup._get_report_select` and `trueup._get_wrong_rows_select`."""
-    parts = split(rows)
-    (facts,) = parts["collection"]
-    if not facts["has_run"]:
-        return Collection(name)
-    (buckets,) = parts["bucket"]
-
-    def masked(listed: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        return list(listed) if show_values else [mask_row(row) for row in listed]
-
+    (health,) = parts["health"]
+    if "collection" not in parts:
+        return Collection(name, health)
+    (facts,), (damage,) = parts["collection"], parts["damage"]
+    errors = parts.get("error", [])
     return Collection(
         name=name,
-        log=next(iter(parts.get("log", [])), None),
-        batches=join_batches(parts),
-        error_kinds={row["kind"]: row["open_errors"] for row in parts.get("error_kind", [])},
-        errors=masked(parts.get("error", [])),
-        buckets=[
-            {"bucket": one["bucket"], "rows": one["diff_sum"]} for one in buckets["certified"] or []
-        ],
-        wrong_buckets=buckets["wrong"],
-        corrections=masked(parts.get("correction", [])),
-        wrong_rows=masked(wrong_rows),
+        health=health,
+        errors=errors if show_values else [mask_row(row) for row in errors],
+        batches=sorted(parts.get("batch", []), key=lambda row: row["first"]),
+        buckets={one["bucket"]: one["rows"] for one in parts.get("bucket", [])},
+        wrong_buckets=json.loads(damage["buckets"]),
+        is_history_wrong=not damage["is_history_right"],
         **facts,
     )
-
-
-def join_batches(parts: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Add the durations of the steps, and the corrections by cause, to each group of batches."""
-    steps = {row["batch_group"]: row for row in parts.get("step", [])}
-    causes: dict[int, dict[str, int]] = {}
-    for row in parts.get("cause", []):
-        causes.setdefault(row["batch_group"], {})[row["cause"]] = row["keys"]
-    joined = []
-    for each in sorted(parts.get("batch", []), key=lambda row: row["first"]):
-        group = each.pop("batch_group")
-        step = steps.get(group, {})
-        joined.append(
-            {
-                **each,
-                "append_seconds": step.get("append_seconds"),
-                "apply_seconds": step.get("apply_seconds"),
-                "causes": causes.get(group, {}),
-            }
-        )
-    return joined

@@ -24,35 +24,30 @@ SELECT = """
 """
 
 COUNTERS = {
-    "messages_received": "Commands in the ticks of all batches.",
-    "updates_staged": "Updates of all batches, and of the batch that is staged but not committed.",
-    "updates_committed": "Updates of all batches in the changelog.",
+    "messages_received": "Commands that all batches have read.",
+    "updates_committed": "Updates in the history.",
     "inserts": "How often a key got a row.",
     "updates": "How often the row of a key changed.",
     "deletes": "How often a key lost its row.",
-    "retractions": "Retractions of rows.",
-    "error_inserts": "Additions of errors.",
-    "error_retractions": "Retractions of errors.",
-    "ties": "Keys and ticks whose greatest order had more than one content.",
-    "corrections": "Corrections that changed a row or an error.",
-    "late_dropped": "Commands that arrived late.",
-    "superseded": "Commands that came after a newer command of their key was settled.",
-    "batches_committed": "Batches in the changelog.",
+    "retractions": "How often a row or an error was removed or replaced.",
+    "error_inserts": "How often a key got an error.",
+    "error_retractions": "How often a key lost an error.",
+    "superseded": "Commands without effect, because their key had a newer one.",
+    "ties": "How often a key became an error because two commands had one order.",
+    "renewed": "How often a key got a newer order and the same content.",
+    "corrections": "Corrected keys.",
+    "late_dropped": "Commands that came after their tick was settled.",
+    "batches_committed": "Batches, without repairs.",
+    "repairs": "Repairs of the store.",
 }
 """The columns that only grow. The name of such a metric ends in `_total`."""
 
 GAUGES = {
-    "records_indexed": "Rows and open errors after the last batch.",
+    "records_indexed": "Rows and open errors after the newest batch.",
     "bytes_indexed": "The sum of their lengths in bytes.",
-    "envelope_state_tombstones": "Deleted keys that are remembered.",
-    "snapshot_records_known": "Commands that the log had when the first batch was planned.",
-    "snapshot_records_staged": "How many of them are settled.",
-    "snapshot_committed": "1 if a batch has settled a tick, else 0.",
-    "offset_known": "The tick after the newest command that a batch has read, or its offset.",
-    "offset_committed": "The frontier, or the offset of the log that is settled.",
-    "rehydration_latency": "Seconds that the last rebuild of the state took.",
-    "rehydration_updates": "Updates that the last rebuild of the state read.",
-    "committed_at": "When the last batch was appended, in seconds since 1970.",
+    "order_errors": "Open errors of commands without an order.",
+    "frontier": "Everything below this tick is settled.",
+    "committed_at": "When the run of the newest batch began, in seconds since 1970.",
 }
 """The other columns."""
 
@@ -92,10 +87,10 @@ def read_statistics(options: Sequence[str], names: Sequence[str] = ()) -> list[d
             earlier version of trueup.
         DbtError: dbt or a query failed.
     """
-    if f"model.trueup.{VIEW}" not in dbt.parse(options).nodes:
+    if VIEW not in {node.name for node in dbt.parse(options).nodes.values()}:
         message = (
             f"--prometheus needs the model {VIEW}, which is not enabled.\n"
-            f"Set the var trueup_collections in dbt_project.yml, then run: dbt run -s +{VIEW}"
+            f"Enable it in dbt_project.yml, then run: dbt run -s +{VIEW}"
         )
         raise UsageError(message)
     rows = dbt.query(options, SELECT)
@@ -111,9 +106,9 @@ def read_statistics(options: Sequence[str], names: Sequence[str] = ()) -> list[d
     for name in names:
         if name not in known:
             message = (
-                f"--prometheus must name a collection of the var trueup_collections:"
+                f"--prometheus must name a collection that {VIEW} shows:"
                 f" {', '.join(known) or 'it has none'}.\nGot: {name}\n"
-                f"Add it to the var in dbt_project.yml, then run: dbt run -s +{VIEW}"
+                f"Run the collection, then: dbt run -s +{VIEW}"
             )
             raise UsageError(message)
     return [row for row in rows if not names or row["collection"] in names]
