@@ -15,7 +15,12 @@
     {%- do trueup._require_list(trueup._argument('agrees_with_log', 'key'), key) -%}
     {%- do trueup._require_list(trueup._argument('agrees_with_log', 'sequence_by'), sequence_by, are_names=false) -%}
     {%- do trueup._require_list(trueup._argument('agrees_with_log', 'columns'), columns) -%}
-    {%- set facts = trueup._get_facts_of_test(model, log, key, sample) if execute and flags.WHICH not in ['compile', 'generate'] else {'store': model, 'log': log, 'upper': none, 'in_sample': 'true', 'key_type': 'struct<>'} -%}
+    {#- To compile needs no warehouse. -#}
+    {%- set is_run = execute and flags.WHICH not in ['compile', 'generate'] -%}
+    {%- set facts = trueup._get_facts_of_test(model, log, key, sample) if is_run else {
+        'store': model, 'log': log, 'upper': none, 'in_sample': 'true', 'in_sample_of_store': 'true',
+        'in_sample_of_old_key': 'true', 'key_type': 'struct<>'
+    } -%}
     {%- set keys = trueup._column_list(key) -%}
     {%- set tick = trueup._tick_expr(ts, trueup._argument('agrees_with_log', 'ts')) if ts -%}
     {%- set terms = ([tick] if ts else []) + sequence_by -%}
