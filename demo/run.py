@@ -160,7 +160,7 @@ def run(repository: Path) -> Outcome:
     return Outcome(
         repository=repository,
         history=history,
-        said={one.node.name: one.message for one in ran.results},
+        said=dict(sorted((one.node.name, one.message) for one in ran.results)),
         types=types.limit(SHOWN_TYPES).collect(),
         found=Counter(TreeRow(*row) for row in files),
         expected=Counter(read_tree(repository, history[-1])),

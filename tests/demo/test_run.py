@@ -89,6 +89,7 @@ def test_the_demo_reads_a_history_and_then_only_new_commits(
         0,
         f"files of small.git at {head[:7]} (3 commits)\n\n"
         "  files            batch 1: 4 commands, 3 inserted, 1 superseded\n"
+        "  files_by_commit  batch 1: 4 commands, 3 inserted, 1 updated\n"
         "  files_by_type    batch 1: 1 inserted\n"
         "  rows             3\n"
         "  types            none 3\n" + EXACT,
@@ -99,6 +100,7 @@ def test_the_demo_reads_a_history_and_then_only_new_commits(
     again = demo()
     assert again.exit_code == 0
     assert "  files            up to date at batch 1\n" in again.out
+    assert "  files_by_commit  up to date at batch 1\n" in again.out
     assert "  files_by_type    up to date at batch 1\n" in again.out
     assert EXACT in again.out
 
@@ -108,6 +110,7 @@ def test_the_demo_reads_a_history_and_then_only_new_commits(
     assert "(5 commits)" in later.out
     assert (
         "  files            batch 2: 3 commands, 1 inserted, 1 updated, 1 deleted\n"
+        "  files_by_commit  batch 2: 3 commands, 1 inserted, 1 updated, 1 deleted\n"
         "  files_by_type    batch 2: 1 inserted, 1 updated\n"
         "  rows             3\n"
         "  types            none 2, py 1\n" + EXACT
