@@ -4,39 +4,27 @@
 -#}
 {% macro snapshot_commands(relation, unique_key, ts) -%}
     {%- do trueup._require_relation('snapshot_commands', relation) -%}
-    {%- do trueup._require_list(
-        trueup._argument('snapshot_commands', 'unique_key'), unique_key
-    ) -%}
+    {%- do trueup._require_list(trueup._argument('snapshot_commands', 'unique_key'), unique_key) -%}
     {%- do trueup._require_expression('snapshot_commands', 'ts', ts) -%}
 (
 with extracted as (
-
     select *, {{ ts }} as _ts_extracted from {{ relation }}
-
 ),
-
 extracts as (
-
     select _ts_extracted, lead(_ts_extracted) over (order by _ts_extracted) as _ts_next
     from (select distinct _ts_extracted from extracted where _ts_extracted is not null)
-
 ),
-
 present as (
-
     select distinct
         {%- for name in unique_key %}
         {{ trueup._quoted(name) }} as _key_{{ loop.index }},
         {%- endfor %}
         _ts_extracted
     from extracted
-
 ),
-
 -- Rule: a key that is missing in the next extract was deleted. A row without a tick stays a command without one,
 -- which a run refuses.
 steps as (
-
     select
         extracted.*,
         explode(
@@ -55,9 +43,7 @@ steps as (
         {%- for name in unique_key %}
         and extracted.{{ trueup._quoted(name) }} <=> present._key_{{ loop.index }}
         {%- endfor %}
-
 )
-
 select * except (_ts_extracted, _step), _step.* from steps
 )
 {%- endmacro %}

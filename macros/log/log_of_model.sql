@@ -10,20 +10,6 @@
 
 
 {#-
-    The same with the mark of messages, for a decoded log. A user may join it or filter it before the commands, so
-    it is no log of commands yet. There is no mark if one of the other `arguments` has a subquery. A mark within the
-    relation is removed, because it stands at another log.
--#}
-{% macro _marked_messages(relation, arguments) -%}
-    {%- set is_marked = trueup._is_table_name(relation) and not trueup._has_subquery(arguments | join(', ')) -%}
-    {{ return(
-        (relation | string | replace(trueup._messages_mark(), ''))
-        ~ (' ' ~ trueup._messages_mark() if is_marked else '')
-    ) }}
-{%- endmacro %}
-
-
-{#-
     Whether a relation is the plain name of a table. A join, a SELECT, an alias, a version, a branch and a path are
     not. A relation of dbt (`ref`, `source`) cannot name a version or a branch, but its table may be called so.
 -#}
@@ -61,12 +47,6 @@
 {#- A comment after the name of the log in the SQL of the commands. A run finds the name by it. -#}
 {% macro _log_mark() -%}
     {{ return('/* the log */') }}
-{%- endmacro %}
-
-
-{#- The same in a decoded log, which is not yet known to be that of the commands. -#}
-{% macro _messages_mark() -%}
-    {{ return('/* the messages */') }}
 {%- endmacro %}
 
 

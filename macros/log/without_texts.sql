@@ -4,7 +4,7 @@
     between them. Each comment becomes blanks, except our own marks. So each place is the same as in `sql`.
 -#}
 {% macro _without_texts(sql) -%}
-    {%- set marks = [trueup._log_mark(), trueup._messages_mark(), trueup._log_boundary()] -%}
+    {%- set marks = [trueup._log_mark(), trueup._log_boundary()] -%}
     {%- set parts = [] -%}
     {%- for token in modules.re.findall(trueup._token_pattern(), sql | string) -%}
         {%- if token[:2] in ['--', '/*'] and token not in marks -%}
