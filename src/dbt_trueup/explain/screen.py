@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from .facts import Explanation
 
-DEBEZIUM_POSITION = ("_1", "_2", "_3", "_4", "_5", "_6", "_7")
+DEBEZIUM_POSITION = tuple(f"_{number}" for number in range(1, 13))
 """The fields of the order that `trueup.debezium` takes from `source`."""
 
 
