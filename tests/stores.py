@@ -66,7 +66,7 @@ class Store:
             left[self._content(row)] += row["_diff"]
         assert set(left.values()) <= {0, 1}, left
         rows = [content for content, count in left.items() if count]
-        found = {content.identity[0]: content.value for content in rows}
+        found = {content.identity[0] or (): content.value for content in rows}
         assert len(found) == len(rows), rows
         return found
 

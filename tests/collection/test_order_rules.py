@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-pytestmark = pytest.mark.iceberg_only
-
 CASES = json.loads((Path(__file__).parents[1] / "acceptance" / "order_cases.json").read_text())
 UNCHANGED = "__same__"
 KEY, VALUE = ["c", "k"], ["a", "b"]
-COLUMNS = "c string, k string, ord bigint, op string, a string, b string, error string"
+COLUMNS = (
+    "c string, k string, ord bigint, op string, a string, b string, error string, old_k string"
+)
 
 Case = dict[str, Any]
 
@@ -51,19 +51,20 @@ def truncates(case: Case) -> str:
     return "_".join(["truncated", *found]) if found else "kept"
 
 
-# This form refuses changes of the key (rule 7).
-SUPPORTED: list[Case] = [case for case in CASES["cases"] if case["rule"] != "7"]
 COLLECTIONS = defaultdict[str, list[Case]](list)
-for each_case in SUPPORTED:
-    COLLECTIONS[f"partial_{truncates(each_case)}"].append(each_case)
+for each_case in CASES["cases"]:
+    form = "moved" if each_case["rule"] == "7" else "partial"
+    COLLECTIONS[f"{form}_{truncates(each_case)}"].append(each_case)
     if not is_partial(each_case):
         COLLECTIONS[f"whole_{truncates(each_case)}"].append(each_case)
-RUNS = max(len(case["runs"]) for case in SUPPORTED)
+RUNS = max(len(case["runs"]) for case in CASES["cases"])
 
 
 def add(project: Project, name: str) -> None:
     project.sql(f"create table {{}}.{name}_log ({COLUMNS}) using {{format}}")
-    partial = f", unchanged_value='{UNCHANGED}'" if name.startswith("partial") else ""
+    partial = "" if name.startswith("whole") else f", unchanged_value='{UNCHANGED}'"
+    if name.startswith("moved"):
+        partial += ", old_key='if(old_k is null, null, struct(c, old_k))'"
     project.write(
         f"models/{name}.sql",
         f"""{{{{ config(materialized='trueup', unique_key={KEY}) }}}}
@@ -78,7 +79,7 @@ def append(project: Project, name: str, run: int) -> None:
     rows = [
         tuple(
             case["name"] if column == "c" else command.get(column)
-            for column in ("c", "k", "ord", "op", "a", "b", "error")
+            for column in ("c", "k", "ord", "op", "a", "b", "error", "old_k")
         )
         for case in COLLECTIONS[name]
         for command in (case["runs"][run]["commands"] if run < len(case["runs"]) else [])
