@@ -110,3 +110,17 @@ def test_the_readme_shows_what_both_models_make_of_its_log(own_project: OwnProje
     assert "**paid**, but it was sent" in page("README.md")
     assert "**placed**, but it was deleted" in page("README.md")
     assert shown(project, "select * from {}.orders") == [["1", "sent"]]
+
+    # The wrong table becomes the first batch of a collection, and the log puts it right.
+    project.write("models/orders_merged.sql", (project.folder / "models/orders.sql").read_text())
+    project.run("orders_merged")
+    assert shown(project, "select * from {}.orders_merged") == [["1", "sent"]]
+    assert len(project.sql("select * from {}.orders_merged__before")) == 2
+    changes = "select order_id, status, _diff, _seq, _cause from {}.orders_merged__trueup"
+    assert shown(project, f"{changes} where _kind = 'update' order by _seq, order_id, _diff") == [
+        ["1", "paid", "1", "1", "adopted"],
+        ["2", "placed", "1", "1", "adopted"],
+        ["1", "paid", "-1", "2", "None"],
+        ["1", "sent", "1", "2", "None"],
+        ["2", "placed", "-1", "2", "None"],
+    ]
