@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
 import click
 
+from dbt_trueup.explain.facts import explain as explain_key
 from dbt_trueup.explain.facts import read_key
 from dbt_trueup.explain.screen import describe
-from dbt_trueup.explain.sources import explain_with_sources
 
 from .options import dbt_options, epilog, json_option
 
@@ -21,7 +20,7 @@ Example: why is this order paid, and not sent?
 
 CODES = """\
 Exit codes
-  0  log, changelog and state agree, or an option wants the difference
+  0  log and store agree, or a rule says why not
   1  they do not agree
   2  the key could not be explained"""
 
@@ -54,9 +53,9 @@ def explain(  # noqa: PLR0913 - each is an option of the command
 
     Give a value for each key column. Values are cast to the type of the column.
     """
-    explanation = explain_with_sources(dbt, collection, read_key(key, nulls), error_key, latest)
+    explanation = explain_key(dbt, collection, read_key(key, nulls), error_key, latest)
     if as_json:
-        click.echo(json.dumps({**asdict(explanation), "agrees": explanation.agrees}))
+        click.echo(json.dumps(explanation.to_document()))
     else:
         click.echo(describe(explanation))
     return 0 if explanation.agrees else 1

@@ -1,5 +1,4 @@
 """`trueup explain`: why a row looks as it does.
 
-`facts` asks dbt for the facts about one key. `sources` also asks for the keys from which it takes
-values. `screen` writes the facts for people.
+`facts` asks for the evidence about one key and judges it. `screen` writes it for people.
 """

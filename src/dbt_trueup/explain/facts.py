@@ -1,41 +1,102 @@
-"""The facts about one key of a collection, asked from dbt with one query."""
+"""The facts about one key of a collection: what its log says, what its store has, and why."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dbt_trueup import dbt
 from dbt_trueup.errors import UsageError
+from dbt_trueup.prove import proof
+from dbt_trueup.prove.evidence import read_evidence, read_model
+from dbt_trueup.prove.fold import Key, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections import Counter
+    from collections.abc import Iterable, Sequence
 
-FINE = frozenset({"agree", "late", "late_forgotten", "scheduled", "sound", "unknown"})
-"""The verdicts on rows that ask for no action. With some of them an option wants the difference."""
+    from dbt_trueup.prove.evidence import Command, Evidence, Model, Stored
+    from dbt_trueup.prove.fold import Fold
+
+RULES = {
+    "agree": "the log and the store agree",
+    "lost": "the store has something newer than the log, which has lost commands",
+    "erased": "the key was erased on purpose, and the log still has it",
+    "forgotten": "the delete of the key may be forgotten (option `tombstones`)",
+    "dropped": "commands of settled ticks may have been dropped (option `late: drop`)",
+    "inherited": "the key took columns from another key, whose commands may have come later",
+    "differ": "the log and the store do NOT agree",
+    "unsound": "the updates of the history do NOT sum to the row",
+}
+"""What was found. The last two must not be."""
+
+
+@dataclass(frozen=True)
+class CommandFact:
+    """A command of the key, or a truncate."""
+
+    order: str | None
+    """None for a command without an order."""
+    op: str
+    content: str | None
+    unchanged: list[str]
+    other_key: str | None
+    """In a change of key, the other key."""
+    verdict: str
+    rule: str
+    count: int
+    """How often the log has exactly this command."""
+
+
+@dataclass(frozen=True)
+class UpdateFact:
+    """An update of the history."""
+
+    batch: int
+    tick: int
+    diff: int
+    content: str
+    cause: str | None
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What is known of one key. Each fact is a row of `trueup.explain`, without its nulls."""
+    """What is known of one key."""
 
     collection: str
     key: dict[str, str | None]
     error_key: str | None
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    """What the log or the SELECT, the changelog and the state have."""
-    commands: list[dict[str, Any]] = field(default_factory=list)
-    """The newest commands, and the winner."""
+    batch: int
+    """The newest batch."""
+    has_ticks: bool
+    """Whether the ticks are those of the log. Else they are milliseconds since 1970."""
+    log: str
+    """What the key should have."""
+    store: str
+    """What it has."""
+    read_by: int | None
+    """The batch that has read the newest command of the key."""
+    order_error: bool
+    """Whether the key has an error beside its row, because a command has no order."""
+    status: str
+    commands: list[CommandFact] = field(default_factory=list)
+    """The newest first."""
     command_count: int = 0
-    """The number of all commands, also of those that are left out."""
-    updates: list[dict[str, Any]] = field(default_factory=list)
-    """The newest updates."""
+    updates: list[UpdateFact] = field(default_factory=list)
     update_count: int = 0
 
     @property
+    def rule(self) -> str:
+        """What the status means."""
+        return RULES[self.status]
+
+    @property
     def agrees(self) -> bool:
-        """Whether log, changelog and state agree, or an option wants the difference."""
-        return all(row["verdict"] in FINE for row in self.rows)
+        """Whether log and store agree, or a rule says why not."""
+        return self.status not in {"differ", "unsound"}
+
+    def to_document(self) -> dict[str, Any]:
+        """Return what `--json` prints."""
+        return {**asdict(self), "rule": self.rule, "agrees": self.agrees}
 
 
 def explain(
@@ -43,22 +104,21 @@ def explain(
     collection: str,
     key: dict[str, str | None],
     error_key: str | None = None,
-    latest: int | None = 20,
+    latest: int = 20,
 ) -> Explanation:
-    """Ask dbt about one key.
+    """Explain one key.
 
     Args:
         options: Options for dbt's command line, such as `["--project-dir", "shop"]`.
         collection: The name of the collection.
         key: The key columns with their values, such as `{"path": "README.md"}`.
         error_key: The error key; then the key is empty.
-        latest: How many commands, and how many updates, are shown; all of them for None.
+        latest: How many commands, and how many updates, are returned.
 
     Raises:
         UsageError: The project has no such collection, or no key is given.
         DbtError: dbt or the query failed, for example because a value cannot be cast.
     """
-    dbt.require_collection(collection, dbt.collections(dbt.parse(options)))
     if bool(key) == (error_key is not None):
         got = "both" if key else "neither"
         message = (
@@ -66,20 +126,83 @@ def explain(
             "Give a value for each key column."
         )
         raise UsageError(message)
-    given: dict[str, object] = {"key": key} if error_key is None else {"error_key": error_key}
-    call = dbt.call("explain", collection, **given, latest=latest)
-    facts = dbt.query(options, f"{{{{ {call} }}}}")
-    commands, updates = (select(facts, fact) for fact in ("command", "update"))
+    model = read_model(options, collection)
+    evidence = read_evidence(options, model, key=key, error_key=error_key, now=True)
+    return judge(model, evidence, key, error_key, latest)
+
+
+def judge(
+    model: Model,
+    evidence: Evidence,
+    key: dict[str, str | None],
+    error_key: str | None,
+    latest: int,
+) -> Explanation:
+    """Judge the evidence about one key."""
+    identity = evidence.about["identity"]
+    folded = proof.fold_evidence(model, evidence)
+    found = folded.keys.get(identity, Key((), ()))
+    current = [row for row in evidence.current if row.error_kind != "order"]
+    row = current[0] if current else None
+    commands = [
+        *command_facts(evidence.unread, identity, None),
+        *command_facts(evidence.commands, identity, folded),
+    ]
+    updates = sorted(
+        evidence.updates, key=lambda one: (one.seq, one.ts, one.diff or 0), reverse=True
+    )
     return Explanation(
-        collection=collection,
+        collection=model.name,
         key=key,
         error_key=error_key,
-        rows=[show(fact) for fact in select(facts, "row")],
-        commands=[show(fact) for fact in commands],
-        command_count=commands[0]["row_count"] if commands else 0,
-        updates=[show(fact) for fact in updates],
-        update_count=updates[0]["row_count"] if updates else 0,
+        batch=evidence.about["seq"],
+        has_ticks=evidence.about["upper"] is not None,
+        log=proof.describe_key(found),
+        store=proof.describe_row(row),
+        read_by=row.seq if row else None,
+        order_error=len(current) < len(evidence.current),
+        status="unsound"
+        if proof.unsound(evidence)
+        else proof.status(model, evidence, identity, found, row),
+        commands=commands[:latest],
+        command_count=len(commands),
+        updates=[update_fact(one) for one in updates[:latest]],
+        update_count=len(updates),
     )
+
+
+def command_facts(
+    commands: Counter[Command], identity: str, folded: Fold | None
+) -> Iterable[CommandFact]:
+    """Return the commands of a key and the truncates, newest first. Unread ones have no fold."""
+    of_key = [
+        one
+        for one in commands
+        if one.identity is None or identity in {one.identity, one.old_identity}
+    ]
+    for one in sorted(of_key, key=lambda one: (one.rank, one.op == "truncate"), reverse=True):
+        word, rule = verdict(one, identity, folded) if folded else ("unread", "no run has read it")
+        moves_away = one.identity != identity and one.identity is not None
+        content = None
+        if one.op == "upsert":
+            error = one.error if one.error_key is None else "the key is broken"
+            content = proof.describe_content(one.value, error)
+        yield CommandFact(
+            order=proof.describe_rank(one.rank) if one.rank else None,
+            op="move" if moves_away else one.op,
+            content=content,
+            unchanged=sorted(one.unchanged),
+            other_key=one.identity if moves_away else one.old_identity,
+            verdict=word,
+            rule=rule,
+            count=commands[one],
+        )
+
+
+def update_fact(row: Stored) -> UpdateFact:
+    """Return an update for people."""
+    content = proof.describe_content(row.value, row.error)
+    return UpdateFact(row.seq, row.ts, row.diff or 0, content, row.cause)
 
 
 def read_key(words: Sequence[str], nulls: Sequence[str]) -> dict[str, str | None]:
@@ -104,15 +227,3 @@ def read_key(words: Sequence[str], nulls: Sequence[str]) -> dict[str, str | None
             raise UsageError(message)
         key[name] = None
     return key
-
-
-def select(facts: Sequence[dict[str, Any]], fact: str) -> list[dict[str, Any]]:
-    """Return the facts of one kind, the newest first."""
-    found = [each for each in facts if each["fact"] == fact]
-    return sorted(found, key=lambda each: (each["fact_no"], each["row_no"]))
-
-
-def show(fact: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what a fact does not have, and the columns that only count."""
-    counts = {"fact", "fact_no", "row_no", "row_count"}
-    return {name: value for name, value in fact.items() if name not in counts and value is not None}

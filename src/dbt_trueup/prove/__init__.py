@@ -1,5 +1,5 @@
-"""`trueup prove`: whether the fold is right.
+"""`trueup prove`: whether a collection is what its log says, by a fold that needs no SQL.
 
-`proof` folds the commands of a sample of keys again, in other batches, and compares the results.
-`screen` writes them for people.
+`evidence` asks dbt for the commands of keys and for what the store has of them. `fold` computes the
+keys again with dicts. `proof` compares the two, and `screen` writes the result for people.
 """

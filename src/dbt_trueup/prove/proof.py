@@ -1,290 +1,294 @@
-"""The proof of a collection: a sample of its keys, folded again from other batches.
-
-Each round deals the settled commands of the sample into other batches, in another sequence and
-with duplicates. Two folds must agree: that of the package, in SQL, and a dict model here. The
-changelog and the state must have the same rows, unless a late command explains the difference.
-"""
+"""The proof of a collection: its rows against its log, its history and its certificate."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from itertools import groupby
+from collections import Counter
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dbt_trueup import dbt
-from dbt_trueup.explain.facts import FINE, explain
-from dbt_trueup.explain.sources import find_late_source, late_commands, read_json_key
+from .evidence import read_evidence, read_model
+from .fold import ROW, Content, Key, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-ZERO_OR_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|-0\.0(?!\d)')
-"""A negative zero in a JSON, or a text, which may look like one."""
+    from .evidence import Evidence, Model, Stored
+    from .fold import Fold
 
-MOST_BATCHES = 3
-"""The most batches of a round. A round with more of them would take Spark long to plan."""
-
-Value = tuple[str | None, ...]
-"""Each column of a row in JSON, and the text of the error."""
-Update = tuple[int | None, Value]
-"""The tick, or None for a row that exists now, and the value."""
-Updates = dict[str, Counter[Update]]
-"""The net updates of each key, which is in JSON, too."""
+LEFT_OUT = {
+    "erased": "they were erased on purpose, and the log still has them",
+    "forgotten": "their delete may be forgotten (option `tombstones`)",
+    "dropped": "commands of settled ticks may have been dropped (option `late: drop`)",
+    "lost": "the log no longer has their newest command",
+    "inherited": "they took columns from another key, whose commands may have come later",
+}
+"""Why keys that differ are no counterexamples."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A key whose updates or rows are not the same in two places."""
+    """A key that is not the same in two places."""
 
-    key: str
+    identity: str
     """The key columns and the error key, in JSON."""
     places: str
     """Which two places differ."""
-    expected: list[tuple[Any, ...]]
-    """Only in the first place."""
-    got: list[tuple[Any, ...]]
-    """Only in the second place."""
+    expected: str
+    got: str
 
 
-@dataclass(frozen=True)
-class Round:
-    """What one round found."""
-
-    seed: int
-    batches: int
-    keys: int
-    commands: int
-    counterexamples: list[Difference] = field(default_factory=list)
-    late_keys: list[str] = field(default_factory=list)
-    """Keys whose changelog differs because of late commands, or of corrections with a cause.
-
-    The late command may be one of a key from which the key takes values.
-    """
-    compares_ticks: bool = True
-    """False if something was compacted: then only the rows that exist now are compared."""
-
-
-@dataclass(frozen=True)
+@dataclass
 class Proof:
-    """What all rounds found."""
+    """What a proof has compared, and what it has found."""
 
     collection: str
-    rounds: list[Round]
+    batch: int
+    share: int
+    """One key in how many was compared."""
+    is_pinned: bool
+    """Whether the log was read as the newest batch has read it."""
+    keys: int = 0
+    commands: int = 0
+    updates: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    """The keys that could not be compared, by the reason."""
+    damage: dict[str, Any] | None = None
+    """From the certificate: wrong buckets of keys, and whether the history is wrong."""
+
+    @property
+    def is_certificate_right(self) -> bool:
+        """Whether the store agrees with the certificate on its newest batch row."""
+        return self.damage is not None and not (self.damage["buckets"] or self.damage["history"])
 
     @property
     def holds(self) -> bool:
-        """Whether no round has a counterexample."""
-        return not any(each.counterexamples for each in self.rounds)
+        """Whether nothing speaks against the collection."""
+        return self.is_certificate_right and not self.differences
+
+    def to_document(self) -> dict[str, Any]:
+        """Return what `--json` prints."""
+        return {**asdict(self), "holds": self.holds}
 
 
-def prove(
-    options: Sequence[str], collection: str, keys: int = 100, seed: int = 1, rounds: int = 3
-) -> Proof:
-    """Fold a sample of the collection's keys again, in some rounds.
+def prove(options: Sequence[str], collection: str, keys: int | None, seed: int) -> Proof:
+    """Prove a collection.
 
     Args:
         options: Options for dbt's command line, such as `["--project-dir", "shop"]`.
         collection: The name of the collection.
-        keys: How many keys the sample has.
-        seed: The seed of the first round; the next rounds have the next numbers.
-        rounds: How many rounds. They deal one, two and three batches in turn.
+        keys: About how many keys are compared. They are the same each time. None for all keys.
+        seed: Another number gives another sample.
 
     Raises:
         UsageError: The project has no such collection.
-        DbtError: dbt or a query failed, or the collection cannot be proved.
+        DbtError: dbt or a query failed, or the collection has not run.
     """
-    dbt.require_collection(collection, dbt.collections(dbt.parse(options)))
-    found = []
-    for number in range(rounds):
-        draw = {"keys": keys, "seed": seed + number, "batches": 1 + number % MOST_BATCHES}
-        call = dbt.call("_ensure_proof", collection, draw)
-        parts = split(dbt.query(options, f"{{{{ {call} }}}}"))
-        found.append(judge(options, collection, draw, parts))
-    return Proof(collection, found)
+    model = read_model(options, collection)
+    return judge(model, read_evidence(options, model, sample=keys, seed=seed, certificate=True))
 
 
-def split(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of `trueup._ensure_proof`, by part."""
-    parts: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        texts = {name: row[name] and with_one_zero(row[name]) for name in ("key", "old_key")}
-        if row["value"]:
-            *columns, error = row["value"]
-            texts["value"] = [*(column and with_one_zero(column) for column in columns), error]
-        parts[row["part"]].append({**row, **texts})
-    return parts
+def fold_evidence(model: Model, evidence: Evidence) -> Fold:
+    """Fold the commands that the runs have read."""
+    names = [column["name"].lower() for column in evidence.about["columns"]]
+    ties = model.options.get("ties", "error")
+    return fold(evidence.commands, names, ties, is_partial=evidence.about["is_partial"])
 
 
-def with_one_zero(text: str) -> str:
-    """Write the zeros of a JSON in one form, because Spark takes -0.0 and 0.0 for equal.
-
-    Spark has already written each zero of a command as 0.0, but not the zeros inside arrays,
-    structs and maps.
-
-    Example:
-        >>> with_one_zero('{"v":[-0.0,-0.05,"-0.0"]}')
-        '{"v":[0.0,-0.05,"-0.0"]}'
-    """
-    if "-0.0" not in text:
-        return text
-    return ZERO_OR_TEXT.sub(lambda found: "0.0" if found[0] == "-0.0" else found[0], text)
-
-
-def judge(
-    options: Sequence[str],
-    collection: str,
-    draw: dict[str, int],
-    parts: dict[str, list[dict[str, Any]]],
-) -> Round:
-    """Compare the parts of one round. Each key that differs is explained."""
-    model = fold(parts["command"])
-    folded, persisted = net(parts["folded"]), net(parts["changelog"])
-    counterexamples = differences(model, folded, "the dict model and the fold in SQL")
-    compares_ticks = parts["since"][0]["_ts"] is None
-    if not compares_ticks:
-        model, persisted = without_ticks(model), without_ticks(persisted)
-    late_keys = []
-    for difference in differences(model, persisted, "the dict model and the changelog"):
-        if is_late(options, collection, difference.key):
-            late_keys.append(difference.key)
-        else:
-            counterexamples.append(difference)
-    counterexamples += differences(
-        net(parts["applied"]), net(parts["state"]), "the changelog and the state"
+def judge(model: Model, evidence: Evidence) -> Proof:
+    """Compare the log with the rows, and the history with them."""
+    folded = fold_evidence(model, evidence)
+    current = {row.identity: row for row in evidence.current if row.error_kind != "order"}
+    about = evidence.about
+    proof = Proof(
+        collection=model.name,
+        batch=about["seq"],
+        share=about["share"],
+        is_pinned=about["is_pinned"],
+        keys=len(evidence.wanted),
+        commands=evidence.commands.total(),
+        updates=len(evidence.updates),
+        damage=about["damage"],
     )
-    return Round(
-        seed=draw["seed"],
-        batches=draw["batches"],
-        keys=len({one["key"] for one in parts["command"] if not one["is_truncate"]}),
-        commands=len(parts["command"]),
-        counterexamples=counterexamples,
-        late_keys=late_keys,
-        compares_ticks=compares_ticks,
-    )
+    for identity in sorted(evidence.wanted):
+        key, row = folded.keys.get(identity, Key((), ())), current.get(identity)
+        found = status(model, evidence, identity, key, row)
+        if found in LEFT_OUT:
+            proof.left_out.setdefault(found, []).append(identity)
+        elif found == "differ":
+            texts = describe_key(key), describe_row(row)
+            proof.differences.append(Difference(identity, "the log and the row", *texts))
+    proof.differences += unsound(evidence)
+    return proof
 
 
-def differences(expected: Updates, got: Updates, places: str) -> list[Difference]:
-    """Return the keys whose updates differ in two places, sorted."""
-    found = []
-    for key in sorted(expected.keys() | got.keys()):
-        first, second = expected.get(key, Counter()), got.get(key, Counter())
-        if first != second:
-            found.append(Difference(key, places, only_in(first, second), only_in(second, first)))
-    return found
+def status(model: Model, evidence: Evidence, identity: str, key: Key, row: Stored | None) -> str:
+    """Say whether a key is as its commands say: `agree`, `differ`, or one of LEFT_OUT."""
+    forgets = model.options.get("tombstones", "forever") != "forever" and key.deleted != ()
+    cases = [
+        (is_lost(key, row), "lost"),
+        (agrees(key, row, is_log=evidence.about["is_log"]), "agree"),
+        (identity in evidence.erased, "erased"),
+        (forgets and row is None and ROW not in key.columns, "agree"),
+        (forgets, "forgotten"),
+        (model.options.get("late") == "drop", "dropped"),
+        (is_of_another_key(key, row), "inherited"),
+    ]
+    return next((word for applies, word in cases if applies), "differ")
 
 
-def only_in(updates: Counter[Update], others: Counter[Update]) -> list[tuple[Any, ...]]:
-    """Return the updates that the others do not have, sorted: tick, diff, value."""
-    return sorted(
-        (
-            (tick, diff, value)
-            for (tick, value), diff in updates.items()
-            if others[tick, value] != diff
-        ),
-        key=repr,
-    )
-
-
-def is_late(options: Sequence[str], collection: str, key: str) -> bool:
-    """Ask whether late commands, or corrections with a cause, explain why a key differs.
-
-    The late command may be one of a key from which the key takes values. Nothing explains a
-    changelog that does not add up.
-    """
-    values = read_json_key(key)
-    error_key = values.pop("_error_key")
-    found = explain(options, collection, {} if error_key is not None else values, error_key, None)
-    # The state is compared for itself.
-    verdicts = {row["verdict"] for row in found.rows if row["source"] != "state"}
-    if not verdicts <= {*FINE, "waits", "differ"}:
+def is_lost(key: Key, row: Stored | None) -> bool:
+    """Whether the store has something newer of a key than the log."""
+    if row is None:
         return False
-    has_cause = any("_cause" in update for update in found.updates)
-    if "differ" not in verdicts and (has_cause or late_commands(found)):
+    if row.rank > key.top:
         return True
-    return find_late_source(options, found) is not None
+    if json.loads(row.identity)["_error_key"] is not None:
+        return False  # a broken key has no columns
+    return any(
+        rank > (key.columns[name].rank if name in key.columns else key.deleted)
+        for name, rank in row.column_ranks.items()
+    )
 
 
-def fold(commands: Sequence[dict[str, Any]]) -> Updates:
-    """Fold commands with a dict. The last command of each tick says what its key has.
+def agrees(key: Key, row: Stored | None, *, is_log: bool = True) -> bool:
+    """Whether a key in the store is as its commands say, and knows of its newest command."""
+    if ROW not in key.columns:
+        if row is None:
+            # Nothing stays of a key that only a truncate has deleted.
+            return key.deleted == ()
+        return row.part == "tombstone" and row.rank == key.top
+    if row is None or (is_log and row.rank != key.top):
+        return False
+    if key.broken is not None:
+        _, _, kind, text = key.broken
+        return row.error_kind == kind and (kind != "value" or row.error == text)
+    return row.part == "row" and has_values(key, row.value)
+
+
+def is_of_another_key(key: Key, row: Stored | None) -> bool:
+    """Whether a key differs only in columns that it took from another key.
+
+    A command of the other key that arrives later does not change them.
+    """
+    if not key.is_inherited or row is None or row.rank != key.top:
+        return False
+    if row.error_kind is not None or key.broken is not None:
+        # What the other key did not have is an error of the kind `origin`.
+        return "origin" in {row.error_kind, key.broken[2] if key.broken else None}
+    return all(
+        (column := key.columns.get(name_of(text))) is None
+        or column.is_inherited
+        or Content(text) in column.contents
+        for text in row.value
+    )
+
+
+def has_values(key: Key, value: Sequence[str]) -> bool:
+    """Whether the values of a row are the newest ones of its columns."""
+    if any(isinstance(content.value, tuple) for content in key.columns[ROW].contents):
+        return Content(tuple(value)) in key.columns[ROW].contents
+    # A column that no command gave is null.
+    return all(
+        text.endswith(":null}")
+        if (column := key.columns.get(name_of(text))) is None
+        else Content(text) in column.contents
+        for text in value
+    )
+
+
+def name_of(column: str) -> str:
+    """Return the name of a column in JSON, in lower case."""
+    (name,) = json.loads(column)
+    return str(name).lower()
+
+
+def unsound(evidence: Evidence) -> list[Difference]:
+    """Return the keys whose updates do not sum to what they have now."""
+    sums, now = Counter[Any](), Counter[Any]()
+    for row in evidence.updates:
+        sums[row.content] += row.diff or 0
+    for row in evidence.current:
+        if row.part != "tombstone":
+            now[row.content] += 1
+    differing = {content for content in sums.keys() | now.keys() if sums[content] != now[content]}
+    return [
+        Difference(
+            identity,
+            "the sum of the history and the row",
+            describe_sum(sums, identity),
+            describe_sum(now, identity),
+        )
+        for identity in sorted({content[0] for content in differing})
+    ]
+
+
+def describe_sum(sums: Counter[Any], identity: str) -> str:
+    """Describe what is left of a key: each row with its count, if that is not 1."""
+    found = [
+        ("" if count == 1 else f"{count} times ") + describe_content(value, error)
+        for (owner, value, error, _), count in sums.items()
+        if owner == identity and count
+    ]
+    return " and ".join(found) or "(no row)"
+
+
+def describe_content(value: Sequence[str], error: str | None) -> str:
+    """Write the columns of a row in one JSON, or the text of an error.
 
     Example:
-        >>> one = {"key": "a", "is_truncate": False, "unchanged": None, "old_key": None}
-        >>> placed = {**one, "_ts": 1, "moment": 1, "place": 1, "value": ['{"v":1}', None]}
-        >>> deleted = {**one, "_ts": 2, "moment": 2, "place": 2, "value": None}
-        >>> dict(fold([deleted, placed, placed])["a"])
-        {(1, ('{"v":1}', None)): 1, (2, ('{"v":1}', None)): -1}
+        >>> describe_content(['{"a":1}', '{"b":null}'], None)
+        '{"a":1,"b":null}'
     """
-    updates: Updates = defaultdict(Counter)
-    held: dict[str, Value] = {}
-    in_sequence = sorted(commands, key=lambda one: int(one["place"]))
-    for tick, group in groupby(in_sequence, key=lambda one: one["_ts"]):
-        before = dict(held)
-        fold_tick(held, list(group))
-        for key in before.keys() | held.keys():
-            if before.get(key) != held.get(key):
-                if key in before:
-                    updates[key][tick, before[key]] -= 1
-                if key in held:
-                    updates[key][tick, held[key]] += 1
-    return updates
+    if error is not None:
+        return f"error: {error}"
+    return "{" + ",".join(column[1:-1] for column in value) + "}"
 
 
-def fold_tick(held: dict[str, Value], commands: Sequence[dict[str, Any]]) -> None:
-    """Put the commands of one tick, which are in sequence, onto what the keys have.
-
-    A command with an old key takes the columns that it leaves unchanged from that key: what the
-    key had before all commands of the same order, even if the tick has deleted it before.
-    """
-    deleted: dict[str, Value] = {}
-    for _, group in groupby(commands, key=lambda one: one["moment"]):
-        same_order = list(group)
-        if any(one["is_truncate"] for one in same_order):
-            held.clear()
-            deleted.clear()
-        of_keys = [one for one in same_order if not one["is_truncate"]]
-        old_keys = {one["old_key"] for one in of_keys} - {None}
-        taken = {key: held.get(key, deleted.get(key)) for key in old_keys}
-        for command in of_keys:
-            own = held.pop(command["key"], None)
-            if command["value"] is not None:
-                base = own if command["old_key"] is None else taken[command["old_key"]]
-                held[command["key"]] = put_onto(base, command)
-            elif own is not None:
-                deleted[command["key"]] = own
+def describe_row(row: Stored | None) -> str:
+    """Describe what the store has of a key."""
+    if row is None:
+        return "(no row)"
+    text = "(deleted)" if row.part == "tombstone" else describe_content(row.value, row.error)
+    return f"{text} at order {describe_rank(row.rank)}" if row.rank else text
 
 
-def put_onto(before: Value | None, command: dict[str, Any]) -> Value:
-    """Return the value after a command, which may leave columns unchanged.
+def describe_key(key: Key) -> str:
+    """Describe what a key should have."""
+    if ROW not in key.columns:
+        text = "(deleted)" if key.deleted else "(no row)"
+    elif key.broken is not None:
+        _, _, kind, error = key.broken
+        text = f"error of the kind {kind}" + (f": {error}" if error else "")
+    else:
+        contents = [
+            content.value
+            for _, column in sorted(key.columns.items())
+            for content in sorted(column.contents, key=repr)
+            if content.value is not None
+        ]
+        whole = [one for one in contents if isinstance(one, tuple)]
+        parts = [one for one in contents if isinstance(one, str)]
+        text = " or ".join(describe_content(one, None) for one in whole or [tuple(parts)])
+    return f"{text} at order {describe_rank(key.top)}" if key.top else text
+
+
+def describe_rank(rank: Any) -> str:
+    """Write the terms of an order, without the epoch.
 
     Example:
-        >>> put_onto(('{"V":1}', None), {"value": ['{"V":null}', None], "unchanged": ["v"]})
-        ('{"V":1}', None)
+        >>> from .evidence import rank_of
+        >>> describe_rank(rank_of('{"_epoch":0,"_1":7,"_2":{"a":null,"b":"x"}}'))
+        '7, (null, x)'
     """
-    value: Value = tuple(command["value"])
-    if before is None or not command["unchanged"]:
-        return value
-    if before[-1] is not None:
-        return before
-    names = [next(iter(json.loads(column or "{}"))).lower() for column in value[:-1]]
-    pairs = zip(names, value[:-1], before[:-1], strict=True)
-    return (*(old if name in command["unchanged"] else new for name, new, old in pairs), value[-1])
+    return ", ".join(map(describe_part, rank[1:]))
 
 
-def net(rows: Iterable[dict[str, Any]]) -> Updates:
-    """Return the net updates of each key. Their diffs are not 0."""
-    updates: Updates = defaultdict(Counter)
-    for row in rows:
-        updates[row["key"]][row["_ts"], tuple(row["value"])] += row["diff"]
-    return updates
-
-
-def without_ticks(updates: Updates) -> Updates:
-    """Return the rows that the updates add up to."""
-    rows: Updates = defaultdict(Counter)
-    for key, found in updates.items():
-        for (_, value), diff in found.items():
-            rows[key][None, value] += diff
-    return {key: Counter({row: n for row, n in found.items() if n}) for key, found in rows.items()}
+def describe_part(part: Any) -> str:
+    """Write one term of an order."""
+    if len(part) == 1:
+        return "null"
+    if isinstance(part[1], tuple):
+        return "(" + ", ".join(map(describe_part, part[1])) + ")"
+    return str(part[1])

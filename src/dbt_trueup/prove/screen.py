@@ -2,77 +2,68 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dbt_trueup.plural import count
 from dbt_trueup.printable import cut, printable
 
+from .proof import LEFT_OUT
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from .proof import Difference, Proof
 
-    from .proof import Difference, Proof, Round
-
-SHOWN = 3
-"""How many counterexamples of a round, and how many of their updates, are shown."""
+SHOWN = 5
+"""How many differences are shown. `--json` prints all of them."""
 
 
 def describe_proof(proof: Proof) -> str:
-    """Describe each round in a line, and its counterexamples below it."""
-    lines = [line for each in proof.rounds for line in describe_round(each)]
-    last = "equal" if proof.holds else "NOT equal"
-    return "\n".join([*lines, f"{proof.collection}: {last}"])
+    """Describe what was compared, what differs, and what could not be compared."""
+    sample = "all keys" if proof.share == 1 else f"a sample of one key in {proof.share:,}"
+    folded = f"{count(proof.commands, 'command')} of {count(proof.keys, 'key')}, folded in Python"
+    summed = f"{count(proof.updates, 'update')} of the history, summed in Python"
+    lines = [
+        f"{proof.collection}, batch {proof.batch}: {sample}",
+        f"  {folded}: {result(proof, 'the log and the row')}",
+        f"  {summed}: {result(proof, 'the sum of the history and the row')}",
+        f"  the certificate of the newest batch: {describe_certificate(proof)}",
+        *(
+            f"  left out: {count(len(keys), 'key')}; {LEFT_OUT[reason]}"
+            for reason, keys in sorted(proof.left_out.items())
+        ),
+    ]
+    for one in proof.differences[:SHOWN]:
+        lines += describe_difference(one)
+    if len(proof.differences) > SHOWN:
+        lines.append(f"  {len(proof.differences) - SHOWN:,} more are left out; --json has them")
+    if not proof.is_pinned:
+        lines.append(
+            "the log cannot be read as the newest batch has read it, so what arrived since then"
+            f" differs; run first: dbt run -s {proof.collection}"
+        )
+    lines.append(f"{proof.collection}: {'proved' if proof.holds else 'NOT proved'}")
+    return "\n".join(lines)
 
 
-def describe_round(one: Round) -> list[str]:
-    """Describe a round.
+def result(proof: Proof, places: str) -> str:
+    """Say how many keys differ in two places."""
+    number = sum(one.places == places for one in proof.differences)
+    return f"{count(number, 'key')} NOT equal to the rows" if number else "equal to the rows"
 
-    Example:
-        >>> from .proof import Round
-        >>> describe_round(Round(seed=1, batches=2, keys=100, commands=340, late_keys=["a"]))
-        ['seed 1: 100 keys, 340 commands in 2 batches: equal, except 1 key with late commands']
-    """
-    text = f"seed {one.seed}: {count(one.keys, 'key')}, {count(one.commands, 'command')}"
-    text += f" in {one.batches} batch{'' if one.batches == 1 else 'es'}: "
-    found = len(one.counterexamples)
-    text += count(found, "counterexample") if found else "equal"
-    if one.late_keys:
-        late = f"{count(len(one.late_keys), 'key')} with late commands"
-        text += f"; {late} left out" if found else f", except {late}"
-    if not one.compares_ticks:
-        text += "; the changelog was compacted, so only the rows of now were compared with it"
-    shown = [line for each in one.counterexamples[:SHOWN] for line in describe_difference(each)]
-    if found > SHOWN:
-        shown.append(f"  {found - SHOWN:,} more are left out; --json has all of them")
-    return [text, *shown]
+
+def describe_certificate(proof: Proof) -> str:
+    """Say whether the store agrees with its certificate."""
+    if proof.is_certificate_right:
+        return "agrees with the store"
+    damage = proof.damage or {"buckets": [], "history": False}
+    wrong = [f"{count(len(damage['buckets']), 'bucket')} of current rows"] * bool(damage["buckets"])
+    wrong += ["the history"] * bool(damage["history"])
+    return f"does NOT agree with the store: {' and '.join(wrong)}"
 
 
 def describe_difference(one: Difference) -> list[str]:
-    """Describe a key that is not the same in two places. Long values are cut where they differ."""
-    pairs = list(zip_longest(one.expected[:SHOWN], one.got[:SHOWN]))
+    """Describe a key that differs. Long values are cut where they differ."""
     return [
-        f"  {cut(printable(one.key))}: {one.places} differ",
-        *(f"    expected  {describe_update(first, second)}" for first, second in pairs if first),
-        *(f"    got       {describe_update(second, first)}" for first, second in pairs if second),
+        f"  {cut(printable(one.identity))}: {one.places} differ",
+        f"    expected  {cut(printable(one.expected), printable(one.got))}",
+        f"    got       {cut(printable(one.got), printable(one.expected))}",
     ]
-
-
-def describe_update(update: tuple[Any, ...], other: tuple[Any, ...] | None = None) -> str:
-    """Describe an update, or a row that exists now. `other` is the one in the other place.
-
-    Example:
-        >>> describe_update((4, -1, ('{"v":1}', '{"w":null}', None)))
-        'tick 4  -  {"v":1,"w":null}'
-        >>> describe_update((None, 1, ('{"v":null}', '{"w":null}', "no number")))
-        'error: no number'
-    """
-    tick, diff, value = update
-    text = cut(describe_value(value), describe_value(other[2]) if other else None)
-    return text if tick is None else f"tick {tick}  {'+' if diff > 0 else '-'}  {text}"
-
-
-def describe_value(value: Sequence[str | None]) -> str:
-    """Write the columns of a row in one JSON, or the text of an error."""
-    *columns, error = value
-    text = "{" + ",".join((column or "{}")[1:-1] for column in columns) + "}"
-    return printable(text if error is None else f"error: {error}")
