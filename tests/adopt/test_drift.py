@@ -1,229 +1,196 @@
-"""The drift report: what is masked, what is written, and which steps an adoption has."""
+"""How a collection and another table differ: on real tables, and on the screen."""
 
 from __future__ import annotations
 
 import json
 import re
-import shlex
-from types import SimpleNamespace
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbt_trueup import dbt
-from dbt_trueup.adopt import drift, steps
+from dbt_trueup.adopt import drift
 from dbt_trueup.adopt.screen import describe_drift
 from dbt_trueup.command_line.program import main
-from dbt_trueup.errors import DbtError, UsageError
 from tests.conftest import ROOT
-from tests.test_docs import first_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Callable
 
-ONE_SIDED = {"one_sided": '{"only_in_log": ["updated_at"], "only_in_table": ["a", "b\\u001b"]}'}
+    from tests.project import Project
+
+MODEL = """
+{{{{ config(materialized='trueup', unique_key='k') }}}}
+
+{{{{ trueup.commands(
+    relation='{schema}.log', sequence_by=['ord'], delete_when="op = 'D'", columns=['a', 'b', 'c'],
+    error='err'
+) }}}}
+"""
+LOG = """
+    ('equal', 1, 'U', 'x', -0D, 1, null), ('late', 1, 'U', 'old', 1D, 1, null),
+    ('late', 2, 'U', 'new', 1D, 1, null), ('other', 1, 'U', 'x', 1D, 1, null),
+    ('missing', 1, 'U', 'x', 1D, 1, null), ('deleted', 1, 'U', 'x', 1D, 1, null),
+    ('deleted', 2, 'D', null, null, null, null), ('broken', 1, 'U', 'x', 1D, 1, 'bad'),
+    ('null', 1, 'U', null, null, null, null)
+"""
+TABLE = """
+    ('equal', 'x', '0'), ('late', 'old', '1'), ('other', 'X', '2'), ('deleted', 'x', '1'),
+    ('unknown', 'x', '1'), ('broken', 'x', '1'), ('null', null, null), ('null', null, null),
+    (null, 'x', '1')
+"""
+"""The numbers are texts, as in an extract that was loaded from a file."""
+COUNTS = {
+    "equal": 2,
+    **dict.fromkeys(drift.CAUSES, 1),
+}
+
+
+def ask(project: Project, *words: str, code: int) -> Any:
+    """Run a command with `--json`. Return the document, or the error."""
+    out, err = StringIO(), StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        exit_code = main([*words, "--json", "--project-dir", str(project.folder)])
+    assert exit_code == code, (out.getvalue(), err.getvalue())
+    return json.loads(out.getvalue()) if code < 2 else err.getvalue()
+
+
+@pytest.fixture
+def items(own_project: Callable[[str], Project]) -> Project:
+    """A project with a log and a model that has not run."""
+    project = own_project("drifted")
+    columns = "k string, ord int, op string, a string, b double, c int, err string"
+    project.sql(f"create table {{}}.log ({columns}) using {{format}}")
+    project.sql(f"insert into {{}}.log values {LOG}")
+    project.write("models/items.sql", MODEL.format(schema=project.name))
+    return project
+
+
+@pytest.mark.iceberg_only
+def test_a_running_collection_against_an_extract(items: Project) -> None:
+    items.sql("create table {}.extract (K string, a string, B string) using {format}")
+    items.sql(f"insert into {{}}.extract values {TABLE}")
+    extract = f"{items.name}.extract"
+    assert "must be one that has run" in ask(items, "check", "items", "--against", extract, code=2)
+    items.run("items")
+    tick = items.sql("select max(_ts) from {}.items__trueup")[0][0]
+    found = ask(items, "check", "items", "--against", extract, code=1)
+    # In one batch the history has never seen the older value of `late`.
+    assert found["counts"] == COUNTS | {"late_update": 0, "other": 2}
+    assert (found["only_here"], found["only_there"]) == (["c"], [])
+    assert found["samples"]["unknown_key"] == [{"key": ["u… (7 characters)"], "differing": {}}]
+    # The commands of later runs.
+    items.sql(
+        "insert into {}.log values ('other', 5, 'U', 'X', 2D, 1, null),"
+        " ('late', 5, 'U', 'newest', 1D, 1, null), ('deleted', 5, 'U', 'x', 1D, 1, null)"
+    )
+    items.run("items")
+    shown = ask(items, "check", "items", "--against", extract, "--show-values", code=1)
+    assert shown["counts"] == COUNTS | {
+        "equal": 4,
+        "late_update": 0,
+        "missed_delete": 0,
+        "other": 1,
+    }
+    assert shown["samples"]["other"] == [{"key": ["late"], "differing": {"a": ["newest", "old"]}}]
+    select = "(select k, 'new' as a from values ('late') as one(k))"
+    now = ask(items, "check", "items", "--against", select, code=1)
+    assert now["counts"]["late_update"] == 1
+    # At the end of the first tick it is as it was before.
+    then = ask(items, "check", "items", "--against", extract, "--as-of", str(tick), code=1)
+    # But the history does not know a key that came and went in one batch.
+    assert then["counts"] == found["counts"] | {"missed_delete": 0, "unknown_key": 2}
+    assert ask(items, "check", "items", "--against", select, "--as-of", str(tick), code=1)[
+        "counts"
+    ] == dict.fromkeys(COUNTS, 0) | {"equal": 1, "missing_row": 4}
+    # A table that has the same rows.
+    assert ask(items, "check", "items", "--against", f"{items.name}.items", code=0)["counts"] == (
+        dict.fromkeys(COUNTS, 0) | {"equal": 6}
+    )
+    wrong = "(select 'equal' as k, 'much' as b)"
+    assert "Got: much" in ask(items, "check", "items", "--against", wrong, code=2)
+    assert "must be one with each key column of items: k" in ask(
+        items, "check", "items", "--against", "(select 1 as a)", code=2
+    )
+
+
+@pytest.mark.iceberg_only
+def test_a_table_is_compared_with_its_log_before_its_adoption(items: Project) -> None:
+    words = ("adopt", "items")
+    assert f"A table {items.name}.items must exist" in ask(items, *words, code=2)
+    items.sql("create table {}.items (k string, a string, b double, note string) using {format}")
+    items.sql(
+        "insert into {}.items select k, a, cast(b as double), 'n'"
+        f" from values {TABLE} as one(k, a, b)"
+    )
+    found = ask(items, *words, code=1)
+    assert found["counts"] == COUNTS
+    assert (found["only_here"], found["only_there"]) == (["c"], ["note"])
+    tables = {row["tableName"] for row in items.sql("show tables in {}")}
+    assert {name for name in tables if "plan" not in name} == {"log", "items"}
+    # The adoption itself, and what it has changed.
+    items.sql("delete from {}.items where k is null or k = 'null'")
+    items.run("items")
+    assert items.sql("select count(*) from {}.items__before")[0][0] == 6
+    rows = {row["k"]: row["a"] for row in items.sql("select k, a from {}.items")}
+    assert rows == {
+        "equal": "x",
+        "late": "new",
+        "other": "x",
+        "missing": "x",
+        "null": None,
+        "unknown": "x",
+    }
+    assert "must be a collection that has not run" in ask(items, *words, code=2)
+
 
 ROWS: list[dict[str, Any]] = [
-    {"cause": "equal", "cause_rows": 1200, "key": ["1"], "differing": None}
-    | {"one_sided": '{"only_in_log": [], "only_in_table": []}'},
+    {"cause": "equal", "cause_rows": 1200, "key": None, "differing": None}
+    | {"one_sided": '{"only_here": ["updated_at"], "only_there": ["a", "b\\u001b"]}'},
     {
         "cause": "late_update",
         "cause_rows": 3000,
         "key": ["anna@example.org", None],
-        "differing": [{"column": "status", "in_table": "placed\nby phone", "in_log": None}],
+        "differing": [{"column": "status", "here": None, "there": "placed\nby phone"}],
     },
     {"cause": "unknown_key", "cause_rows": 1, "key": ["17"], "differing": None},
 ]
 
 
 def test_the_report_masks_keys_and_values_unless_they_are_asked_for() -> None:
-    masked = describe_drift("shop.orders", "orders", drift.parse_drift(ROWS, show_values=False))
+    masked = describe_drift("orders", "raw.orders", drift.parse(ROWS, show_values=False))
     assert masked == (
-        "shop.orders: 3,001 differences from the log, 1,200 equal rows\n"
-        "      3,000  late_update    the table has an older value of the log\n"
-        "               key a… (16 characters), null: status p… (15 characters) -> null\n"
-        "          1  unknown_key    the log never had the key\n"
-        "               key … (2 characters)"
-    )
-    shown = describe_drift("shop.orders", "orders", drift.parse_drift(ROWS, show_values=True))
-    assert "key anna@example.org, null: status placed by phone -> null" in shown
+        "raw.orders and orders: 3,001 differences, 1,200 equal rows\n"
+        "      3,000  late_update    raw.orders has a value that orders had before\n"
+        "               key a… (16 characters), null: status null, there p… (15 characters)\n"
+        "          1  unknown_key    raw.orders has the key, orders never had it\n"
+        "               key … (2 characters)\n"
+        "only orders has updated_at: not compared\n"
+        "only raw.orders has a, b : not compared"
+    ).replace("b :", "b:")
+    shown = describe_drift("orders", "raw.orders", drift.parse(ROWS, show_values=True))
+    assert "key anna@example.org, null: status null, there placed by phone" in shown
 
 
 @pytest.mark.parametrize("show_values", [False, True])
 def test_a_value_does_not_reach_the_terminal_as_a_command(*, show_values: bool) -> None:
-    pair = {"column": "status", "in_table": "\x1b[2Jpaid", "in_log": "a\x9b31mb\x7f"}
+    pair = {"column": "status", "here": "\x1b[2Jpaid", "there": "a\x9b31mb\x7f"}
     row = {"cause": "other", "cause_rows": 1, "key": ["\x1b]0;title\x07"], "differing": [pair]}
-    row |= ONE_SIDED
-    shown = describe_drift("orders", "orders", drift.parse_drift([row], show_values=show_values))
+    row |= {"one_sided": ROWS[0]["one_sided"]}
+    shown = describe_drift("orders", "raw", drift.parse([row], show_values=show_values))
     assert all(line.isprintable() for line in shown.splitlines())
     assert ("paid" in shown) == show_values
 
 
-def test_every_cause_of_the_macro_is_known_and_on_the_page() -> None:
-    text = (ROOT / "macros/report/drift_causes.sql").read_text()
-    macro = text.partition("_drift_causes_ctes(key) -")
-    tables = {"compared", "values_of_log"}
-    assert set(re.findall(r"'([a-z_]+)'", macro[2])) - tables == {"equal", *drift.CAUSES}
-    assert set(drift.parse_drift([], show_values=False).counts) == {"equal", *drift.CAUSES}
-    rows = [cell.strip("`") for cell in first_cells(ROOT / "docs/adopt.md", "Four commands")]
-    assert set(drift.CAUSES) <= set(rows)
+def test_every_cause_of_the_macro_is_known() -> None:
+    text = (ROOT / "macros/operate/drift.sql").read_text().partition("caused as (")[2]
+    found = set(re.findall(r"(?:then|else|select|if\([^']*|,) '([a-z_]+)'", text))
+    assert found - {"broken", "known", "paired"} == {"equal", *drift.CAUSES}
     with pytest.raises(KeyError):
-        drift.parse_drift([{**ROWS[2], "cause": "invented"}], show_values=False)
+        drift.parse([{**ROWS[2], "cause": "invented"}], show_values=False)
 
 
-@pytest.mark.parametrize(
-    ("columns", "them", "these"), [(["updated_at"], "it", "it"), (["a", "b"], "them", "these")]
-)
-def test_the_report_names_the_columns_that_only_one_side_has(
-    columns: list[str], them: str, these: str
-) -> None:
-    one_sided = {"only_in_log": columns, "only_in_table": ["loaded_at", "note"]}
-    row = ROWS[0] | {"one_sided": json.dumps(one_sided)}
-    shown = describe_drift("old", "orders", drift.parse_drift([row], show_values=False))
-    assert shown.partition("\n")[2] == (
-        f"only the log has {', '.join(columns)}. The comparison takes {them} as null in the table,"
-        " so nearly all rows differ\n"
-        f"  To compare the other columns alone, remove {these} from `columns` of orders_commands"
-        " and from orders.yml\n"
-        "only the table has loaded_at, note: the collection leaves them out"
-    )
-
-
-def test_an_adoption_renames_then_runs_twice_and_a_second_one_only_corrects(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    called: list[list[str]] = []
-    monkeypatch.setattr(dbt, "invoke", lambda options, *words: called.append([*words, *options]))
-    options = ["--vars", "{trueup_until: 9}"]
-    models = {name: f"file:{name}.sql" for name in ("orders", "orders_state")}
-    selected = models.values()
-    facts = drift.Facts("`shop`.`orders`", "`shop`.`orders_before_trueup`", is_adopted=False)
-    adopted = drift.Facts(facts.then, facts.then, is_adopted=True)
-    monkeypatch.setattr(steps, "read_facts", lambda *_: adopted)
-    steps.adopt(options, "orders", "shop.orders", facts, models)
-    assert called == [
-        [
-            *("run-operation", "trueup.adopt", "--args"),
-            json.dumps({"collection": "orders", "table": "shop.orders"}),
-            *options,
-        ],
-        [
-            *("run", "--select", *selected, "--vars"),
-            "{trueup_adopt: shop.orders_before_trueup, trueup_until: 9}",
-        ],
-        ["run", "--select", *selected, *options],
-    ]
-    called.clear()
-    steps.adopt(options, "orders", "shop.orders", adopted, models)
-    assert called == [["run", "--select", *selected, *options]]
-    # The first run succeeds also if another run was first. Then no batch has the rows of the table.
-    called.clear()
-    monkeypatch.setattr(steps, "read_facts", lambda *_: facts)
-    with pytest.raises(DbtError, match="orders has not adopted the table"):
-        steps.adopt(options, "orders", "shop.orders", facts, models)
-    assert [words[0] for words in called] == ["run-operation", "run"]
-
-
-def manifest(*collections: str, packages: Sequence[str] = ("shop",)) -> Any:
-    """A manifest with the models of collections, and a model and a test beside them."""
-    names = [
-        *("orders_report", *collections),
-        *(f"{name}_{role}" for name in collections for role in steps.ROLES),
-    ]
-    nodes = [
-        SimpleNamespace(
-            name=name,
-            package_name=package,
-            resource_type="model",
-            config=SimpleNamespace(
-                materialized="trueup_state" if name.endswith("_state") else "view"
-            ),
-        )
-        for package in packages
-        for name in names
-    ]
-    test = SimpleNamespace(
-        name="orders", resource_type="test", config=SimpleNamespace(materialized="test")
-    )
-    return SimpleNamespace(
-        nodes=dict(enumerate([*nodes, test])), metadata=SimpleNamespace(project_name="shop")
-    )
-
-
-def test_only_the_models_of_the_collection_run() -> None:
-    found = steps.models_of(manifest("orders", "payments"), "orders")
-    assert {*found} == {"orders", *(f"orders_{role}" for role in steps.ROLES)}
-
-
-def test_the_collection_of_the_project_comes_before_one_of_a_package_of_the_same_name() -> None:
-    for packages in (["shop", "other"], ["other", "shop"]):
-        found = steps.models_of(manifest("orders", packages=packages), "orders")
-        assert found["orders_batch"] == "package:shop,file:orders_batch.sql"
-    found = steps.models_of(manifest("orders", packages=["other"]), "orders")
-    assert found["orders_batch"] == "package:other,file:orders_batch.sql"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("folder", ["models/orders", "models"])
-def test_a_folder_and_a_project_with_the_name_of_the_collection_are_not_selected(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DBT_PROFILES_DIR", str(ROOT / "tests/dbt_2"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "dbt_project.yml").write_text("{name: orders, profile: trueup}")
-    names = {"orders", *(f"orders_{role}" for role in steps.ROLES)}
-    others = ("models/orders/payments", "models/orders/orders/refunds", "models/orders/orders_old")
-    for file in (*others, *(f"{folder}/{name}" for name in names)):
-        path = tmp_path / f"{file}.sql"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        kind = "trueup_state" if path.stem == "orders_state" else "view"
-        path.write_text(f"{{{{ config(materialized='{kind}') }}}} select 1 as a")
-    models = steps.models_of(dbt.parse([]), "orders")
-    assert {*dbt.list_nodes([], [*models.values()])} == {f"model.orders.{name}" for name in names}
-
-    called: list[tuple[str, ...]] = []
-    with monkeypatch.context() as replaced:
-        replaced.setattr(dbt, "invoke", lambda _, *words: called.append(words))
-        steps.make_commands([], "orders", models)
-    ((_, _, selected, _),) = called
-    assert dbt.list_nodes([], [selected]) == ["model.orders.orders_commands"]
-
-
-def test_the_next_command_has_the_options_of_this_one(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    facts = drift.Facts("shop.old", "shop.old", is_adopted=False)
-    found = drift.parse_drift([ROWS[2] | ONE_SIDED], show_values=False)
-    for name, answer in (
-        ("parse", manifest("orders")),
-        ("read_facts", facts),
-        ("read_drift", found),
-    ):
-        monkeypatch.setattr(
-            f"dbt_trueup.command_line.adopt.{name}", lambda *_, answer=answer, **__: answer
-        )
-    monkeypatch.setattr(steps, "make_commands", lambda *_: None)
-    words = ["shop.old", "--collection", "orders", "-t", "prod", "--vars", "{a: it's}"]
-    assert main(["adopt", *words]) == 1
-    following = capsys.readouterr().out.splitlines()[-1]
-    assert shlex.split(following) == [
-        *("next:", "trueup", "adopt", "shop.old", "--apply", "--collection", "orders"),
-        *("--target", "prod", "--vars", "{a: it's}"),
-    ]
-    monkeypatch.setattr("dbt_trueup.command_line.adopt.parse", lambda _: manifest("old"))
-    assert main(["adopt", "shop.old"]) == 1
-    assert capsys.readouterr().out.endswith("\nnext: trueup adopt shop.old --apply\n")
-
-
-def test_without_a_collection_the_user_is_told_how_to_write_one(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(UsageError, match="must name a collection: payments"):
-        steps.models_of(manifest("payments"), "orders")
-    monkeypatch.setattr("dbt_trueup.command_line.adopt.parse", lambda _: manifest())
-    assert main(["adopt", "shop.orders"]) == 2
-    assert capsys.readouterr().err == (
-        "trueup adopt: TABLE or --collection must name a collection; there is none.\nGot: orders\n"
-        "Write its models first: trueup init <the log> --name orders\n"
-    )
+def test_options_of_the_comparison_need_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "orders", "--as-of", "3"]) == 2
+    assert "must be given with --against" in capsys.readouterr().err

@@ -1,5 +1,4 @@
-"""`trueup adopt`: makes a collection from a table that exists and its log.
+"""How a collection and another table differ: `trueup check --against`, and `trueup adopt`.
 
-`drift` asks how the table differs from the log. `screen` writes the answer for people. `steps` runs
-the operation and the models.
+`drift` asks dbt for the differences. `screen` writes them for people.
 """

@@ -1,4 +1,4 @@
-"""Writes the drift of a table for people."""
+"""Writes for people how a collection and another table differ."""
 
 from __future__ import annotations
 
@@ -17,61 +17,39 @@ if TYPE_CHECKING:
 NAME_WIDTH = 15
 
 
-def describe_drift(table: str, collection: str, drift: Drift) -> str:
+def describe_drift(here: str, there: str, drift: Drift) -> str:
     """Write how many rows differ by cause, with some of them.
 
     Args:
-        table: The table.
-        collection: The name of the collection of the log.
+        here: How the collection is called, such as `orders`, or `the log` before its first run.
+        there: How the other table is called.
         drift: How the two differ.
     """
     differing, equal = count(drift.differing_rows, "difference"), drift.counts[EQUAL]
-    lines = [f"{table}: {differing} from the log, {count(equal, 'equal row')}"]
+    lines = [f"{there} and {here}: {differing}, {count(equal, 'equal row')}"]
     for cause, why in CAUSES.items():
         if drift.counts[cause]:
-            lines.append(f"{drift.counts[cause]:>11,}  {cause:<{NAME_WIDTH}}{why}")
+            because = why.format(here=here, there=there)
+            lines.append(f"{drift.counts[cause]:>11,}  {cause:<{NAME_WIDTH}}{because}")
             lines += [f"{'':13}  {describe_row(row)}" for row in drift.samples[cause]]
-    return "\n".join([*lines, *describe_columns(collection, drift)])
-
-
-def describe_columns(collection: str, drift: Drift) -> list[str]:
-    """Write which columns only one side has, and what follows from it.
-
-    Example:
-        >>> from .drift import Drift
-        >>> describe_columns("orders", Drift({}, {}, [], ["loaded_at"]))
-        ['only the table has loaded_at: the collection leaves it out']
-    """
-    lines = []
-    if drift.only_in_log:
-        them, these = ("it", "it") if len(drift.only_in_log) == 1 else ("them", "these")
-        lines.append(
-            f"only the log has {texts(drift.only_in_log)}. The comparison takes {them} as null in"
-            " the table, so nearly all rows differ"
-        )
-        lines.append(
-            f"  To compare the other columns alone, remove {these} from `columns` of"
-            f" {collection}_commands and from {collection}.yml"
-        )
-    if drift.only_in_table:
-        lines.append(
-            f"only the table has {texts(drift.only_in_table)}: the collection leaves"
-            f" {'it' if len(drift.only_in_table) == 1 else 'them'} out"
-        )
-    return lines
+    for name, columns in ((here, drift.only_here), (there, drift.only_there)):
+        if columns:
+            lines.append(f"only {name} has {texts(columns)}: not compared")
+    return "\n".join(lines)
 
 
 def describe_row(row: dict[str, Any]) -> str:
-    """Write the key of a row, and the columns in which the table and the log differ.
+    """Write the key of a row, and the columns in which the other table differs from this one.
 
     Example:
-        >>> describe_row({"key": ["7"], "differing": {"status": ["placed", None]}})
-        'key 7: status placed -> null'
+        >>> describe_row({"key": ["7"], "differing": {"status": ["sent", None]}})
+        'key 7: status sent, there null'
     """
     changes = [
-        f"{name} {text(pair[0])} -> {text(pair[1])}" for name, pair in row["differing"].items()
+        f"{printable(name)} {text(here)}, there {text(there)}"
+        for name, (here, there) in row["differing"].items()
     ]
-    return f"key {texts(row['key'])}" + (f": {', '.join(changes)}" if changes else "")
+    return f"key {texts(row['key'])}" + (f": {'; '.join(changes)}" if changes else "")
 
 
 def texts(values: Sequence[str | None]) -> str:

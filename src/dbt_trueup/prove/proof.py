@@ -25,6 +25,9 @@ LEFT_OUT = {
 }
 """Why keys that differ are no counterexamples."""
 
+POSITION_FIELDS = 12
+"""A position of Debezium has fields for each kind of database, so most of them are null."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -281,6 +284,9 @@ def describe_rank(rank: Any) -> str:
         >>> from .evidence import rank_of
         >>> describe_rank(rank_of('{"_epoch":0,"_1":7,"_2":{"a":null,"b":"x"}}'))
         '7, (null, x)'
+        >>> position = {"_1": 21, **{f"_{number}": None for number in range(2, 13)}}
+        >>> describe_rank(rank_of(json.dumps({"_epoch": 0, "_1": position})))
+        '21'
     """
     return ", ".join(map(describe_part, rank[1:]))
 
@@ -290,5 +296,7 @@ def describe_part(part: Any) -> str:
     if len(part) == 1:
         return "null"
     if isinstance(part[1], tuple):
-        return "(" + ", ".join(map(describe_part, part[1])) + ")"
+        is_position = len(part[1]) == POSITION_FIELDS
+        parts = [describe_part(one) for one in part[1] if len(one) > 1 or not is_position]
+        return f"({', '.join(parts)})" if len(parts) > 1 else "".join(parts)
     return str(part[1])
