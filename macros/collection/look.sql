@@ -57,31 +57,8 @@
     {%- endif -%}
     {%- if reason -%}
         {%- set is_current = trueup._get_has_current_columns(log, at_snapshot) -%}
-        {%- set cuts = epochs | selectattr('from') | map(attribute='from') | list -%}
-        {%- if cuts and (not is_current
-                or trueup._get_commit_operations(log, properties, cuts[0], snapshot, epochs[-1].at) is none) -%}
-            {%- do trueup._raise_error(
-                'The log of ' ~ collection.name, 'one that still has the snapshot after which `order_epoch` was raised', reason,
-                'Nothing is written. trueup cannot know which commands are of which epoch. To begin again from the log, without'
-                ~ ' the history: dbt run --full-refresh -s ' ~ collection.name ~ " --vars '{trueup_rebase: true}'."
-            ) -%}
-        {%- endif -%}
-        {%- set selects = [] -%}
-        {%- for cut in cuts + [snapshot] if cuts -%}
-            {%- set epoch = (epochs | selectattr('from', 'eq', cuts[loop.index0 - 1]) | first).epoch if not loop.first
-                else epochs[0].epoch if epochs[0].from is none else 0 -%}
-            {%- set rows = trueup._rows_at(log, properties, cut) if loop.first
-                else trueup._appended_rows(log, properties, cuts[loop.index0 - 1], cut) -%}
-            {%- if loop.first or cuts[loop.index0 - 1] != cut -%}
-                {%- do selects.append('select * from ' ~ trueup._subquery(
-                    trueup._rows_of_epoch(trueup._log_part_select(query, rows), epoch)
-                )) -%}
-            {%- endif -%}
-        {%- endfor -%}
-        {%- set once = trueup._rows_of_epoch(
-            trueup._log_part_select(query, at_snapshot) if is_current else query, epochs[0].epoch if epochs else 0
-        ) -%}
-        {{ return(dict(whole, reason=reason, is_pinned=is_current, rows=selects | join('\nunion all\n') or once)) }}
+        {%- set rows = trueup._get_rows_of_epochs(collection, log, properties, query, epochs, snapshot if is_current else none) -%}
+        {{ return(dict(whole, reason=reason, is_pinned=is_current, rows=rows)) }}
     {%- endif -%}
     {%- set query = trueup._rows_of_epoch(query, epochs[-1].epoch if epochs else 0) -%}
     {%- if is_raised -%}
@@ -105,8 +82,7 @@
         )) -%}
     {%- endif -%}
     {{ return({
-        'rows': parts | join('\nunion all\n') if parts | length == 1
-            else 'select * from ' ~ trueup._subquery(parts[0]) ~ '\nunion all\nselect * from ' ~ trueup._subquery(parts[1]),
+        'rows': trueup._union_of(parts),
         'position': position, 'is_new': true, 'is_whole': false, 'is_pinned': true, 'epochs': epochs,
     }) }}
 {%- endmacro %}
@@ -132,6 +108,48 @@
         {{ return(epochs + [{'epoch': epoch, 'from': from, 'at': position.at if position else 0}]) }}
     {%- endif -%}
     {{ return(epochs) }}
+{%- endmacro %}
+
+
+{#-
+    All commands of a log, each with its epoch, as a select. Without a `snapshot` they are those that the log has when the
+    statement runs: then it must have one epoch. Raises if the log no longer knows where an epoch began.
+-#}
+{% macro _get_rows_of_epochs(collection, log, properties, query, epochs, snapshot) -%}
+    {%- set cuts = epochs | selectattr('from') | map(attribute='from') | list -%}
+    {%- set first = epochs[0].epoch if epochs and epochs[0].from is none else 0 -%}
+    {%- if cuts and (snapshot is none
+            or trueup._get_commit_operations(log, properties, cuts[0], snapshot, epochs[-1].at) is none) -%}
+        {%- do trueup._raise_error(
+            'The log of ' ~ collection.name, 'one that still has the snapshot after which `order_epoch` was raised', 'another one',
+            'Nothing is written. trueup cannot know which commands are of which epoch. To begin again from the log, without'
+            ~ ' the history: dbt run --full-refresh -s ' ~ collection.name ~ " --vars '{trueup_rebase: true}'."
+        ) -%}
+    {%- endif -%}
+    {%- set begin = cuts[0] if cuts else snapshot -%}
+    {%- set selects = [trueup._rows_of_epoch(
+        trueup._log_part_select(query, trueup._rows_at(log, properties, begin)) if begin else query, first
+    )] -%}
+    {%- for cut in cuts -%}
+        {%- set end = cuts[loop.index] if not loop.last else snapshot -%}
+        {%- if cut != end -%}
+            {%- do selects.append(trueup._rows_of_epoch(
+                trueup._log_part_select(query, trueup._appended_rows(log, properties, cut, end)),
+                (epochs | selectattr('from', 'eq', cut) | last).epoch
+            )) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(trueup._union_of(selects)) }}
+{%- endmacro %}
+
+
+{#- The rows of several selects as one. -#}
+{% macro _union_of(selects) -%}
+    {%- set parts = [] -%}
+    {%- for select in selects -%}
+        {%- do parts.append('select * from ' ~ trueup._subquery(select)) -%}
+    {%- endfor -%}
+    {{ return(selects[0] if selects | length == 1 else parts | join('\nunion all\n')) }}
 {%- endmacro %}
 
 
@@ -394,10 +412,9 @@ where coalesce(_ts < {{ ticks.upper }}{{ ' and _ts >= ' ~ ticks.lower if ticks.d
     {%- if not position or not ticks.has_open -%}
         {{ return(position) }}
     {%- endif -%}
-    {{ return({
-        'snapshot': last.snapshot if last else none, 'seen': position.snapshot,
-        'at': last.at if last else position.at,
-    }) }}
+    {{ return(dict(
+        position, snapshot=last.snapshot if last else none, seen=position.snapshot, at=last.at if last else position.at
+    )) }}
 {%- endmacro %}
 
 

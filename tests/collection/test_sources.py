@@ -140,3 +140,29 @@ def test_a_log_without_snapshots_is_idle_if_it_is_the_same(own_project: OwnProje
     assert log.run(put("a", 2, "a2")).startswith("batch 2")
     assert log.run() == "up to date at batch 2"
     assert log.rows == {"a": "a2"}
+
+
+def delete(key: str, order: int) -> str:
+    return f"'{key}', {order}, 'D', null, null, false, null"
+
+
+def test_tombstones_are_forgotten_after_their_age(own_project: OwnProject) -> None:
+    kept = Log(own_project("kept"))
+    kept.run(put("a", 10, "a10"), delete("a", 11))
+    kept.run(put("b", 12, "b12"))
+    kept.run(put("a", 5, "a5"))
+    assert kept.rows == {"b": "b12"}
+
+    log = Log(own_project("forgotten"), options={"tombstones": 1})
+    log.run(put("a", 10, "a10"), delete("a", 11))
+    assert log.run(put("b", 12, "b12")).endswith("; 1 tombstones forgotten")
+    assert log.store.stored("_kind = 'tombstone'") == []
+    # Nobody can know now whether the key was deleted. The line says so.
+    message = log.run(put("a", 5, "a5"), put("c", 13, "c13"))
+    assert "WARNING: 1 new keys have an order below that of forgotten tombstones" in message
+    assert log.rows == {"a": "a5", "b": "b12", "c": "c13"}
+    log.store.check_laws()
+    log.write(options={"tombstones": "30 days", "verify": "always"})
+    assert log.run().startswith("up to date")
+    log.write(options={"tombstones": "soon"})
+    assert "Option `tombstones`" in log.run()
