@@ -33,7 +33,7 @@
         {%- do run_query('alter table ' ~ collection.view ~ ' rename to ' ~ kept.include(database=false)) -%}
     {%- endif -%}
     {%- set adopting = dict(collection, has_store=true, given_types=trueup._types_of(collection)) -%}
-    {%- set properties = trueup._get_store_properties(adopting) -%}
+    {%- set properties = trueup._get_store_properties(adopting.store) -%}
     {%- do run_query(trueup._commit_sql(adopting, {
         'rows': trueup._get_rows_before_select(collection, kept), 'seq': 1, 'since': 0, 'cause': 'adopted', 'filter': none,
         'ts': (collection.options.as_of or 0) - 1 if collection.has_ticks

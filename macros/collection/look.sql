@@ -7,13 +7,13 @@
     Whether every commit to the store since the newest batch was computed is ours: that is one commit, the batch itself.
     Rewrites of files do not count. `properties` are those of the store.
 -#}
-{% macro _get_is_store_ours(collection, properties, newest) -%}
+{% macro _get_is_store_ours(store, properties, newest) -%}
     {%- if not newest.get('base') -%}
         {#- Batch row 0 is made with the table. -#}
         {{ return(true) }}
     {%- endif -%}
-    {%- set now = trueup._get_snapshot(collection.store, properties) -%}
-    {%- set operations = trueup._get_commit_operations(collection.store, properties, newest.base, now, newest.at) -%}
+    {%- set now = trueup._get_snapshot(store, properties) -%}
+    {%- set operations = trueup._get_commit_operations(store, properties, newest.base, now, newest.at) -%}
     {{ return(operations is not none and trueup._row_changes(operations) | length == 1) }}
 {%- endmacro %}
 
@@ -27,9 +27,9 @@
     `is_pinned` whether all statements of this run read the same rows
     `is_whole`  whether it is the whole log, and `reason`, why.
 -#}
-{% macro _get_new_part(collection, query, newest, code) -%}
+{% macro _get_new_part(collection, query, newest, code, properties=none) -%}
     {%- set log = trueup._log_of_one_model(query) -%}
-    {%- set properties = trueup._get_properties(log) if log else {} -%}
+    {%- set properties = properties or trueup._get_properties(log) if log else {} -%}
     {%- set obstacle = trueup._appended_rows_obstacle(properties) if log else 'the SELECT reads no log that trueup knows' -%}
     {%- set snapshot = trueup._get_snapshot(log, properties) if log and not obstacle else none -%}
     {%- set epochs = trueup._epochs(collection, newest, snapshot) -%}

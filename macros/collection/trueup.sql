@@ -7,6 +7,10 @@
 {% materialization trueup, adapter='spark' %}
     {#- 1. Read the config, and refuse a run over only some of the rows. -#}
     {%- do trueup._require_whole_run() -%}
+    {%- set look = trueup._get_first_look(compiled_code) -%}
+    {%- if look.get('is_idle') -%}
+        {{ return(trueup._report_up_to_date(look.newest)) }}
+    {%- endif -%}
     {%- if '_command.place' in compiled_code -%}
         {#- Spark gives up after 100 rounds of analysis. The fold of decoded messages may need more. #}
         {%- do run_query('set spark.sql.analyzer.maxIterations = 1000') -%}
@@ -30,7 +34,8 @@
     {%- set run.rest = none -%}
     {%- set run.view = none -%}
     {%- for _ in range(1000) if run.result is none -%}
-        {%- set plan = trueup._ensure_batch_plan(run.collection, compiled_code, run.rest) -%}
+        {%- set plan = trueup._ensure_batch_plan(run.collection, compiled_code, run.rest, look) -%}
+        {%- set look = {} -%}
         {%- set run.collection = plan.collection -%}
         {%- set run.view = plan.view -%}
         {%- set run.repaired = run.repaired or plan.repaired -%}
@@ -64,7 +69,7 @@
 
     {#- 3. Make the view, and set grants. -#}
     {%- if not trueup._var('trueup_read_only') -%}
-        {%- do trueup._ensure_view(run.collection, run.view) -%}
+        {%- do trueup._ensure_view(run.collection, run.view, trueup._text_of(compiled_code)) -%}
         {%- for relation in [run.collection.view, run.collection.store] -%}
             {%- do apply_grants(relation, config.get('grants'), should_revoke=True) -%}
         {%- endfor -%}
@@ -77,6 +82,49 @@
 
 
 {#-
+    The first look, before a run asks for any column, as a dict: the `newest` batch, the `properties` of the store, whether every
+    commit to it `is_ours`, the `log_properties`, and `is_idle`, whether there is nothing to do. Empty if only a closer look can
+    tell: without a store, in a dry run, with `--full-refresh`, and if the model has another text than the newest batch says.
+-#}
+{% macro _get_first_look(query) -%}
+    {%- set store, view = trueup._store_of(this), load_relation(this) -%}
+    {%- if should_full_refresh() or trueup._var('trueup_read_only') or view is none or view.type != 'view'
+            or load_relation(store) is none -%}
+        {{ return({}) }}
+    {%- endif -%}
+    {%- set newest = trueup._get_newest_batch({'has_store': true, 'store': store}) -%}
+    {%- set log = trueup._log_of_one_model(query) -%}
+    {%- if newest.get('text') != trueup._text_of(query) or not newest.get('position') or not log -%}
+        {{ return({}) }}
+    {%- endif -%}
+    {%- set properties = trueup._get_store_properties(store) -%}
+    {%- set is_ours = trueup._get_is_store_ours(store, properties, newest) -%}
+    {%- set log_properties = trueup._get_properties(log) -%}
+    {%- set every = trueup._given_options(config.get('meta')).get('verify', 'ancestry') -%}
+    {%- set is_view_right = properties.get('trueup.view', '').startswith(newest.text) -%}
+    {%- set is_sure = is_view_right and is_ours and every == 'ancestry' and not newest.position.get('seen') and not newest.get('doubt') -%}
+    {{ return({
+        'newest': newest, 'properties': properties, 'is_ours': is_ours, 'log_properties': log_properties,
+        'is_idle': is_sure and not trueup._appended_rows_obstacle(log_properties)
+            and trueup._get_snapshot(log, log_properties) == newest.position.snapshot,
+    }) }}
+{%- endmacro %}
+
+
+{#- Ends a run that has nothing to do. -#}
+{% macro _report_up_to_date(newest) -%}
+    {{ run_hooks(pre_hooks) }}
+    {%- do trueup._report_outcome({'code': 'NOOP', 'message': 'up to date at batch ' ~ newest.seq}) -%}
+    {%- set relations = [this.incorporate(type='view'), trueup._store_of(this)] -%}
+    {%- for relation in relations -%}
+        {%- do apply_grants(relation, config.get('grants'), should_revoke=True) -%}
+    {%- endfor -%}
+    {{ run_hooks(post_hooks) }}
+    {{ return({'relations': relations[:1]}) }}
+{%- endmacro %}
+
+
+{#-
     What this run is going to commit, as a dict: the fields that `_changes_select` reads, the `collection` with the columns
     of its store, and `idle`, why there is nothing to do. Unless the run is a dry one, it makes the store if there is none,
     and repairs it if it is damaged.
@@ -84,24 +132,24 @@
     `rest` is the part of the log that an earlier batch of this run has left, with the order at which it begins (`cut`); none
     for the first batch. It ends where the first batch has looked, so that nothing that arrives meanwhile is left out.
 -#}
-{% macro _ensure_batch_plan(collection, query, rest) -%}
+{% macro _ensure_batch_plan(collection, query, rest, look={}) -%}
     {%- set is_dry = trueup._var('trueup_read_only') -%}
     {%- if not collection.has_store and not is_dry -%}
         {%- do run_query(trueup._create_store_sql(collection, {'run': invocation_id})) -%}
         {%- set collection = dict(collection, has_store=true) -%}
     {%- endif -%}
-    {%- set stand = trueup._ensure_stand(collection, is_dry) -%}
+    {%- set stand = trueup._ensure_stand(collection, is_dry, look) -%}
     {%- set collection, newest = stand.collection, stand.newest -%}
     {%- set order = trueup._order_of(collection, query) -%}
     {%- do trueup._require_same_order_as_before(collection, newest, order) -%}
     {%- set code = trueup._code_of(collection, query) -%}
     {%- set recoded = newest.seq > 0 and newest.code not in [code, 'adopted'] -%}
     {%- set input_upper = trueup._get_input_upper(collection) -%}
-    {%- set part = rest if rest else trueup._get_new_part(collection, query, newest, code) if collection.is_log
+    {%- set part = rest if rest else trueup._get_new_part(collection, query, newest, code, look.get('log_properties')) if collection.is_log
         else {'rows': query, 'position': none, 'is_new': true, 'is_whole': true, 'is_pinned': false, 'epochs': []} -%}
     {%- set is_raised = part.epochs != newest.get('epochs', []) -%}
     {%- set now = trueup._get_store_collection(trueup._get_columns(trueup._step_marker('check') ~ part.rows))
-        if part.is_new and part.position and not rest else collection -%}
+        if part.is_new and part.position and not rest and not look else collection -%}
     {%- if now.given_types != collection.given_types -%}
         {#- The log has got other columns since this run has looked at them, and its new rows may have values there. -#}
         {{ return(trueup._ensure_batch_plan(dict(now, has_store=collection.has_store), query, rest)) }}
@@ -146,7 +194,7 @@
     {%- if nothing -%}
         {{ return({
             'collection': collection, 'repaired': stand.repaired, 'idle': 'up to date at batch ' ~ newest.seq,
-            'view': newest.get('view'),
+            'view': stand.properties.get('trueup.view'),
         }) }}
     {%- endif -%}
     {%- do trueup._require_ordered_truncates(collection, facts) -%}
@@ -157,7 +205,7 @@
         'collection': collection,
         'repaired': stand.repaired,
         'idle': none,
-        'view': newest.get('view'),
+        'view': stand.properties.get('trueup.view'),
         'rows': part.rows,
         'rest': next_rest or none,
         'moves': (facts.get('moves') or 0) > 0,
@@ -181,6 +229,7 @@
             'base': trueup._get_snapshot(collection.store, stand.properties) if collection.has_store else none,
             'at': run_started_at.timestamp() | int,
             'code': code,
+            'text': trueup._text_of(query),
             'query': query if newest.get('code') != code else none,
             'columns': trueup._column_note(collection),
             'order': order,
@@ -188,7 +237,6 @@
             'position': part.position,
             'log_sum': none if next_cut else facts.get('log_sum'),
             'greatest': facts.get('greatest_order') or newest.get('greatest'),
-            'view': local_md5(trueup._create_view_sql(collection)),
             'forgotten': newest.get('forgotten'),
             'forgotten_at': newest.get('forgotten_at'),
         }),
@@ -224,7 +272,7 @@
     of the store, whether somebody else has written to it (`is_foreign`), and what was `repaired`, in words. It looks again
     if another run was first while it repaired the store.
 -#}
-{% macro _ensure_stand(collection, is_dry, attempt=1) -%}
+{% macro _ensure_stand(collection, is_dry, look={}, attempt=1) -%}
     {%- if not collection.has_store -%}
         {{ return({
             'collection': collection, 'newest': trueup._get_newest_batch(collection), 'properties': {},
@@ -233,14 +281,14 @@
     {%- endif -%}
     {%- set stored = trueup._get_columns('select * from ' ~ collection.store) -%}
     {#- The batch before the snapshot: so no batch that this run does not know lies before its base. -#}
-    {%- set newest = trueup._get_newest_batch(collection) -%}
-    {%- set properties = trueup._get_store_properties(collection) -%}
+    {%- set newest = look.newest if look else trueup._get_newest_batch(collection) -%}
+    {%- set properties = look.properties if look else trueup._get_store_properties(collection.store) -%}
     {%- set followed = trueup._followed_store(collection, stored) -%}
     {%- for statement in followed.statements if not is_dry -%}
         {%- do run_query(statement) -%}
     {%- endfor -%}
     {%- set collection = followed.collection -%}
-    {%- set is_ours = trueup._get_is_store_ours(collection, properties, newest) -%}
+    {%- set is_ours = look.is_ours if look else trueup._get_is_store_ours(collection.store, properties, newest) -%}
     {%- set every = collection.options.verify -%}
     {%- set is_due = not is_ours or every == 'always' or every is integer and newest.seq % every == 0 -%}
     {%- set repaired = none -%}
@@ -251,9 +299,9 @@
         {%- set before, newest = newest, trueup._get_newest_batch(collection) -%}
         {%- if newest.get('run') != invocation_id or newest.seq != before.seq + 1 -%}
             {%- do trueup._require_another_try(collection, newest, attempt) -%}
-            {{ return(trueup._ensure_stand(collection, is_dry, attempt + 1)) }}
+            {{ return(trueup._ensure_stand(collection, is_dry, attempt=attempt + 1)) }}
         {%- endif -%}
-        {%- set properties = trueup._get_store_properties(collection) -%}
+        {%- set properties = trueup._get_store_properties(collection.store) -%}
     {%- endif -%}
     {{ return({
         'collection': collection, 'newest': newest, 'properties': properties, 'repaired': repaired or none,
@@ -274,7 +322,7 @@
                 'Leave out the var trueup_read_only or the var trueup_rebase.'
             ) -%}
         {%- endif -%}
-        {%- do trueup._get_store_properties(collection) -%}
+        {%- do trueup._get_store_properties(collection.store) -%}
         {%- do run_query(trueup._step_marker('drop') ~ ' drop table ' ~ collection.store) -%}
         {%- do collection.update({'has_store': false}) -%}
     {%- endif -%}
@@ -335,9 +383,17 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
     and its options.
 -#}
 {% macro _code_of(collection, query) -%}
-    {%- set text = modules.re.sub('\\s+', ' ', query) | trim -%}
     {{ return(local_md5(tojson([
-        text, collection.key, trueup._column_note(collection), collection.given_types, collection.options.ties,
+        trueup._text_of(query), trueup._column_note(collection), collection.given_types, collection.options.ties,
+    ]))) }}
+{%- endmacro %}
+
+
+{#- The part of it that is known before a run asks for the columns. -#}
+{% macro _text_of(query) -%}
+    {{ return(local_md5(tojson([
+        modules.re.sub('\\s+', ' ', query) | trim, trueup._unique_key_of_model(), config.get('meta'),
+        [model.description, model.columns] if config.get('persist_docs') else none,
         trueup._upstream_checksums(model, {}).values() | list | sort,
     ]))) }}
 {%- endmacro %}
@@ -354,14 +410,14 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
 
 
 {#- The properties of the store. Raises unless it is the store of this model and keeps two runs apart. -#}
-{% macro _get_store_properties(collection) -%}
-    {%- set properties = trueup._get_isolated_properties(collection.store) -%}
+{% macro _get_store_properties(store) -%}
+    {%- set properties = trueup._get_isolated_properties(store) -%}
     {%- if properties.get('trueup.owner') != model.unique_id -%}
         {%- do trueup._raise_error(
             'The store of ' ~ model.unique_id, 'a table that this model has made',
-            collection.store ~ ', of ' ~ properties.get('trueup.owner', 'somebody else'),
+            store ~ ', of ' ~ properties.get('trueup.owner', 'somebody else'),
             'Nothing is written. Give one of the two models another alias. If this model was renamed, hand the store over: alter'
-            ~ ' table ' ~ collection.store ~ " set tblproperties ('trueup.owner' = '" ~ model.unique_id ~ "')."
+            ~ ' table ' ~ store ~ " set tblproperties ('trueup.owner' = '" ~ model.unique_id ~ "')."
         ) -%}
     {%- endif -%}
     {{ return(properties) }}
@@ -434,11 +490,18 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
 {%- endmacro %}
 
 
-{#- Makes the view, unless it is there and the newest batch says that it is as it must be: `known` is its hash. -#}
-{% macro _ensure_view(collection, known) -%}
+{#-
+    Makes the view, unless it is there as it must be. `known` is what the store says of it: a hash, which is written after the
+    view was made, so that a run that is killed in between leaves no old view behind.
+-#}
+{% macro _ensure_view(collection, known, text) -%}
     {%- set sql, there = trueup._create_view_sql(collection), load_relation(collection.view) -%}
-    {%- if there is none or there.type != 'view' or local_md5(sql) != known or should_full_refresh() -%}
+    {%- set mark = text ~ '-' ~ local_md5(sql) -%}
+    {%- if there is none or there.type != 'view' or mark != known or should_full_refresh() -%}
         {%- do run_query(sql) -%}
+        {%- do run_query(
+            trueup._step_marker('alter') ~ ' alter table ' ~ collection.store ~ " set tblproperties ('trueup.view' = '" ~ mark ~ "')"
+        ) -%}
     {%- endif -%}
 {%- endmacro %}
 

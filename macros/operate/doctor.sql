@@ -50,7 +50,7 @@
 {#- The checks of the rows: who has written them, whether they are as certified, and whether they could be repaired. -#}
 {% macro _get_content_checks(collection, newest, properties) -%}
     {%- set run = 'dbt run -s ' ~ collection.name ~ ' repairs it, and says what it has done.' -%}
-    {%- set is_ours = trueup._get_is_store_ours(collection, properties, newest) -%}
+    {%- set is_ours = trueup._get_is_store_ours(collection.store, properties, newest) -%}
     {%- set damage = trueup._get_damage(collection, collection.store, newest) -%}
     {%- set own = trueup._get_last_own_snapshot(collection, newest, properties) if newest.get('base') else 'batch 0' -%}
     {%- set faults = [] -%}
