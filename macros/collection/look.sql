@@ -13,7 +13,8 @@
         {{ return(true) }}
     {%- endif -%}
     {%- set now = trueup._get_snapshot(store, properties) -%}
-    {%- set operations = trueup._get_commit_operations(store, properties, newest.base, now, newest.at) -%}
+    {%- set known = trueup._operations_on_path(newest.commits, newest.base, now, now) if newest.get('commits') else none -%}
+    {%- set operations = trueup._get_commit_operations(store, properties, newest.base, now, newest.at) if known is none else known -%}
     {{ return(operations is not none and trueup._row_changes(operations) | length == 1) }}
 {%- endmacro %}
 

@@ -92,7 +92,9 @@
             or load_relation(store) is none -%}
         {{ return({}) }}
     {%- endif -%}
-    {%- set newest = trueup._get_newest_batch({'has_store': true, 'store': store}) -%}
+    {%- set newest = trueup._get_newest_batch(
+        {'has_store': true, 'store': store}, has_commits=trueup._file_format() == 'iceberg'
+    ) -%}
     {%- set log = trueup._log_of_one_model(query) -%}
     {%- if newest.get('text') != trueup._text_of(query) or not newest.get('position') or not log -%}
         {{ return({}) }}

@@ -25,9 +25,19 @@
 
 {#- The same answer from the commits that a select gives. -#}
 {% macro _get_operations_on_path(select, first, last, through) -%}
-    {%- set commits = {} -%}
+    {%- set commits = [] -%}
     {%- for row in run_query(select).rows -%}
-        {%- do commits.update({row[0]: {'parent': row[1], 'operation': row[2]}}) -%}
+        {%- do commits.append({'id': row[0], 'parent': row[1], 'operation': row[2]}) -%}
+    {%- endfor -%}
+    {{ return(trueup._operations_on_path(commits, first, last, through)) }}
+{%- endmacro %}
+
+
+{#- The same answer from a list of commits: `id`, `parent` and `operation`. -#}
+{% macro _operations_on_path(commits, first, last, through) -%}
+    {%- set listed, commits = commits, {} -%}
+    {%- for commit in listed -%}
+        {%- do commits.update({commit.id: commit}) -%}
     {%- endfor -%}
     {%- set operations, path = [], [last] -%}
     {%- for _ in commits if path[-1] in commits and path[-1] != first -%}

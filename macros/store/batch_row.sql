@@ -51,29 +51,54 @@ where _kind = 'batch' and _seq = {{ seq }} and {{ trueup._is_unmoved_expr(collec
 {#-
     The newest batch of a store, as a dict: `seq`, `ts` and the notes of its batch row; `base` is the snapshot that it was
     computed on. Without a store it is batch 0. With `up_to` batches after that one do not count.
+    With `has_commits`, `commits` are the commits to the store since then; only Iceberg can be asked for them in the same query.
 -#}
-{% macro _get_newest_batch(collection, up_to=none) -%}
+{% macro _get_newest_batch(collection, up_to=none, has_commits=false) -%}
     {%- if not collection.has_store -%}
         {{ return({'seq': 0, 'ts': 0}) }}
     {%- endif -%}
-    {%- set found = run_query(trueup._step_marker('look') ~ trueup._newest_batch_select(collection.store, up_to)).rows -%}
+    {%- set found = run_query(trueup._step_marker('look') ~ trueup._newest_batch_select(collection.store, up_to, has_commits)).rows -%}
     {%- if not found -%}
         {%- do trueup._raise_error(
             'The store ' ~ collection.store, 'a table with at least batch row 0', 'a table without a batch row',
             'Somebody has removed them. Restore the table from a snapshot or a backup.'
         ) -%}
     {%- endif -%}
-    {{ return(dict(fromjson(found[0]['notes']), seq=found[0]['seq'] | int, ts=found[0]['ts'] | int)) }}
+    {%- set newest = dict(fromjson(found[0]['notes']), seq=found[0]['seq'] | int, ts=found[0]['ts'] | int) -%}
+    {{ return(dict(newest, commits=fromjson(found[0]['commits'])) if has_commits else newest) }}
 {%- endmacro %}
 
 
 {#- The select behind `_get_newest_batch`: the certificate is left out, because it is long. -#}
-{% macro _newest_batch_select(store, up_to=none) -%}
+{% macro _newest_batch_select(store, up_to=none, has_commits=false) -%}
+    {%- set newest -%}
 select _seq as seq, _ts as ts, regexp_replace(_batch, '"certificate":.*$', '"certificate":[]}') as notes
 from {{ store }}
 where _kind = 'batch'{{ ' and _seq <= ' ~ up_to if up_to is not none }}
 order by _seq desc
 limit 1
+    {%- endset -%}
+    {%- if not has_commits -%}
+        {{ return(newest) }}
+    {%- endif -%}
+with newest as (
+
+    {{ newest | indent(4) }}
+
+)
+
+select
+    newest.*,
+    (
+        select to_json(collect_list(struct(
+            cast(snapshot_id as string) as id, cast(parent_id as string) as parent, operation
+        )))
+        from {{ store }}.snapshots
+        where committed_at >= (
+            select timestamp_seconds(coalesce(cast(get_json_object(notes, '$.at') as bigint), 600) - 600) from newest
+        )
+    ) as commits
+from newest
 {%- endmacro %}
 
 

@@ -187,7 +187,7 @@ from {{ trueup._subquery(trueup._unmoved_batch_select(collection, relation, newe
         'base': trueup._get_snapshot(collection.store, properties),
         'statistics': {'messages_received': 0, 'updates_committed': 0},
     } -%}
-    {%- set own = ['seq', 'ts', 'plan', 'history', 'certificate', 'order_errors', 'erased', 'adopts'] -%}
+    {%- set own = ['seq', 'ts', 'plan', 'history', 'certificate', 'order_errors', 'erased', 'adopts', 'commits'] -%}
     {%- for name in newest if name not in notes and name not in own -%}
         {%- do notes.update({name: newest[name]}) -%}
     {%- endfor -%}
