@@ -9,24 +9,40 @@
     dbt executes a model.
 -#}
 {% macro _get_corrections_select(relation) -%}
+    {%- set read = trueup._get_reading(relation, 'corrections') -%}
+    {%- if not read -%}
+        {{ return(trueup._no_corrections_select(relation)) }}
+    {%- endif -%}
+{{ trueup._corrections_select(read.collection, read.store, read.query, read.truncated) }}
+{%- endmacro %}
+
+
+{#-
+    What `macro` needs to compute what a collection should be, as a dict: its `collection`, the `store`, the SELECT of its newest
+    batch as `query`, and the bound of its truncates. None before the first run.
+-#}
+{% macro _get_reading(relation, macro) -%}
     {%- set store = trueup._store_of(relation) -%}
     {#- dbt's cache does not know a store that this run has made. -#}
     {%- set is_there = run_query('show tables in ' ~ store.without_identifier() ~ " like '" ~ store.identifier ~ "'").rows | length -%}
     {%- set batch = run_query(trueup._last_query_select(store)).rows[0] if is_there else [none] -%}
     {%- if not batch[0] -%}
-        {{ return(trueup._no_corrections_select(relation)) }}
+        {{ return(none) }}
     {%- endif -%}
     {%- set node = graph.nodes.get(trueup._get_properties(store).get('trueup.owner'), {}) -%}
     {%- set described = trueup._get_columns(batch[0]) -%}
     {%- set collection = trueup._get_corrected_collection(store, node, described) -%}
     {%- if collection.has_old_key and collection.is_partial -%}
         {%- do trueup._raise_error(
-            trueup._argument('corrections', 'collection'),
+            trueup._argument(macro, 'collection'),
             'a collection whose commands do not both change keys and leave columns unchanged', relation,
             'Such a log cannot be read in one step. Leave this model out.'
         ) -%}
     {%- endif -%}
-{{ trueup._corrections_select(collection, store, batch[0], batch[1]) }}
+    {{ return({
+        'collection': dict(collection, has_ticks='_ts' in described | map(attribute='name')), 'store': store, 'query': batch[0],
+        'truncated': batch[1],
+    }) }}
 {%- endmacro %}
 
 
@@ -70,33 +86,9 @@ where _kind = 'batch'
     {%- set identity = collection.key + ['_error_key'] -%}
     {%- set content = collection.key + collection.value_names + ['_error', '_error_key', '_error_kind'] -%}
     {%- set order_errors = "_error_kind <=> 'order'" -%}
-    {#- The numbers of the batches are set to 0, so that the view holds also after the next batch. -#}
-    {%- set plan = {
-        'rows': query, 'seq': 1, 'ts': 0, 'since': 1, 'cause': none, 'filter': none, 'truncated': truncated, 'uncounted': 0,
-        'has_truncates': collection.is_log, 'new_truncates': collection.is_log, 'has_unordered': collection.is_log,
-        'moves': collection.has_old_key, 'reads_all': true, 'is_dry': true, 'notes': {'base': none},
-    } -%}
 with
 
-_persisted as (
-
-    select
-        * except (_seq, _digest, _length),
-        0L as _seq,
-        if(_kind = 'tombstone', null, {{ trueup._row_digest_expr(collection) }}) as _digest,
-        if(_kind = 'tombstone', null, {{ trueup._row_length_expr(collection) }}) as _length
-    from {{ store }}
-    where
-        _kind in ({{ trueup._current_kinds() }})
-        or _kind = 'batch' and _seq = (select max(_seq) from {{ store }} where _kind = 'batch')
-
-),
-
-_changes as (
-
-    {{ trueup._changes_select(collection, plan) }}
-
-),
+{{ trueup._change_ctes(collection, store, query, truncated) }},
 
 _shown as (
 
@@ -171,4 +163,79 @@ select
 from _corrected
 left join (select *, true as _is_edited from _edited) as _edited
     on {{ trueup._same_key_expr(identity, '_corrected', '_edited') }}
+{%- endmacro %}
+
+
+{#-
+    The CTEs `_persisted`, what the store has, and `_changes`, what a run over a SELECT of commands or rows would do.
+
+    Reads: the store. Ends with: `_changes`.
+-#}
+{% macro _change_ctes(collection, store, query, truncated) -%}
+    {#- The numbers of the batches are set to 0, so that the view holds also after the next batch. -#}
+    {%- set plan = {
+        'rows': query, 'seq': 1, 'ts': 0, 'since': 1, 'cause': none, 'filter': none, 'truncated': truncated, 'uncounted': 0,
+        'has_truncates': collection.is_log, 'new_truncates': collection.is_log, 'has_unordered': collection.is_log,
+        'moves': collection.has_old_key, 'reads_all': true, 'is_dry': true, 'notes': {'base': none},
+    } -%}
+_persisted as (
+
+    select
+        * except (_seq, _digest, _length),
+        0L as _seq,
+        if(_kind = 'tombstone', null, {{ trueup._row_digest_expr(collection) }}) as _digest,
+        if(_kind = 'tombstone', null, {{ trueup._row_length_expr(collection) }}) as _length
+    from {{ store }}
+    where
+        _kind in ({{ trueup._current_kinds() }})
+        or _kind = 'batch' and _seq = (select max(_seq) from {{ store }} where _kind = 'batch')
+
+),
+
+_changes as (
+
+    {{ trueup._changes_select(collection, plan) }}
+
+)
+{%- endmacro %}
+
+
+{#-
+    The rows that a collection would have if all ticks were settled now, with `_is_final`: false if a command of an open tick
+    changes the row.
+-#}
+{% macro _get_live_select(relation) -%}
+    {%- set read = trueup._get_reading(relation, 'live') -%}
+    {%- if not read -%}
+        {{ return(trueup._no_live_select(relation)) }}
+    {%- elif not read.collection.has_ticks -%}
+        {%- do trueup._raise_error(
+            trueup._argument('live', 'collection'), 'a collection whose commands have ticks (argument `ts`)', relation,
+            'Without ticks nothing is open: the view of the collection has all that was read.'
+        ) -%}
+    {%- endif -%}
+    {%- set names = read.collection.key + read.collection.value_names -%}
+    {%- set open = 'select * from ' ~ trueup._subquery(read.query) ~ " where _ts >= (select max(cast(get_json_object(_batch,"
+        ~ " '$.upper') as bigint)) from " ~ read.store ~ " where _kind = 'batch')" -%}
+with
+
+{{ trueup._change_ctes(read.collection, read.store, open, read.truncated) }}
+
+select {{ trueup._column_list(names, '_persisted') }}, true as _is_final
+from _persisted
+left anti join _changes
+    on {{ trueup._same_key_expr(read.collection.key + ['_error_key'], '_persisted', '_changes') }} and _changes._kind = 'retraction'
+where _persisted._kind = 'row'
+
+union all
+
+select {{ trueup._column_list(names) }}, false
+from _changes
+where _kind = 'row'
+{%- endmacro %}
+
+
+{#- The columns of the live rows without a row: before the first run of the collection. -#}
+{% macro _no_live_select(relation) -%}
+select *, true as _is_final from {{ relation }} where false
 {%- endmacro %}

@@ -49,6 +49,14 @@
 {%- endmacro %}
 
 
+{#- The rows as they would be if all ticks were settled now, for a collection with ticks. -#}
+{% macro live(collection) -%}
+    {{- config(materialized='view') -}}
+    {%- set relation = trueup._collection_relation('live', collection) -%}
+{{ trueup._get_live_select(relation) if execute and flags.INTROSPECT else trueup._no_live_select(relation) }}
+{%- endmacro %}
+
+
 {#-
     The commands, unchanged; in a unit test of dbt the rows that they give. `commands` is the text of a call such as
     `trueup.commands(...)`, and `keys` are the key columns.

@@ -286,3 +286,21 @@ def test_options_of_ticks_are_refused_without_ticks(own_project: OwnProject) -> 
         project.run("c", fails=True)
         (message,) = project.messages
         assert "left out: the commands of c have no ticks" in message, message
+
+
+def test_live_shows_open_ticks(own_project: OwnProject) -> None:
+    log = Log(own_project("live"), input_upper="log_upper - 1")
+    log.project.write("models/c_live.sql", "{{ trueup.live('c') }}")
+    log.project.insert(
+        "log", [put("x", 1, 1, "x1"), put("y", 1, 1, "y1"), put("x", 3, 1, "x3"), delete("y", 3, 1)]
+    )
+    log.project.run()
+    log.project.insert("log", [put("z", 4, 1, "z4")])
+    log.project.run("c_live")
+    rows = log.project.sql("select k, a, _is_final from {}.c_live order by k")
+    assert [tuple(row) for row in rows] == [("x", "x3", False), ("z", "z4", False)]
+    assert log.store.rows() == {("x",): ("x1", None), ("y",): ("y1", None)}
+    log.write()
+    log.project.run()
+    rows = log.project.sql("select k, a, _is_final from {}.c_live order by k")
+    assert [tuple(row) for row in rows] == [("x", "x3", True), ("z", "z4", True)]
