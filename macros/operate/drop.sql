@@ -20,7 +20,8 @@
     {%- set what = store ~ ' of ' ~ owner ~ ', with the history of ' ~ newest.seq ~ ' batches, and the view ' ~ view -%}
     {%- if confirm is not boolean or not confirm -%}
         {%- do trueup._raise_error(
-            trueup._argument('drop', 'confirm'), 'true to drop ' ~ what, confirm, 'Nothing is dropped. The history cannot be made again.'
+            trueup._argument('drop', 'confirm'), 'true to drop ' ~ what, confirm,
+            'Nothing is dropped. The history cannot be made again.'
         ) -%}
     {%- endif -%}
     {%- do run_query(trueup._step_marker('drop') ~ '\ndrop view if exists ' ~ view) -%}

@@ -49,8 +49,9 @@
     {%- endif -%}
     {%- set now = modules.datetime.datetime.now(modules.pytz.utc) -%}
     {%- set then = (now - modules.datetime.timedelta(hours=retain_hours)).strftime('%Y-%m-%d %H:%M:%S.%f') -%}
+    {%- set least = "least(committed_at, timestamp '" ~ then ~ "+00:00')" -%}
     {%- set found_time = run_query(
-        "select date_format(least(committed_at, timestamp '" ~ then ~ "+00:00'), 'yyyy-MM-dd HH:mm:ss.SSSSSSXXX') from " ~ found.collection.store
+        'select date_format(' ~ least ~ ", 'yyyy-MM-dd HH:mm:ss.SSSSSSXXX') from " ~ found.collection.store
         ~ '.snapshots where snapshot_id = ' ~ own
     ).rows[0][0] -%}
     {{ return("timestamp '" ~ found_time ~ "'") }}

@@ -16,7 +16,8 @@
     {%- set is_moved = load_relation(old_store) is none -%}
     {%- if is_moved and load_relation(new_store) is none -%}
         {%- do trueup._raise_error(
-            trueup._argument('rename', 'old_name'), 'the name of a collection that has run', old_name ~ ', without the table ' ~ old_store, next
+            trueup._argument('rename', 'old_name'), 'the name of a collection that has run',
+            old_name ~ ', without the table ' ~ old_store, next
         ) -%}
     {%- elif not is_moved and load_relation(new_store) is not none -%}
         {%- do trueup._raise_error(
