@@ -107,7 +107,7 @@
     {%- set properties = trueup._get_properties(log_table) -%}
     {%- set obstacle = trueup._appended_rows_obstacle(properties) -%}
     {%- set operations = none if obstacle else trueup._get_commit_operations(
-        log_table, properties, last.snapshot, trueup._get_snapshot(log_table, properties), last.at
+        log_table, properties, last.get('snapshot') or last.get('seen'), trueup._get_snapshot(log_table, properties), last.at
     ) -%}
     {%- set reason = obstacle if obstacle
         else log_table ~ ' was made again, or has forgotten the snapshot that was read last' if operations is none
