@@ -486,7 +486,8 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
         statistics.messages_received ~ (' command' if statistics.messages_received == 1 else ' commands')
     ] if is_log else [] -%}
     {%- for name, word in words.items() if word and statistics.get(name) -%}
-        {%- do parts.append(statistics[name] ~ ' ' ~ word) -%}
+        {%- set one = {'ties': 'tie', 'errors': 'error', 'errors cleared': 'error cleared'}.get(word, word) -%}
+        {%- do parts.append(statistics[name] ~ ' ' ~ (one if statistics[name] == 1 else word)) -%}
     {%- endfor -%}
     {{ return(parts | join(', ') or 'no row changed') }}
 {%- endmacro %}

@@ -57,12 +57,8 @@
 {#- The checks of the rows: who has written them, whether they are as certified, and whether they could be repaired. -#}
 {% macro _get_content_checks(collection, newest, properties) -%}
     {%- set run = 'dbt run -s ' ~ collection.name ~ ' repairs it, and says what it has done.' -%}
-<<<<<<< HEAD
-    {%- set is_ours = trueup._get_is_store_ours(collection.store, properties, newest) -%}
-=======
     {%- set of_batch = 'batch ' ~ newest.seq -%}
-    {%- set is_ours = trueup._get_is_store_ours(collection, properties, newest) -%}
->>>>>>> 27ab0dd (Shorten the lines of the operations)
+    {%- set is_ours = trueup._get_is_store_ours(collection.store, properties, newest) -%}
     {%- set damage = trueup._get_damage(collection, collection.store, newest) -%}
     {%- set is_kept = not newest.get('base') or trueup._get_last_own_snapshot(collection, newest, properties) is not none -%}
     {%- set open = run_query('select count(*) from ' ~ collection.store ~ " where _kind = 'error'").rows[0][0] -%}
