@@ -45,7 +45,7 @@ def test_a_project_that_installs_trueup_builds_and_passes_its_tests(
     consumer: Path, spark: SparkSession
 ) -> None:
     said = dbt(consumer, "build")
-    assert said["orders"] == "batch 1: 8 commands, 3 inserted, 1 errors, 1 ties, 3 superseded"
+    assert said["orders"] == "batch 1: 8 commands, 3 inserted, 1 error, 1 tie, 3 superseded"
     assert {"trueup_batches", "trueup_health"} <= said.keys()
     rows = spark.sql("select * from trueup_published.orders_now order by customer nulls first, 2")
     assert rows.columns == ["customer", "order no", "status", "select", "tags"]

@@ -126,7 +126,7 @@ def test_a_select_returns_errors(own_project: OwnProject) -> None:
     assert store.rows() == {("good",): (1,)}
     assert store.errors() == {(("bad",), None): "value"}
     project.sql("update {}.src set t = '2' where k = 'bad'")
-    assert "1 inserted, 1 errors cleared" in message_of(project)
+    assert "1 inserted, 1 error cleared" in message_of(project)
     assert store.rows() == {("good",): (1,), ("bad",): (2,)}
     assert store.errors() == {}
     store.check_laws()
