@@ -278,9 +278,10 @@ facts as (
         count_if(
             typeof(_order._1) in ('timestamp', 'timestamp_ntz', 'date')
             and try_cast(string(_order._1) as timestamp) > current_timestamp() + interval 1 day
-        ) as orders_ahead
+        ) as orders_ahead,
+        max_by(get_json_object(_batch, '$.doubt.seq'), _seq) filter (where _kind = 'batch') as doubted_batch
     from {{ store }}
-    where _kind in ({{ trueup._current_kinds() }})
+    where _kind in ({{ trueup._current_kinds() }}, 'batch')
     {{ 'union all' if not loop.last }}
     {% else %}
     select
@@ -288,7 +289,8 @@ facts as (
         cast(null as bigint) as open_ties,
         cast(null as bigint) as open_errors,
         cast(null as bigint) as open_order_errors,
-        cast(null as bigint) as orders_ahead
+        cast(null as bigint) as orders_ahead,
+        cast(null as string) as doubted_batch
     where false
     {% endfor %}
 ),
@@ -325,6 +327,10 @@ judged as (
         )) as errors,
         array_compact(array(
             if(open_ties is null, 'no store when this view was made', null),
+            if(
+                doubted_batch is not null,
+                concat('the orders of the source may have begun again: batch ', doubted_batch), null
+            ),
             if(orders_ahead > 0, concat('keys whose order is ahead of the clock: ', orders_ahead), null),
             if(superseded_share > 0.5, 'more than half of the newest batch was superseded', null),
             if(repaired_at > current_timestamp() - interval 7 days, concat('repaired at ', repaired_at), null),

@@ -274,6 +274,16 @@ select
     {% for _ in key + columns %}null{{ ', ' if not loop.last }}{% endfor %}
 from left_out
 where {{ '_left_out > 0 and _left_out = _all' if max_left_out is none else '_left_out > _all * ' ~ max_left_out }}
+{%- if facts.doubt %}
+
+union all
+
+select
+    {{ trueup._literal(
+        'the orders of the source may have begun again: batch ' ~ facts.doubt.seq ~ ' (raise order_epoch, or approve the orders)'
+    ) }} as side,
+    {% for _ in key + columns %}null{{ ', ' if not loop.last }}{% endfor %}
+{%- endif %}
 {% endtest %}
 
 
@@ -308,6 +318,7 @@ where {{ '_left_out > 0 and _left_out = _all' if max_left_out is none else '_lef
         store=collection.store,
         log=log ~ (' version as of ' ~ snapshot if snapshot and is_same_log and trueup._is_table_name(log)),
         upper=newest.get('upper'),
+        doubt=newest.get('doubt'),
         key_type='struct<' ~ (types | join(', ')) ~ '>',
     )) }}
 {%- endmacro %}

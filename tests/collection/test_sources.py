@@ -91,8 +91,20 @@ def test_orders_that_begin_again_are_said_loudly_until_somebody_decides(
     assert log.rows == {"a": "a1", "b": "b1", "c": "c1", "d": "d1"}
     log.run(put("d", 200, "d2"))
     assert log.store.batches()[-1]["doubt"]["seq"] == 2
+    # The table has the newest commands of its log. The test fails all the same.
+    agrees = (
+        "{log: '%s.log', key: [k], sequence_by: [ord], columns: [v], delete_when: \"op = 'D'\"}"
+    )
+    log.project.write(
+        "models/c.yml",
+        "models:\n  - name: c\n    data_tests:\n      - trueup.agrees_with_log:\n"
+        "          arguments: " + agrees % log.project.name,
+    )
+    log.project.run("c", command="test", fails=True)
+    assert "Got 1 result" in log.project.messages[0]
     log.run(approve="orders")
     assert log.store.batches()[-1]["doubt"] is None
+    log.project.run("c", command="test")
     assert log.run(approve="orders") == "up to date at batch 4"
 
 
