@@ -112,8 +112,10 @@ inheriting as (
             _deleted_now,
             if(_old._delete_order < moves._order, _old._delete_order, null),
             if(_old._digest is null and _old._order < moves._order, _old._order, null)
-            {%- if plan.has_truncates %}, {{ trueup._truncated_below_expr('moves._order') if plan.ticks else '(select _truncated from bound)' }}{% endif %}
         )) as _dead
+        {%- if plan.has_truncates %},
+        {{ trueup._truncated_below_expr('moves._order') if plan.ticks else '_truncated' }} as _cut
+        {%- endif %}
         {%- for column in values %},
         array_max(array(
             struct(_new_{{ column.i }}._order, _new_{{ column.i }}._value, _new_{{ column.i }}._error_kind),
@@ -124,7 +126,7 @@ inheriting as (
         {%- endfor %}
     from moves
     left join origins on origins._move = moves._move
-    {%- if plan.ticks and plan.has_truncates %}
+    {%- if plan.has_truncates %}
     cross join bound
     {%- endif %}
     left join stored
@@ -141,6 +143,7 @@ inherited as ( -- `_known`: the unchanged columns that the old key had
             {%- for column in values %}
             when {{ trueup._literal(column.name) }} then _found_{{ column.i }}._order is not null
                 and _found_{{ column.i }}._error_kind is null and not coalesce(_found_{{ column.i }}._order <= _dead, false)
+                {%- if plan.has_truncates %} and not coalesce(_found_{{ column.i }}._order < _cut, false){% endif %}
             {%- endfor %}
             else false
         end) as _known

@@ -17,7 +17,7 @@ MODEL = """
 {{{{ config(materialized='trueup', unique_key='k') }}}}
 
 {{{{ trueup.commands(
-    relation='{schema}.log', sequence_by=['ord'], delete_when="op = 'D'", columns=['a', 'b'],
+    relation='{schema}.log', sequence_by=['ord'], delete_when="op = 'D'", truncate_when="op = 'T'", columns=['a', 'b'],
     old_key='struct(old_k)', unchanged_value='__same__'
 ) }}}}
 """
@@ -77,3 +77,11 @@ def test_a_new_key_whose_old_values_are_unknown_is_an_error_until_they_are_given
     run(moved, ("k6", 16, SAME, "known", None))
     assert rows(moved) == [("k6", "x", "known")]
     assert errors(moved) == []
+
+
+def test_a_value_with_the_order_of_a_truncate_is_inherited(moved: Project) -> None:
+    moved.insert("log", [("", 5, "T", None, None, None), ("old", 4, "U", "a4", "b4", None)])
+    run(moved, ("k1", 5, "a5", "b5", None), ("k2", 6, "a6", SAME, "k1"))
+    assert rows(moved) == [("k2", "a6", "b5")]
+    run(moved, ("k3", 7, "a7", SAME, "old"))
+    assert errors(moved) == [("k3", "order")]
