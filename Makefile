@@ -9,7 +9,7 @@ BIN = $(VENV)/bin
 # The tests of a file share their tables, so they stay in one process. tests/conftest.py sorts the files.
 TWO_PROCESSES = --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help run test long quick lint lint-python lint-models faults mutations engines bench docs clean
+.PHONY: help run test long quick lint lint-python lint-models faults mutations delta engines bench docs clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,11 @@ faults: $(VENV)/trueup ## the long form: kills, races, interleavings, random log
 
 mutations: $(VENV)/trueup ## bugs in the macros, one at a time, each of which must show; a few minutes
 	$(BIN)/pytest tests/mutations
+
+# Delta needs other JARs than Iceberg, so these tests have a process and a Spark session of their own.
+delta: TESTS = tests/collection/test_order_rules.py
+delta: $(VENV)/trueup ## the rules on Delta; TESTS="tests/collection tests/faults" for more
+	TRUEUP_DELTA=1 $(BIN)/pytest -m spark $(TESTS)
 
 engines: $(VENV)/trueup ## the tests over servers, on a cluster and on a small driver, in an hour
 	TRUEUP_ENGINES=1 $(BIN)/pytest tests/engines

@@ -11,13 +11,12 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-pytestmark = pytest.mark.iceberg_only
-
 MODEL = """
 {{{{ config(materialized='trueup', unique_key='k') }}}}
 
 {{{{ trueup.commands(
-    relation='{schema}.log', sequence_by=['ord'], delete_when="op = 'D'", truncate_when="op = 'T'", columns=['a', 'b'],
+    relation='{schema}.log', sequence_by=['ord'], columns=['a', 'b'],
+    delete_when="op = 'D'", truncate_when="op = 'T'",
     old_key='struct(old_k)', unchanged_value='__same__'
 ) }}}}
 """

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     OwnProject = Callable[[str], Project]
 
-pytestmark = pytest.mark.iceberg_only
-
 LOG = "k string, ord bigint, op string, a string, b int, c string"
 CALL = """trueup.commands(
     relation='{log}', sequence_by=['ord'], delete_when="op = 'D'", columns={columns}{more}

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-pytestmark = pytest.mark.iceberg_only
-
 WHOLE = Kinds(
     errors=True, partial=False, truncates=True, ties=True, null_orders=True, duplicates=True
 )

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     OwnProject = Callable[[str], Project]
 
-pytestmark = pytest.mark.iceberg_only
-
 LOG = (
     "k string, tick bigint, ord bigint, op string, old string, a string, b int, same array<string>"
 )
