@@ -386,17 +386,17 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
 -#}
 {% macro _code_of(collection, query) -%}
     {{ return(local_md5(tojson([
-        trueup._text_of(query), trueup._column_note(collection), collection.given_types, collection.options.ties,
+        modules.re.sub('\\s+', ' ', query) | trim, collection.key, trueup._column_note(collection), collection.given_types,
+        collection.options.ties, trueup._upstream_checksums(model, {}).values() | list | sort,
     ]))) }}
 {%- endmacro %}
 
 
-{#- The part of it that is known before a run asks for the columns. -#}
+{#- A fingerprint of all that a model says, options and descriptions too, known before a run asks for its columns. -#}
 {% macro _text_of(query) -%}
     {{ return(local_md5(tojson([
-        modules.re.sub('\\s+', ' ', query) | trim, trueup._unique_key_of_model(), config.get('meta'),
+        query, config.get('unique_key'), config.get('meta'), trueup._upstream_checksums(model, {}).values() | list | sort,
         [model.description, model.columns] if config.get('persist_docs') else none,
-        trueup._upstream_checksums(model, {}).values() | list | sort,
     ]))) }}
 {%- endmacro %}
 
