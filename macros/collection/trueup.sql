@@ -33,9 +33,10 @@
     {%- set run.attempt = 1 -%}
     {%- set run.rest = none -%}
     {%- set run.view = none -%}
+    {%- set run.look = look -%}
     {%- for _ in range(1000) if run.result is none -%}
-        {%- set plan = trueup._ensure_batch_plan(run.collection, compiled_code, run.rest, look) -%}
-        {%- set look = {} -%}
+        {%- set plan = trueup._ensure_batch_plan(run.collection, compiled_code, run.rest, run.look) -%}
+        {%- set run.look = {} -%}
         {%- set run.collection = plan.collection -%}
         {%- set run.view = plan.view -%}
         {%- set run.repaired = run.repaired or plan.repaired -%}
