@@ -8,14 +8,14 @@
     {#- 1. Read the config, and refuse a run over only some of the rows. -#}
     {%- do trueup._require_whole_run() -%}
     {%- set look = trueup._get_first_look(compiled_code) -%}
-    {%- if look.get('is_idle') -%}
-        {{ return(trueup._report_up_to_date(look.newest)) }}
-    {%- endif -%}
     {%- if '_command.place' in compiled_code -%}
         {#- Spark gives up after 100 rounds of analysis. The fold of decoded messages may need more. #}
         {%- do run_query('set spark.sql.analyzer.maxIterations = 1000') -%}
     {%- endif -%}
     {%- set given = trueup._get_store_collection(trueup._get_columns(trueup._step_marker('check') ~ compiled_code)) -%}
+    {%- if look.get('is_idle') and look.newest.get('given') == local_md5(tojson(given.given_types)) -%}
+        {{ return(trueup._report_up_to_date(look.newest)) }}
+    {%- endif -%}
 
     {%- if config.get('contract').enforced -%}
         {%- do get_assert_columns_equivalent(
@@ -85,7 +85,8 @@
 {#-
     The first look, before a run asks for any column, as a dict: the `newest` batch, the `properties` of the store, whether every
     commit to it `is_ours`, the `log_properties`, and `is_idle`, whether there is nothing to do. Empty if only a closer look can
-    tell: without a store, in a dry run, with `--full-refresh`, and if the model has another text than the newest batch says.
+    tell: without a store, in a dry run, with `--full-refresh`, and if the model has another text than the newest batch says. The
+    columns of the log may be others all the same.
 -#}
 {% macro _get_first_look(query) -%}
     {%- set store, view = trueup._store_of(this), load_relation(this) -%}
@@ -233,6 +234,7 @@
             'at': run_started_at.timestamp() | int,
             'code': code,
             'text': trueup._text_of(query),
+            'given': local_md5(tojson(collection.given_types)),
             'query': query if newest.get('code') != code else none,
             'columns': trueup._column_note(collection),
             'order': order,
