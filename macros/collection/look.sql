@@ -136,7 +136,7 @@
         {%- if cut != end -%}
             {%- do selects.append(trueup._rows_of_epoch(
                 trueup._log_part_select(query, trueup._appended_rows(log, properties, cut, end)),
-                (epochs | selectattr('from', 'eq', cut) | last).epoch
+                (epochs | selectattr('from', 'eq', cut) | list | last).epoch
             )) -%}
         {%- endif -%}
     {%- endfor -%}
