@@ -115,7 +115,8 @@ def test_changes_of_one_time_without_an_order_are_ties(
     project.write("models/items_errors.sql", "{{ trueup.errors(ref('items')) }}")
     no_errors = {"models": [{"name": "items_errors", "data_tests": ["trueup.no_open_errors"]}]}
     project.write("models/items_errors.yml", yaml.safe_dump(no_errors))
-    project.run(command="build", fails=True)
+    project.run()
+    project.run(command="test", fails=True)
 
     assert project.rows("items") == []
     errors = project.sql("select item_id, _error_kind from {}.items_errors order by 1")
