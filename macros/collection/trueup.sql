@@ -502,9 +502,12 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
 -#}
 {% macro _ensure_view(collection, known, text) -%}
     {%- set sql, there = trueup._create_view_sql(collection), load_relation(collection.view) -%}
-    {%- set mark = text ~ '-' ~ local_md5(sql) -%}
-    {%- if there is none or there.type != 'view' or mark != known or should_full_refresh() -%}
+    {%- set hash = local_md5(sql) -%}
+    {%- set mark = text ~ '-' ~ hash -%}
+    {%- if there is none or there.type != 'view' or not (known or '').endswith(hash) or should_full_refresh() -%}
         {%- do run_query(sql) -%}
+    {%- endif -%}
+    {%- if mark != known -%}
         {%- do run_query(
             trueup._step_marker('alter') ~ ' alter table ' ~ collection.store ~ " set tblproperties ('trueup.view' = '" ~ mark ~ "')"
         ) -%}
