@@ -67,7 +67,17 @@ SMALL_DELTA = {
 """Settings for Delta, in addition to SMALL."""
 
 SLOWEST_FIRST = [
-    *("interleavings", "races", "kills", "damage", "columns", "dbt", "one_model", "random_orders"),
+    *(
+        "views",
+        "interleavings",
+        "races",
+        "kills",
+        "damage",
+        "columns",
+        "dbt",
+        "one_model",
+        "random_orders",
+    ),
     *(
         "ticks",
         "order_rules",
