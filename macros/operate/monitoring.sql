@@ -235,7 +235,7 @@ counted as (
         on positions.collection = waiting.collection
         and waiting.operation <> 'replace'
         and coalesce(last_read.made_at < waiting.made_at, true)
-    group by all
+    group by positions.collection, positions.log, positions.committed_at, is_known, is_counted
 
 )
 
