@@ -78,9 +78,13 @@ origins as ( -- what the batch says of the old key, below the order of the chang
     select
         moves._move,
         max(said._order) filter (where said._op = 'delete') as _deleted_now
-        {%- for column in values %},
-        max(struct(said._order, said.{{ column.value }} as _value, said._error_kind)) filter (where said._op = 'upsert'
-            and not array_contains(said._unchanged, {{ trueup._literal(column.name) }})) as _new_{{ column.i }}
+        {%- for column in values %}
+        {%- set is_given = "said._op = 'upsert' and not array_contains(said._unchanged, " ~ trueup._literal(column.name) ~ ')' %}
+        {%- set value = 'said.' ~ column.value %}
+        {%- set rank = 'xxhash64(' ~ trueup._widest_form(value, column.type).value ~ ', said._error)' %},
+        max(struct(said._order, {{ rank }} as _rank, {{ value }} as _value, said._error_kind)) filter (where {{ is_given }})
+            as _new_{{ column.i }},
+        max(struct(said._order, ~{{ rank }} as _rank)) filter (where {{ is_given }}) as _rival_{{ column.i }}
         {%- endfor %}
     from moves
     inner join said
@@ -116,13 +120,17 @@ inheriting as (
         {%- if plan.has_truncates %},
         {{ trueup._truncated_below_expr('moves._order') if plan.ticks else '_truncated' }} as _cut
         {%- endif %}
-        {%- for column in values %},
-        array_max(array(
-            struct(_new_{{ column.i }}._order, _new_{{ column.i }}._value, _new_{{ column.i }}._error_kind),
-            if({{ column.order }}._order < moves._order, struct(
-                {{ column.order }}._order, _held_{{ column.i }} as _value, {{ column.order }}._error_kind
-            ), null)
-        )) as _found_{{ column.i }}
+        {%- for column in values %}
+        {%- set new, known, rival = '_new_' ~ column.i, column.order, '_rival_' ~ column.i %}
+        {%- set is_tie = 'false' if collection.options.ties == 'greatest' else new ~ '._rank <> ~' ~ rival ~ '._rank' %},
+        case -- a tie of the old key says nothing
+            when {{ known }}._order < moves._order and coalesce({{ known }}._order > {{ new }}._order, true)
+                then struct({{ known }}._order, _held_{{ column.i }} as _value, {{ known }}._error_kind)
+            when {{ new }} is null then null
+            when {{ is_tie }} or {{ known }}._order = {{ new }}._order and not {{ new }}._value <=> _held_{{ column.i }}
+                then struct({{ new }}._order, {{ new }}._value, 'tie' as _error_kind)
+            else struct({{ new }}._order, {{ new }}._value, {{ new }}._error_kind)
+        end as _found_{{ column.i }}
         {%- endfor %}
     from moves
     left join origins on origins._move = moves._move

@@ -48,7 +48,7 @@ def rows(project: Project) -> list[tuple[Any, ...]]:
 
 
 def errors(project: Project) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in project.sql("select k, _error_kind from {}.items_errors")]
+    return sorted(tuple(row) for row in project.sql("select k, _error_kind from {}.items_errors"))
 
 
 def test_unchanged_columns_come_from_the_old_key_as_given_at_that_order(moved: Project) -> None:
@@ -84,3 +84,16 @@ def test_a_value_with_the_order_of_a_truncate_is_inherited(moved: Project) -> No
     assert rows(moved) == [("k2", "a6", "b5")]
     run(moved, ("k3", 7, "a7", SAME, "old"))
     assert errors(moved) == [("k3", "order")]
+
+
+def test_a_tie_of_the_old_key_is_not_inherited(moved: Project) -> None:
+    tied = [("k1", 2, "a2", "b2", None), ("k1", 2, "a2", "other", None)]
+    run(moved, ("k1", 1, "a1", "b1", None), *tied, ("k2", 5, SAME, SAME, "k1"))
+    assert rows(moved) == []
+    assert errors(moved) == [("k2", "order")]
+    # The tie may be between a command of this batch and one of an earlier batch.
+    run(moved, ("k3", 3, "a3", "b3", None))
+    run(moved, ("k3", 3, "a3", "other", None), ("k4", 6, "a6", SAME, "k3"))
+    assert errors(moved) == [("k2", "order"), ("k4", "order")]
+    run(moved, ("k4", 7, "a7", "b7", None), ("k2", 8, "a8", "b8", None))
+    assert rows(moved) == [("k2", "a8", "b8"), ("k4", "a7", "b7")]
