@@ -121,11 +121,13 @@ using (
         {{ return(none) }}
     {%- endif -%}
     {%- set properties = trueup._get_properties(collection.store) -%}
-    {%- do trueup._ensure_rewritten(
-        {'collection': collection, 'newest': newest, 'properties': properties}, {'removed': is_old},
-        'forgot', {'forgotten': found.forgotten, 'forgotten_at': newest.ts}
+    {%- set notes = dict(
+        trueup._get_repair_notes(collection, newest, properties, 'forgot'), forgotten=found.forgotten, forgotten_at=newest.ts
     ) -%}
-    {{ return(found.tombstones ~ ' tombstones forgotten') }}
+    {%- do run_query(trueup._rewrite_sql(collection, newest, {'removed': is_old}, notes)) -%}
+    {#- If another run was first, nothing is forgotten now. The next run tries again. -#}
+    {%- set now = trueup._get_newest_batch(collection, up_to=newest.seq + 1) -%}
+    {{ return(found.tombstones ~ ' tombstones forgotten' if now.get('run') == invocation_id and now.seq > newest.seq else none) }}
 {%- endmacro %}
 
 
