@@ -79,7 +79,7 @@ entries as ( -- and what the batch before left in each bucket
             + if(_opened = 0, 0, {{ trueup._half_expr('xxhash64(_order_digest, _opened' ~ at ~ ')', half) }}) as update_{{ half }},
         {%- endfor %}
         {%- if plan.ticks %}
-        _late as late,
+        {{ trueup._late_of_row_expr(collection, plan) }} as late,
         int(_tick <=> _first_changed and {{ was }}) as replaced,
         {%- endif %}
         {%- if plan.forgotten %}

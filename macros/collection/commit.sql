@@ -348,7 +348,7 @@ judged as ( -- what each key becomes
     {%- endif -%}
     {%- if plan.ticks and plan.seq > 1 -%}
         {%- do whens.append(
-            'when ' ~ ('_late > 0' if collection.is_partial else '_new._order._1 < ' ~ plan.ticks.lower)
+            'when ' ~ (trueup._late_of_row_expr(collection, plan) ~ ' > 0' if collection.is_partial else '_new._order._1 < ' ~ plan.ticks.lower)
             ~ ' and _tick = ' ~ plan.ticks.lower ~ " then 'late_command'"
         ) -%}
     {%- endif -%}

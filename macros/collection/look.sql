@@ -390,6 +390,7 @@ select
         'lower': trueup._bigint(lower), 'upper': trueup._bigint(upper), 'lower_number': lower, 'upper_number': upper,
         'has_open': facts.greatest is not none and facts.greatest >= upper,
         'knows_late': knows_late,
+        'has_lower': newest.get('upper') is not none,
         'drops_part': drops and not part.is_whole,
         'drops_again': drops and part.is_whole,
         'dropped': facts.late if drops and not part.is_whole else 0,

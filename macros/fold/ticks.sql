@@ -7,9 +7,24 @@
     expressions. A late command, of a tick below `lower`, acts at `lower`: the past never changes.
 -#}
 
-{#- How many of the commands are late, as an SQL expression. If this run reads commands again, nobody knows. -#}
+{#- How many of the commands are late, as an SQL expression: 0 if this run reads commands again, because nobody knows then. -#}
 {% macro _late_count_expr(plan) -%}
     {{ return('count_if(_order._1 < ' ~ plan.ticks.lower ~ ')' if plan.ticks.knows_late else '0') }}
+{%- endmacro %}
+
+
+{#-
+    How many late commands count for a row of `decided`. If this run reads commands again, it is 1 for a key whose newest command
+    is late and takes effect.
+-#}
+{% macro _late_of_row_expr(collection, plan) -%}
+    {%- set order = '_top' if collection.is_partial else '_new._order' -%}
+    {{ return(
+        '_late' if plan.ticks.knows_late
+        else 'int(coalesce(_tick = ' ~ plan.ticks.lower ~ ' and ' ~ order ~ '._1 < ' ~ plan.ticks.lower
+            ~ ' and (_old is null or ' ~ order ~ " > _old._order) and _verdict in ('taken', 'tie'), false))" if plan.ticks.has_lower
+        else '0'
+    ) }}
 {%- endmacro %}
 
 

@@ -30,10 +30,11 @@ class Log:
         project.sql(f"create table {{}}.log ({LOG}) using {{format}}")
         self.write(more=more, **options)
 
-    def write(self, *, more: str = "", **options: Any) -> None:
+    def write(self, *, more: str = "", relation: str | None = None, **options: Any) -> None:
         """Write the model, with further arguments of `trueup.commands` and options."""
+        relation = relation or f"{self.project.name}.log"
         call = f"""trueup.commands(
-            relation='{self.project.name}.log', ts='tick', sequence_by=['ord'], columns=['a', 'b'],
+            relation='{relation}', ts='tick', sequence_by=['ord'], columns=['a', 'b'],
             delete_when="op = 'D'", truncate_when="op = 'T'"{more}
         )"""
         self.project.write_model("c", f"{{{{ {call} }}}}", ["k"], options)
@@ -157,6 +158,23 @@ def test_late_fail_stops_the_run(own_project: OwnProject) -> None:
     assert "without late commands (option `late: fail`)" in message
     assert "Got: 1 commands of ticks below 3" in message
     assert len(log.store.batches()) == 2
+
+
+def test_late_fail_stops_a_run_that_reads_the_whole_log(own_project: OwnProject) -> None:
+    """A log of Parquet files has no snapshots, so each run reads all of it."""
+    project = own_project("late_parquet")
+    project.sql(f"create table {{}}.source ({LOG}) using parquet")
+    log = Log(project, late="fail")
+    log.write(relation=f"{project.name}.source", late="fail")
+    project.sql("insert into {}.source select 'a', 2, 1, 'U', null, 'a2', null, array()")
+    log.run()
+    assert log.run() == "up to date at batch 1"
+    project.sql("insert into {}.source select 'b', 1, 1, 'U', null, 'b1', null, array()")
+    assert "Got: 1 commands of ticks below 3" in log.run()
+    log.write(relation=f"{project.name}.source")
+    log.run()
+    assert log.history(after=1) == [(3, "b", "b1", 1, "late_command")]
+    assert log.newest["statistics"]["late_dropped"] == 1
 
 
 def test_open_ticks_wait_for_input_upper_and_until(own_project: OwnProject) -> None:
