@@ -5,8 +5,9 @@
     A run looks, and then commits once: see `look.sql` and `commit.sql`.
 -#}
 {% materialization trueup, adapter='spark' %}
-    {#- 1. Read the config, and refuse a run over only some of the rows. -#}
+    {#- 1. Refuse a run over only some of the rows, look, and read the config. A hook may have filled the log. -#}
     {%- do trueup._require_whole_run() -%}
+    {{ run_hooks(pre_hooks) }}
     {%- set look = trueup._get_first_look(compiled_code) -%}
     {%- if '_command.place' in compiled_code -%}
         {#- Spark gives up after 100 rounds of analysis. The fold of decoded messages may need more. #}
@@ -23,8 +24,6 @@
         ) -%}
     {%- endif -%}
     {%- do trueup._ensure_rebased(given) -%}
-
-    {{ run_hooks(pre_hooks) }}
 
     {#- 2. Look, commit, and repeat both if another run was first. -#}
     {%- set adopted = trueup._ensure_table_adopted(given) if not trueup._var('trueup_read_only') -%}
@@ -84,40 +83,35 @@
 
 {#-
     The first look, before a run asks for any column, as a dict: the `newest` batch, the `properties` of the store, whether every
-    commit to it `is_ours`, the `log_properties`, and `is_idle`, whether there is nothing to do. Empty if only a closer look can
-    tell: without a store, in a dry run, with `--full-refresh`, and if the model has another text than the newest batch says. The
-    columns of the log may be others all the same.
+    commit to it `is_ours`, the `log_properties` (none if the model reads no log that trueup knows), and `is_idle`, whether there is
+    nothing to do as far as one can tell without the columns of the log. Empty without a store and its view, in a dry run, and with
+    `--full-refresh`.
 -#}
 {% macro _get_first_look(query) -%}
     {%- set store, view = trueup._store_of(this), load_relation(this) -%}
-    {%- if should_full_refresh() or trueup._var('trueup_read_only') or view is none or view.type != 'view'
-            or load_relation(store) is none -%}
+    {%- set there = load_relation(store) -%}
+    {%- if should_full_refresh() or trueup._var('trueup_read_only') or view is none or view.type != 'view' or there is none -%}
         {{ return({}) }}
     {%- endif -%}
-    {%- set newest = trueup._get_newest_batch(
-        {'has_store': true, 'store': store}, has_commits=trueup._file_format() == 'iceberg'
-    ) -%}
+    {%- set newest = trueup._get_newest_batch({'has_store': true, 'store': store}, has_commits=there.is_iceberg) -%}
     {%- set log = trueup._log_of_one_model(query) -%}
-    {%- if newest.get('text') != trueup._text_of(query) or not newest.get('position') or not log -%}
-        {{ return({}) }}
-    {%- endif -%}
     {%- set properties = trueup._get_store_properties(store) -%}
     {%- set is_ours = trueup._get_is_store_ours(store, properties, newest) -%}
-    {%- set log_properties = trueup._get_properties(log) -%}
+    {%- set log_properties = trueup._get_properties(log) if log -%}
+    {%- set text, position = trueup._text_of(query), newest.get('position') or {} -%}
     {%- set every = trueup._given_options(config.get('meta')).get('verify', 'ancestry') -%}
-    {%- set is_view_right = properties.get('trueup.view', '').startswith(newest.text) -%}
-    {%- set is_sure = is_view_right and is_ours and every == 'ancestry' and not newest.position.get('seen') and not newest.get('doubt') -%}
+    {%- set is_same = newest.get('text') == text and properties.get('trueup.view', '').startswith(text) -%}
+    {%- set is_sure = log and position and is_same and is_ours and every == 'ancestry' and not position.get('seen')
+        and not newest.get('doubt') and not trueup._appended_rows_obstacle(log_properties) -%}
     {{ return({
-        'newest': newest, 'properties': properties, 'is_ours': is_ours, 'log_properties': log_properties,
-        'is_idle': is_sure and not trueup._appended_rows_obstacle(log_properties)
-            and trueup._get_snapshot(log, log_properties) == newest.position.snapshot,
+        'newest': newest, 'properties': properties, 'is_ours': is_ours, 'log_properties': log_properties or none,
+        'is_idle': is_sure and trueup._get_snapshot(log, log_properties) == position.snapshot,
     }) }}
 {%- endmacro %}
 
 
 {#- Ends a run that has nothing to do. -#}
 {% macro _report_up_to_date(newest) -%}
-    {{ run_hooks(pre_hooks) }}
     {%- do trueup._report_outcome({'code': 'NOOP', 'message': 'up to date at batch ' ~ newest.seq}) -%}
     {%- set relations = [this.incorporate(type='view'), trueup._store_of(this)] -%}
     {%- for relation in relations -%}
@@ -153,7 +147,7 @@
         else {'rows': query, 'position': none, 'is_new': true, 'is_whole': true, 'is_pinned': false, 'epochs': []} -%}
     {%- set is_raised = part.epochs != newest.get('epochs', []) -%}
     {%- set now = trueup._get_store_collection(trueup._get_columns(trueup._step_marker('check') ~ part.rows))
-        if part.is_new and part.position and not rest and not look else collection -%}
+        if part.is_new and part.position and not rest and not look.get('log_properties') else collection -%}
     {%- if now.given_types != collection.given_types -%}
         {#- The log has got other columns since this run has looked at them, and its new rows may have values there. -#}
         {{ return(trueup._ensure_batch_plan(dict(now, has_store=collection.has_store), query, rest)) }}
@@ -460,18 +454,21 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
 {% macro _warnings(plan, statistics) -%}
     {%- set said = [] -%}
     {%- if statistics.get('ahead') -%}
-        {%- do said.append(statistics.ahead ~ ' keys have an order more than a day ahead of the clock, and keep their row until then') -%}
+        {%- do said.append(
+            statistics.ahead ~ (' key has' if statistics.ahead == 1 else ' keys have') ~ ' an order more than a day ahead of the clock:'
+            ~ ' no change with an order of today can replace such a row'
+        ) -%}
     {%- endif -%}
     {%- if statistics.get('unprovable') -%}
         {%- do said.append(
-            statistics.unprovable ~ ' new keys have an order below that of forgotten tombstones: nobody can know whether they were'
-            ~ ' deleted later'
+            statistics.unprovable ~ (' new key has' if statistics.unprovable == 1 else ' new keys have') ~ ' an order below that of'
+            ~ ' forgotten tombstones: nobody can know whether it was deleted later'
         ) -%}
     {%- endif -%}
     {%- if plan.get('doubt') -%}
         {%- do said.append(
-            plan.doubt.stale ~ ' of ' ~ plan.doubt.of ~ ' keys got commands that are older than their rows and new to trueup, without effect:'
-            ~ ' did the orders of the source begin again? Then raise `order_epoch`; if all is well:'
+            plan.doubt.stale ~ ' of ' ~ plan.doubt.of ~ ' keys got commands that are older than their rows and new to trueup. They have'
+            ~ ' no effect. If the orders of the source have begun again, raise the option `order_epoch`. If not, run with'
             ~ " --vars '{trueup_approve: orders}'"
         ) -%}
     {%- endif -%}
@@ -502,7 +499,8 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
 -#}
 {% macro _ensure_view(collection, known, text) -%}
     {%- set sql, there = trueup._create_view_sql(collection), load_relation(collection.view) -%}
-    {%- set hash = local_md5(sql) -%}
+    {#- A view keeps the types that its columns had when it was made. -#}
+    {%- set hash = local_md5(sql ~ tojson(trueup._column_note(collection))) -%}
     {%- set mark = text ~ '-' ~ hash -%}
     {%- if there is none or there.type != 'view' or not (known or '').endswith(hash) or should_full_refresh() -%}
         {%- do run_query(sql) -%}

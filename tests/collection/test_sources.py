@@ -140,7 +140,7 @@ def test_an_order_far_ahead_of_the_clock_is_said(own_project: OwnProject) -> Non
     log = Log(own_project("ahead"), order="at")
     row = "'{}', 0, 'U', '{}', null, false, timestamp'{}'"
     message = log.run(row.format("a", "a", "9999-12-31"), row.format("b", "b", "2026-01-01"))
-    assert "WARNING: 1 keys have an order more than a day ahead of the clock" in message
+    assert "WARNING: 1 key has an order more than a day ahead of the clock" in message
     log.run(row.format("a", "a2", "2026-02-01"), row.format("b", "b2", "2026-02-01"))
     assert log.rows == {"a": "a", "b": "b2"}
 
@@ -171,7 +171,7 @@ def test_tombstones_are_forgotten_after_their_age(own_project: OwnProject) -> No
     assert log.store.stored("_kind = 'tombstone'") == []
     # Nobody can know now whether the key was deleted. The line says so.
     message = log.run(put("a", 5, "a5"), put("c", 13, "c13"))
-    assert "WARNING: 1 new keys have an order below that of forgotten tombstones" in message
+    assert "WARNING: 1 new key has an order below that of forgotten tombstones" in message
     assert log.rows == {"a": "a5", "b": "b12", "c": "c13"}
     log.store.check_laws()
     log.write(options={"tombstones": "30 days", "verify": "always"})
