@@ -259,16 +259,17 @@ select
         when _next._error_kind = 'tie' then {{ trueup._literal(trueup._tie_text()) }}
         else _value._error
     end as _error,
-    if(_do like 'order%', null, _next._order) as _order,
+    if(_do like 'order%', null, {{ trueup._order_text_expr(collection, '_order', '_next._order') }}) as _order,
     if(_do like 'order%', {{ trueup._error_digest_expr(collection, 'order', trueup._order_error_text()) }}, _next._digest)
         as _digest,
     if(_do like 'order%', {{ trueup._error_length('order', trueup._order_error_text()) }}, _next._length) as _length,
     {%- if collection.is_partial %}
-    if(_do like 'order%', null, _next._delete_order) as _delete_order,
-    if(_do like 'order%', null, _next._orders) as _orders,
+    {%- for name in ['_delete_order', '_orders'] %}
+    if(_do like 'order%', null, {{ trueup._order_text_expr(collection, name, '_next.' ~ name) }}) as {{ name }},
+    {%- endfor %}
     {%- else %}
-    cast(null as {{ trueup._sql_type(collection.order_type) }}) as _delete_order,
-    cast(null as {{ trueup._orders_type(collection) }}) as _orders,
+    cast(null as string) as _delete_order,
+    cast(null as string) as _orders,
     {%- endif %}
     _batch,
     {%- for name in key %}

@@ -42,7 +42,7 @@
         'has_truncates': false, 'new_truncates': false, 'moves': false, 'has_unordered': false, 'reads_all': true, 'is_dry': true,
         'notes': dict({'upper': collection.options.as_of or 0} if collection.has_ticks else {}, **{
             'run': invocation_id, 'base': trueup._get_snapshot(collection.store, properties), 'since': 0, 'code': 'adopted',
-            'columns': trueup._column_note(collection), 'at': run_started_at.timestamp() | int,
+            'columns': trueup._column_note(collection), 'order_type': collection.order_type, 'at': run_started_at.timestamp() | int,
         }),
     })) -%}
     {{ return(true) }}

@@ -337,7 +337,7 @@ old as ( -- keys that get an older upsert
 
     select newest.*
     from newest
-    inner join {{ collection.store }} as held
+    inner join {{ trueup._stored_relation(collection) }} as held
         on {{ trueup._same_key_expr(names, 'held', 'newest') }} and newest.{{ order }} < held._order
     where held._kind in ({{ trueup._current_kinds() }}) and not held._error_kind <=> 'order' and {{ is_upsert }}
 
@@ -347,7 +347,7 @@ unseen as (
 
     select old.*
     from old
-    left anti join {{ collection.store }} as seen
+    left anti join {{ trueup._stored_relation(collection) }} as seen
         on {{ trueup._same_key_expr(names, 'seen', 'old') }}
         and seen._kind = 'update'
         and {{ 'seen._order = old._top' if collection.is_partial else 'seen._digest = old._new._digest' }}

@@ -9,7 +9,8 @@
     {{ return(trueup._create_table_sql(
     collection.store,
     'select ' ~ trueup._empty_store_items(collection, {
-        '_kind': "'batch'", '_seq': '0', '_ts': '0', '_batch': trueup._literal(tojson(notes)),
+        '_kind': "'batch'", '_seq': '0', '_ts': '0',
+        '_batch': trueup._literal(tojson(dict(notes, order_type=collection.order_type))),
     }),
     partition_by='_kind',
     own_properties=own
@@ -19,13 +20,14 @@
 
 {#-
     The columns of the store follow those of the SELECT, as far as the option `on_schema_change` allows. Returns the
-    collection with the columns that the store has then, and whether any changed.
+    collection with the columns that the store has then, and the statements for it. `order` is the type of the orders that the
+    store has.
 -#}
-{% macro _followed_store(collection, stored) -%}
+{% macro _followed_store(collection, stored, order) -%}
     {%- set own = trueup._store_own_columns(collection) | list -%}
     {%- set there = stored | rejectattr('name', 'in', own) | list -%}
     {%- set changes = trueup._schema_changes(collection.columns, there) -%}
-    {%- do trueup._require_followable(collection, changes, stored) -%}
+    {%- do trueup._require_followable(collection, changes, order) -%}
     {%- set added = changes.added if collection.options.on_schema_change == 'append_new_columns' else [] -%}
     {%- set columns = [] -%}
     {%- for column in there -%}
@@ -65,7 +67,7 @@
 
 
 {#- Raises if the store cannot follow the columns of the SELECT, or if an option forbids it. -#}
-{% macro _require_followable(collection, changes, stored) -%}
+{% macro _require_followable(collection, changes, order) -%}
     {%- set mode, refused = collection.options.on_schema_change, [] -%}
     {%- set key = collection.key | map('lower') | list -%}
     {%- for column in changes.changed + changes.widened
@@ -78,7 +80,6 @@
     {%- for column in changes.dropped if mode == 'fail' or column.name | lower in key -%}
         {%- do refused.append(column.name ~ ', which is missing') -%}
     {%- endfor -%}
-    {%- set order = stored | selectattr('name', 'eq', '_order') | map(attribute='type') | first -%}
     {%- if collection.is_log and order != collection.order_type -%}
         {%- do refused.append('sequence_by, which gave ' ~ order ~ ' and gives ' ~ collection.order_type) -%}
     {%- endif -%}

@@ -232,6 +232,7 @@
             'query': query if newest.get('code') != code else none,
             'columns': trueup._column_note(collection),
             'order': order,
+            'order_type': collection.order_type,
             'since': since,
             'position': part.position,
             'log_sum': none if next_cut else facts.get('log_sum'),
@@ -282,7 +283,7 @@
     {#- The batch before the snapshot: so no batch that this run does not know lies before its base. -#}
     {%- set newest = look.newest if look else trueup._get_newest_batch(collection) -%}
     {%- set properties = look.properties if look else trueup._get_store_properties(collection.store) -%}
-    {%- set followed = trueup._followed_store(collection, stored) -%}
+    {%- set followed = trueup._followed_store(collection, stored, newest.order_type) -%}
     {%- for statement in followed.statements if not is_dry -%}
         {%- do run_query(statement) -%}
     {%- endfor -%}

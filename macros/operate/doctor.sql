@@ -18,10 +18,8 @@
         {%- set checks = trueup._property_checks(store, properties, node) -%}
         {%- if not checks | selectattr('next_step') | list -%}
             {%- set read = trueup._get_collection_of_store(store, node) -%}
-            {%- set newest = trueup._get_newest_batch(read) -%}
-            {%- set read = dict(read, has_ticks='upper' in newest) -%}
-            {%- set checks = checks + trueup._get_content_checks(read, newest, properties)
-                + trueup._get_log_checks(read, newest) + trueup._get_session_checks(read) -%}
+            {%- set checks = checks + trueup._get_content_checks(read, read.newest, properties)
+                + trueup._get_log_checks(read, read.newest) + trueup._get_session_checks(read) -%}
         {%- endif -%}
     {%- endif -%}
     {%- for check in checks -%}

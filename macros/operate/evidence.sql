@@ -14,7 +14,7 @@
 -#}
 {% macro _get_evidence_select(given, wanted) -%}
     {%- set collection = trueup._get_collection_of_model(given) -%}
-    {%- set newest = trueup._get_newest_batch(collection) -%}
+    {%- set newest = collection.newest -%}
     {%- set read = trueup._get_rows_read(given.query, newest) -%}
     {%- set identities = [trueup._get_identity(collection, wanted)] if wanted.get('key') or wanted.get('error_key') is not none
         else wanted.get('identities') -%}
@@ -46,20 +46,17 @@
             'The collection ' ~ given.name, 'one that has run', 'no table ' ~ store, 'Run it: dbt run -s ' ~ given.name
         ) -%}
     {%- endif -%}
-    {%- set stored = trueup._get_columns('select * from ' ~ store) -%}
     {%- set described = trueup._get_columns(given.query) if given.get('query') else [] -%}
     {%- set names, types = described | map(attribute='name') | list, {} -%}
     {%- for column in described -%}
         {%- do types.update({column.name | lower: column.type}) -%}
     {%- endfor -%}
-    {%- set columns = stored | rejectattr('name', 'in', trueup._store_column_names()) | list -%}
-    {{ return({
-        'name': given.name, 'view': view, 'store': store, 'key': given.key, 'columns': columns, 'given_types': types,
-        'value_names': columns | map(attribute='name') | reject('in', given.key) | list, 'has_store': true,
-        'is_log': '_order' in names and '_op' in names, 'has_error': '_error' in names, 'is_partial': '_unchanged' in names,
-        'unchanged_value': '_unchanged_value' in names, 'has_old_key': '_old_key' in names, 'has_ticks': '_ts' in names,
-        'order_type': (stored | selectattr('name', 'eq', '_order') | first).type,
-    }) }}
+    {{ return(dict(
+        trueup._get_stored_collection(view, store, given.key),
+        name=given.name, given_types=types, is_log='_order' in names and '_op' in names, has_error='_error' in names,
+        is_partial='_unchanged' in names, unchanged_value='_unchanged_value' in names, has_old_key='_old_key' in names,
+        has_ticks='_ts' in names,
+    )) }}
 {%- endmacro %}
 
 
@@ -182,13 +179,13 @@ stored as (
             'error': '_error',
             'error_kind': '_error_kind',
             'ord': trueup._sorted_json_expr('_order'),
-            'orders': trueup._sorted_json_expr('_orders'),
+            'orders': trueup._sorted_json_expr('_orders') if collection.is_partial else 'null',
             'seq': '_seq',
             'ts': '_ts',
             'diff': '_diff',
             'cause': '_cause',
         }) }}
-    from {{ collection.store }}
+    from {{ trueup._stored_relation(collection) }}
     where _kind <> 'batch' {{ '' if plan.has_store else 'and false' }}
 
 )

@@ -276,12 +276,21 @@ facts as (
         count_if(_error_kind in ('order', 'origin')) as open_order_errors,
         -- Numbers have no known unit, so only times are compared with the clock.
         count_if(
-            typeof(_order._1) in ('timestamp', 'timestamp_ntz', 'date')
-            and try_cast(string(_order._1) as timestamp) > current_timestamp() + interval 1 day
+            case
+                when contains(order_type, ',_1:timestamp_ntz') then try_cast(first_of_order as timestamp)
+                when contains(order_type, ',_1:timestamp') then timestamp_micros(try_cast(first_of_order as bigint))
+                when contains(order_type, ',_1:date') then timestamp(date_from_unix_date(try_cast(first_of_order as int)))
+            end > current_timestamp() + interval 1 day
         ) as orders_ahead,
         max_by(get_json_object(_batch, '$.doubt.seq'), _seq) filter (where _kind = 'batch') as doubted_batch
-    from {{ store }}
-    where _kind in ({{ trueup._current_kinds() }}, 'batch')
+    from (
+        select _kind, _seq, _error_kind, _batch, split_part(_order, char(2), 2) as first_of_order
+        from {{ store }}
+        where _kind in ({{ trueup._current_kinds() }}, 'batch')
+    )
+    cross join (
+        select max_by(get_json_object(_batch, '$.order_type'), _seq) as order_type from {{ store }} where _kind = 'batch'
+    )
     {{ 'union all' if not loop.last }}
     {% else %}
     select

@@ -13,13 +13,11 @@
             'Nothing is done. Correct the name, or run: dbt run -s ' ~ name ~ '.'
         ) -%}
     {%- endif -%}
-    {%- set collection = trueup._get_collection_of_store(store, node) -%}
     {#- The batch before the snapshot, as in a run. -#}
-    {%- set newest = trueup._get_newest_batch(collection) -%}
+    {%- set collection = trueup._get_collection_of_store(store, node) -%}
     {%- set properties = trueup._get_isolated_properties(store) -%}
     {%- do trueup._require_owner(store, properties, node.unique_id) -%}
-    {%- set collection = dict(collection, has_ticks='upper' in newest) -%}
-    {{ return({'collection': collection, 'newest': newest, 'properties': properties}) }}
+    {{ return({'collection': collection, 'newest': collection.newest, 'properties': properties}) }}
 {%- endmacro %}
 
 

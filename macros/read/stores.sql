@@ -203,27 +203,38 @@ where
 
 
 {#-
-    A collection as its store has it: the fields that reading, verifying and repairing need. `node` is its model in the graph.
+    A collection as its store and its newest batch have it: the fields of `definition.sql` that reading, verifying and repairing
+    need, and the `newest` batch. `key` is the one of its model; without it, that of the batch.
 -#}
-{% macro _get_collection_of_store(store, node) -%}
-    {%- set stored = trueup._get_columns('select * from ' ~ store) -%}
-    {%- set own = trueup._store_column_names() -%}
-    {%- set columns = stored | rejectattr('name', 'in', own) | list -%}
-    {%- set key = trueup._names(node.config.unique_key) -%}
-    {%- set options = {'errors': 'keep', 'max_retractions': none, 'ties': 'error', 'on_conflict': 'fail'} -%}
+{% macro _get_stored_collection(view, store=none, key=none) -%}
+    {%- set store = store or trueup._store_of(view) -%}
+    {%- set newest = trueup._get_newest_batch({'store': store, 'has_store': true}) -%}
+    {%- set columns = trueup._get_columns('select * from ' ~ store) | rejectattr('name', 'in', trueup._store_column_names()) | list -%}
+    {#- A store without a batch has no rows, so any key will do. -#}
+    {%- set key = key or (newest.order[:-1] if newest.get('order') else [columns[0].name]) -%}
     {{ return({
-        'name': node.name,
-        'view': trueup._relation_of_node(node),
+        'name': view.identifier,
+        'view': view,
         'store': store,
+        'newest': newest,
         'key': key,
         'value_names': columns | map(attribute='name') | reject('in', key) | list,
         'columns': columns,
         'is_log': true,
-        'has_ticks': false,
-        'order_type': stored | selectattr('name', 'eq', '_order') | map(attribute='type') | first,
-        'options': dict(options, ties=trueup._given_options(node.config.meta).get('ties', options.ties)),
+        'has_ticks': 'upper' in newest,
+        'order_type': newest.order_type,
         'has_store': true,
     }) }}
+{%- endmacro %}
+
+
+{#- The same of a model in the graph, with the options that decide what its rows are. -#}
+{% macro _get_collection_of_store(store, node) -%}
+    {%- set options = {'errors': 'keep', 'max_retractions': none, 'ties': 'error', 'on_conflict': 'fail'} -%}
+    {{ return(dict(
+        trueup._get_stored_collection(trueup._relation_of_node(node), store, trueup._names(node.config.unique_key)),
+        name=node.name, options=dict(options, ties=trueup._given_options(node.config.meta).get('ties', options.ties))
+    )) }}
 {%- endmacro %}
 
 

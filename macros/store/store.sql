@@ -10,11 +10,46 @@
 {% macro _store_own_columns(collection) -%}
     {%- set columns = {
         '_kind': 'string', '_seq': 'bigint', '_ts': 'bigint', '_diff': 'int', '_cause': 'string', '_error_kind': 'string',
-        '_error_key': 'string', '_error': 'string', '_order': trueup._sql_type(collection.order_type),
-        '_digest': 'bigint', '_length': 'bigint', '_delete_order': trueup._sql_type(collection.order_type),
-        '_orders': trueup._orders_type(collection), '_batch': 'string',
+        '_error_key': 'string', '_error': 'string', '_order': 'string', '_digest': 'bigint', '_length': 'bigint',
+        '_delete_order': 'string', '_orders': 'string', '_batch': 'string',
     } -%}
     {{ return(columns) }}
+{%- endmacro %}
+
+
+{#-
+    The columns of a store that hold orders: the types that they have in our statements, by name. In the store they are texts,
+    as `row_bytes_expr` makes them, because Iceberg reads a table with nested columns row by row, and not in vectors.
+-#}
+{% macro _order_columns(collection) -%}
+    {%- set order = collection.order_type -%}
+    {%- set of_column = 'struct<_order:' ~ order ~ ',_error:string,_error_kind:string,_value:string>' -%}
+    {{ return({
+        '_order': order, '_delete_order': order, '_orders': 'array<struct<key:string,value:' ~ of_column ~ '>>',
+    }) }}
+{%- endmacro %}
+
+
+{#- The text of an order, or of the orders of columns (a map), as the store has it. Equal ones have equal texts. -#}
+{% macro _order_text_expr(collection, name, value) -%}
+    {%- set type, parts = trueup._parsed_type(trueup._order_columns(collection)[name]), [] -%}
+    {%- if name == '_orders' -%}
+        {%- do parts.append(trueup._encode_expr('array_sort(map_entries(' ~ value ~ '))', type)) -%}
+    {%- else -%}
+        {%- for field in type.fields -%}
+            {%- do parts.append(trueup._encode_expr(value ~ '.' ~ field.name, field.type)) -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {{ return('if(' ~ value ~ ' is null, null, concat_ws(char(2), ' ~ (parts | join(', ')) ~ '))') }}
+{%- endmacro %}
+
+
+{#- What `_order_text_expr` has made a text of. -#}
+{% macro _order_from_text_expr(collection, name, text) -%}
+    {%- set type = trueup._parsed_type(trueup._order_columns(collection)[name]) -%}
+    {%- set value = 'map_from_entries(' ~ trueup._decode_expr(text, type, 0) ~ ')' if name == '_orders'
+        else trueup._decode_struct_expr(text, type.fields) -%}
+    {{ return('if(' ~ text ~ ' is null, null, ' ~ value ~ ')') }}
 {%- endmacro %}
 
 
@@ -24,12 +59,18 @@
 {%- endmacro %}
 
 
-{#- A relation with the columns of the store: the store, or one without rows if there is none yet. -#}
+{#-
+    The rows of the store, for a `from`: with orders in the form in which they are compared. Those of columns stay texts unless
+    the log has partial commands. If there is no store yet, it has no rows.
+-#}
 {% macro _stored_relation(collection) -%}
-    {%- if collection.has_store -%}
-        {{ return(collection.store) }}
-    {%- endif -%}
-    {{ return('(select ' ~ trueup._empty_store_items(collection) ~ ' where false)') }}
+    {%- set names, items = ['_order'] + (['_delete_order', '_orders'] if collection.is_partial else []), [] -%}
+    {%- for name in names -%}
+        {%- do items.append(trueup._order_from_text_expr(collection, name, name) ~ ' as ' ~ name) -%}
+    {%- endfor -%}
+    {%- set rows = collection.store if collection.has_store
+        else trueup._subquery('select ' ~ trueup._empty_store_items(collection) ~ ' where false') -%}
+    {{ return(trueup._subquery('select * except (' ~ (names | join(', ')) ~ '), ' ~ (items | join(', ')) ~ ' from ' ~ rows)) }}
 {%- endmacro %}
 
 
@@ -57,7 +98,7 @@
 {#- The rows of a collection. -#}
 {% macro _rows_select(collection) -%}
 select {{ trueup._column_list(collection.key + collection.value_names) }}
-from {{ trueup._stored_relation(collection) }}
+from {{ collection.store }}
 where _kind = 'row'
 {%- endmacro %}
 
@@ -65,13 +106,4 @@ where _kind = 'row'
 {#- The kinds of the current rows, as a list of literals. -#}
 {% macro _current_kinds() -%}
     {{ return("'row', 'error', 'tombstone'") }}
-{%- endmacro %}
-
-
-{#- The type of `_orders`. -#}
-{% macro _orders_type(collection) -%}
-    {{ return(
-        'map<string, struct<_order: ' ~ trueup._sql_type(collection.order_type)
-        ~ ', _error: string, _error_kind: string, _value: string>>'
-    ) }}
 {%- endmacro %}

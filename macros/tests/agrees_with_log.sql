@@ -18,7 +18,7 @@
     {#- To compile needs no warehouse. -#}
     {%- set is_run = execute and flags.WHICH not in ['compile', 'generate'] -%}
     {%- set facts = trueup._get_facts_of_test(model, log, key, sample) if is_run else {
-        'store': model, 'log': log, 'upper': none, 'in_sample': 'true', 'in_sample_of_store': 'true',
+        'store': model, 'stored': model, 'log': log, 'upper': none, 'in_sample': 'true', 'in_sample_of_store': 'true',
         'in_sample_of_old_key': 'true', 'key_type': 'struct<>'
     } -%}
     {%- set keys = trueup._column_list(key) -%}
@@ -170,7 +170,7 @@ expected as (
 lost as ( -- what the store has read is newer than all that the log still has
 
     select {{ trueup._column_list(key, alias='store') }}
-    from {{ facts.store }} as store
+    from {{ facts.stored }} as store
     left join newest on {{ trueup._same_key_expr(key, 'store', 'newest') }}
     {%- set held -%}
 named_struct({% for _ in terms %}'_{{ loop.index }}', {0}._{{ loop.index }}{{ ', ' if not loop.last }}{% endfor %})
@@ -316,6 +316,7 @@ select
     {{ return(dict(
         conditions,
         store=collection.store,
+        stored=trueup._stored_relation(dict(collection, is_partial=true)),
         log=log ~ (' version as of ' ~ snapshot if snapshot and is_same_log and trueup._is_table_name(log)),
         upper=newest.get('upper'),
         doubt=newest.get('doubt'),

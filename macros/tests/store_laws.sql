@@ -24,23 +24,6 @@
 {% endtest %}
 
 
-{#- The store of a collection as its newest batch describes it: the dict that the macros of a run pass on. -#}
-{% macro _get_stored_collection(relation) -%}
-    {%- set store = trueup._store_of(relation) -%}
-    {%- set newest = trueup._get_newest_batch({'store': store, 'has_store': true}) -%}
-    {%- set stored = trueup._get_columns('select * from ' ~ store) -%}
-    {%- set columns = stored | rejectattr('name', 'in', trueup._store_column_names()) | list -%}
-    {#- A store without a batch has no rows, so any key will do. -#}
-    {%- set key = newest.order[:-1] if newest.get('order') else [columns[0].name] -%}
-    {{ return({
-        'name': relation.identifier, 'store': store, 'newest': newest, 'columns': columns, 'key': key,
-        'value_names': columns | map(attribute='name') | reject('in', key) | list,
-        'order_type': (stored | selectattr('name', 'eq', '_order') | first).type,
-        'is_log': true, 'has_store': true,
-    }) }}
-{%- endmacro %}
-
-
 {#- The select behind the test `matches_certificate`. -#}
 {% macro _get_certificate_differences_select(relation) -%}
     {%- set collection = trueup._get_stored_collection(relation) -%}

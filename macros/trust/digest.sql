@@ -48,26 +48,21 @@ xxhash64({{ trueup._hash_terms(trueup._store_identity(collection), prefix).hashe
 {#-
     The mark of the order of a current row, which the certificate sums: it binds the key, the digest and the order. `row`
     is the struct with `_order` and `_digest`, or an alias. Null if there is no current row, and in a collection by a SELECT.
+    If `is_stored`, the orders are the texts of the store; in a log of whole commands those of columns are always.
 -#}
-{% macro _order_mark_expr(collection, row) -%}
+{% macro _order_mark_expr(collection, row, is_stored=false) -%}
     {%- if not collection.is_log -%}
         {{ return('cast(null as bigint)') }}
     {%- endif -%}
     {%- set terms = trueup._hash_terms(trueup._store_identity(collection), '').hashed -%}
-    {%- set fields = [] -%}
-    {%- for field in trueup._parsed_type(collection.order_type).fields -%}
-        {%- do fields.append({'name': field.name, 'type': field.type.text}) -%}
+    {#- The next row of a log with whole commands has no orders of columns. -#}
+    {%- for name in trueup._order_columns(collection) if is_stored or name == '_order' or collection.is_partial or row != '_next' -%}
+        {%- set value = row ~ '.' ~ name -%}
+        {%- set is_text = is_stored or name != '_order' and not collection.is_partial -%}
+        {%- set text = value if is_text else trueup._order_text_expr(collection, name, value) -%}
+        {%- do terms.append('if(' ~ value ~ " is null, null, xxhash64('" ~ name ~ "')), " ~ text) -%}
     {%- endfor -%}
-    {%- set order = trueup._hash_terms(fields, row ~ '._order.').hashed -%}
-    {%- set has_orders = collection.is_partial or row != '_next' -%}
-    {#- Not by `to_json`: it depends on the time zone of the session, and cuts times to milliseconds. #}
-    {%- set content = 'array<struct<key:string,value:struct<_order:' ~ collection.order_type
-        ~ ',_error:string,_error_kind:string,_value:string>>>' -%}
-    {%- set orders = [
-        trueup._widest_form(row ~ '._delete_order', collection.order_type).value,
-        trueup._widest_form('array_sort(map_entries(' ~ row ~ '._orders))', content).value,
-    ] if has_orders else [] -%}
-if({{ row }}._order is null, null, xxhash64({{ (terms + ['coalesce(' ~ row ~ '._digest, 0)'] + order + orders) | join(', ') }}))
+if({{ row }}._order is null, null, xxhash64({{ (terms + ['coalesce(' ~ row ~ '._digest, 0)']) | join(', ') }}))
 {%- endmacro %}
 
 

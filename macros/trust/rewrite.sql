@@ -115,7 +115,7 @@ using (
     {%- set found = run_query(
         trueup._step_marker('check') ~ 'select count(*) as tombstones, '
         ~ trueup._exact_json_expr('greatest(max(_order), any_value(' ~ trueup._order_from_json_expr(collection, newest.get('forgotten'))
-        ~ '))') ~ ' as forgotten from ' ~ collection.store ~ ' where ' ~ is_old
+        ~ '))') ~ ' as forgotten from ' ~ trueup._stored_relation(collection) ~ ' where ' ~ is_old
     ).rows[0].dict() -%}
     {%- if not found.tombstones -%}
         {{ return(none) }}

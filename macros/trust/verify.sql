@@ -93,7 +93,7 @@ marked as (
 
     select
         *,
-        {{ trueup._order_mark_expr(collection, 'struct(_order, _found_digest as _digest, _delete_order, _orders)') }}
+        {{ trueup._order_mark_expr(collection, 'struct(_order, _found_digest as _digest, _delete_order, _orders)', is_stored=true) }}
             as _mark
     from rows
     where _kind in ({{ trueup._current_kinds() }})
