@@ -49,7 +49,10 @@ changed as ( -- what each key adds to the sums
 
     select
         *,
-        {{ trueup._key_bucket_expr(collection) }} as bucket,
+        -- This also reads `_value`, as the other use of `decided` does.
+        if(_change in ('inserted', 'updated') and _next._error_kind is null and _value is null,
+            raise_error('internal error: a row of {{ collection.name }} without a value'),
+            {{ trueup._key_bucket_expr(collection) }}) as bucket,
         _change in ('inserted', 'updated', 'deleted', 'truncated') as _is_changed,
         {{ opened }} as _opened,
         {{ order_digest if plan.has_unordered else '0L' }} as _order_digest,

@@ -158,8 +158,8 @@ decided as (
             when {{ before }}._order < _truncated then 'truncated'
             {%- endif %}
             else 'none'
-        end as _change,
-        {%- if plan.has_unordered %}
+        end as _change
+        {%- if plan.has_unordered %},
         case
             {%- if plan.ticks %}
             when _tick <> _last_tick then 'none'
@@ -176,9 +176,8 @@ decided as (
             when {{ newest_order }} <= _truncated then 'none'
             {%- endif %}
             else 'closed'
-        end as _order_change,
+        end as _order_change
         {%- endif %}
-        rand() as _once -- Spark computes a random relation once, for both uses
     from {{ 'spans' if plan.ticks else 'judged' }}
 
 ),
@@ -215,6 +214,10 @@ done as (
         ) as _todo
         {%- endif %}
     from decided
+    {%- if not plan.ticks %}
+    -- Spark copies `decided` to both of its uses. They share its shuffle only if they need the same columns, this one, too.
+    where coalesce(_commands, 1) > 0
+    {%- endif %}
 
     {% if plan.ticks -%}
     union all
