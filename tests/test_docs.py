@@ -120,7 +120,22 @@ def test_the_page_of_options_has_the_default_of_each() -> None:
 def test_the_page_of_columns_has_all_reserved_names() -> None:
     text = prose_of(DOCS / "macros.md").partition("## Reserved names")[2]
 
-    assert re.findall(r"`(_\w+)`", text) == list(TRUEUP._own_columns())
+    names = [*TRUEUP._own_columns(), *TRUEUP._names_within_statements()]
+    assert re.findall(r"`(_\w+)`", text) == names
+
+
+def test_a_name_within_a_statement_is_reserved() -> None:
+    """Else a user's column of that name is read in its place."""
+    folders = ["collection", "fold", "operate", "read", "store", "trust"]
+    files = [file for name in folders for file in (ROOT / "macros" / name).glob("*.sql")]
+    names = {
+        name
+        for file in files
+        for name in re.findall(r"\bas (_[a-z_]*[a-z])\b(?!\s*\()", file.read_text())
+    }
+
+    assert len(names) > 50
+    assert {name for name in names if not TRUEUP._own_name_like(name)} == set()
 
 
 @lru_cache

@@ -73,12 +73,12 @@
     {%- set subject = subject ~ ': a key or value column' -%}
     {%- set place = source or 'the relation that `trueup.commands` reads' -%}
     {%- for column in columns -%}
-        {%- for own in trueup._own_columns() if column.name.lower().startswith(own) -%}
+        {%- if trueup._own_name_like(column.name) -%}
             {%- do trueup._raise_error(
-                subject, "named other than trueup's own columns, which begin with " ~ own,
+                subject, "named other than trueup's own columns, such as " ~ trueup._own_name_like(column.name),
                 column.name, 'Rename it in ' ~ place ~ '.'
             ) -%}
-        {%- endfor -%}
+        {%- endif -%}
         {%- if '${' in column.name or '${' in column.type -%}
             {%- do trueup._raise_error(
                 subject, 'named without `${`, which Spark replaces in SQL text, and so its fields',

@@ -67,9 +67,11 @@ get(transform(transform(transform(transform(
     {%- endif -%}
     {%- do trueup._require_list(subject, schema | list) -%}
     {%- for name, type in schema.items() -%}
-        {%- for own in trueup._own_columns() if name.lower().startswith(own) -%}
-            {%- do trueup._raise_error(subject, "a dict whose names do not begin as trueup's own columns do (" ~ own ~ ')', name) -%}
-        {%- endfor -%}
+        {%- if trueup._own_name_like(name) -%}
+            {%- do trueup._raise_error(
+                subject, "a dict of names other than trueup's own columns, such as " ~ trueup._own_name_like(name), name
+            ) -%}
+        {%- endif -%}
         {%- set match = modules.re.match(
             '((?:array|struct)<.+>|decimal(?: *[(] *[0-9]+ *(?:, *[0-9]+ *)?[)])?|[a-z_]+)(?: from ([a-z0-9]+))?$', type | string
         ) -%}
