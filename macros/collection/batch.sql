@@ -21,6 +21,8 @@
     {%- set opened = "case _order_change when 'opened' then 1 when 'closed' then -1 else 0 end" if plan.has_unordered else '0' -%}
     {%- set order_digest = trueup._error_digest_expr(collection, 'order', trueup._order_error_text()) -%}
     {%- set order_length = trueup._error_length('order', trueup._order_error_text()) -%}
+    {#- Why a row changes, if not by a newer command. -#}
+    {%- set has_causes = 'case' in trueup._cause_expr(collection, plan) or plan.cause is not none -%}
     {%- set counts = {
         'inserts': is_ ~ ' and _next._error_kind is null and (' ~ before ~ '._digest is null or ' ~ before ~ '._error_kind is not null)',
         'updates': is_ ~ ' and _next._error_kind is null and ' ~ was ~ ' and ' ~ before ~ '._error_kind is null',
@@ -32,7 +34,7 @@
     {%- set sums = [
         'commands', 'superseded', 'inserts', 'updates', 'deletes', 'error_inserts', 'error_retractions', 'ties', 'renewed',
         'order_errors', 'update_count', 'update_low', 'update_high',
-    ] + (['late', 'replaced'] if plan.ticks else []) + (['unprovable'] if plan.forgotten else [])
+    ] + (['corrections'] if has_causes else []) + (['late', 'replaced'] if plan.ticks else []) + (['unprovable'] if plan.forgotten else [])
         + (['ahead'] if trueup._has_times_as_order(collection) else []) -%}
     {#- In a log with ticks the updates of a batch have many ticks. -#}
     {%- set at = ', _tick' if plan.ticks else '' -%}
@@ -81,6 +83,9 @@ entries as ( -- and what the batch before left in each bucket
         if(_is_changed, {{ trueup._half_expr('_added', half, is_) }} + {{ trueup._half_expr('_retracted', half, was) }}, 0)
             + if(_opened = 0, 0, {{ trueup._half_expr('xxhash64(_order_digest, _opened' ~ at ~ ')', half) }}) as update_{{ half }},
         {%- endfor %}
+        {%- if has_causes %}
+        int(_is_changed and {{ trueup._cause_expr(collection, plan) }} is not null) as corrections,
+        {%- endif %}
         {%- if plan.ticks %}
         {{ trueup._late_of_row_expr(collection, plan) }} as late,
         int(_tick <=> _first_changed and {{ was }}) as replaced,
@@ -174,6 +179,9 @@ batch as (
                     commands{{ ' + ' ~ plan.uncounted if plan.uncounted }} as messages_received,
                     update_count as updates_committed,
                     inserts, updates, deletes, retractions, error_inserts, error_retractions, superseded, ties, renewed,
+                    {%- if has_causes %}
+                    corrections,
+                    {%- endif %}
                     {%- if plan.ticks %}
                     late + {{ plan.ticks.dropped }} as late_dropped,
                     {%- endif %}

@@ -215,6 +215,7 @@ def test_a_changed_model_reads_the_log_again(own_project: OwnProject) -> None:
     assert store.rows() == {("a",): ("X", 1), ("b",): ("X", None), ("c",): ("X", 3)}
     changed = {"a": {("code_change", -1), ("code_change", 1)}}
     assert causes(store) == {**changed, "b": {("error_fixed", -1), ("error_fixed", 1)}}
+    assert store.batches()[-1]["statistics"]["corrections"] == 2
     # A new column.
     write_model(project, upper, columns=("a", "b", "c"))
     project.run("c")
