@@ -18,14 +18,14 @@
     {#- To compile needs no warehouse. -#}
     {%- set is_run = execute and flags.WHICH not in ['compile', 'generate'] -%}
     {%- set facts = trueup._get_facts_of_test(model, log, key, sample) if is_run else {
-        'store': model, 'stored': model, 'log': log, 'upper': none, 'in_sample': 'true', 'in_sample_of_store': 'true',
+        'store': model, 'stored': model, 'log': trueup._log_with_epoch_select(log, 0), 'upper': none, 'in_sample': 'true', 'in_sample_of_store': 'true',
         'in_sample_of_old_key': 'true', 'key_type': 'struct<>'
     } -%}
     {%- set keys = trueup._column_list(key) -%}
     {%- set tick = trueup._tick_expr(ts, trueup._argument('agrees_with_log', 'ts')) if ts -%}
     {%- set terms = ([tick] if ts else []) + sequence_by -%}
     {%- set order -%}
-named_struct({% for term in terms %}'_{{ loop.index }}', {{ term }}{{ ', ' if not loop.last }}{% endfor %})
+named_struct('_epoch', _log_epoch{% for term in terms %}, '_{{ loop.index }}', {{ term }}{% endfor %})
     {%- endset -%}
     {%- set nulls = ignore_null_updates -%}
     {%- set is_partial = unchanged is not none or unchanged_value is not none or nulls not in [none, false] -%}
@@ -173,7 +173,7 @@ lost as ( -- what the store has read is newer than all that the log still has
     from {{ facts.stored }} as store
     left join newest on {{ trueup._same_key_expr(key, 'store', 'newest') }}
     {%- set held -%}
-named_struct({% for _ in terms %}'_{{ loop.index }}', {0}._{{ loop.index }}{{ ', ' if not loop.last }}{% endfor %})
+named_struct('_epoch', {0}._epoch{% for _ in terms %}, '_{{ loop.index }}', {0}._{{ loop.index }}{% endfor %})
     {%- endset %}
     where
         store._kind in ('row', 'error', 'tombstone')
@@ -296,7 +296,7 @@ select
     {%- set collection = trueup._get_stored_collection(relation) -%}
     {%- set newest, position = collection.newest, collection.newest.get('position') or {} -%}
     {%- set is_same_log = position.get('log', log) | replace('`', '') | lower == log | string | replace('`', '') | lower -%}
-    {%- set snapshot = (position.get('seen') or position.get('snapshot') or '' | string).partition('@')[0] -%}
+    {%- set epoch = newest.epochs[-1].epoch if newest.get('epochs') else 0 -%}
     {%- set size = namespace(parts=1) -%}
     {%- set rows = (newest.get('statistics') or {}).get('records_indexed') or 0 -%}
     {%- for _ in range(62) if sample and rows | int > sample * size.parts -%}
@@ -317,9 +317,23 @@ select
         conditions,
         store=collection.store,
         stored=trueup._stored_relation(dict(collection, is_partial=true)),
-        log=log ~ (' version as of ' ~ snapshot if snapshot and is_same_log and trueup._is_table_name(log)),
+        log=trueup._subquery(trueup._get_rows_read(trueup._log_with_epoch_select(log, none), newest).rows)
+            if is_same_log and trueup._is_table_name(log) else trueup._log_with_epoch_select(log, epoch),
         upper=newest.get('upper'),
         doubt=newest.get('doubt'),
         key_type='struct<' ~ (types | join(', ')) ~ '>',
     )) }}
+{%- endmacro %}
+
+
+{#-
+    The rows of a log with their epoch in `_log_epoch`, in parentheses. Without an `epoch` it is a query like that of a model, in
+    which `_get_rows_read` writes the epoch of each part of the log.
+-#}
+{% macro _log_with_epoch_select(log, epoch) -%}
+    {{ return(
+        '(select *, ' ~ epoch ~ ' as _log_epoch from ' ~ log ~ ')' if epoch is not none
+        else 'with log as (\n    select * from ' ~ trueup._marked_log(log) ~ '\n)\n\n' ~ trueup._log_boundary()
+            ~ "\nselect *, named_struct('_epoch', 0, '_', 0)._epoch as _log_epoch from log"
+    ) }}
 {%- endmacro %}

@@ -92,20 +92,25 @@ def test_orders_that_begin_again_are_said_loudly_until_somebody_decides(
     log.run(put("d", 200, "d2"))
     assert log.store.batches()[-1]["doubt"]["seq"] == 2
     # The table has the newest commands of its log. The test fails all the same.
-    agrees = (
-        "{log: '%s.log', key: [k], sequence_by: [ord], columns: [v], delete_when: \"op = 'D'\"}"
-    )
-    log.project.write(
-        "models/c.yml",
-        "models:\n  - name: c\n    data_tests:\n      - trueup.agrees_with_log:\n"
-        "          arguments: " + agrees % log.project.name,
-    )
+    add_agrees_with_log(log.project)
     log.project.run("c", command="test", fails=True)
     assert "Got 1 result" in log.project.messages[0]
     log.run(approve="orders")
     assert log.store.batches()[-1]["doubt"] is None
     log.project.run("c", command="test")
     assert log.run(approve="orders") == "up to date at batch 4"
+
+
+def add_agrees_with_log(project: Project) -> None:
+    """Write the test of the collection against its log."""
+    arguments = (
+        "{log: '%s.log', key: [k], sequence_by: [ord], columns: [v], delete_when: \"op = 'D'\"}"
+    )
+    project.write(
+        "models/c.yml",
+        "models:\n  - name: c\n    data_tests:\n      - trueup.agrees_with_log:\n"
+        "          arguments: " + arguments % project.name,
+    )
 
 
 def test_order_epoch_compares_before_the_order(own_project: OwnProject) -> None:
@@ -118,6 +123,8 @@ def test_order_epoch_compares_before_the_order(own_project: OwnProject) -> None:
     assert log.rows == expected
     assert log.store.batches()[-1]["doubt"] is None
     assert log.run() == "up to date at batch 3"
+    add_agrees_with_log(log.project)
+    log.project.run("c", command="test")
     # Another model text reads the whole log, and each part of it with its epoch.
     log.write(options={"order_epoch": 1}, more=", skip_when='false'")
     log.run(put("a", 4, "a3"))
