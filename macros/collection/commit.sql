@@ -216,7 +216,7 @@ done as (
     from decided
     {%- if not plan.ticks %}
     -- Spark copies `decided` to both of its uses. They share its shuffle only if they need the same columns, this one, too.
-    where coalesce(_commands, 1) > 0
+    where coalesce(_commands, 0) >= 0
     {%- endif %}
 
     {% if plan.ticks -%}
