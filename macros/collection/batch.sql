@@ -176,7 +176,7 @@ batch as (
             concat({{ trueup._literal(tojson(plan.notes)[:-1] ~ ', ') }}, substr(to_json(struct(
                 plan,
                 struct(
-                    commands{{ ' + ' ~ plan.uncounted if plan.uncounted }} as messages_received,
+                    commands{{ ' + _truncates_read' if plan.new_truncates }} as messages_received,
                     update_count as updates_committed,
                     inserts, updates, deletes, retractions, error_inserts, error_retractions, superseded, ties, renewed,
                     {%- if has_causes %}
@@ -220,8 +220,10 @@ batch as (
 -#}
 {% macro _guarded_batch_expr(collection, plan) -%}
     {%- set options, approved = collection.options, trueup._var('trueup_approve') -%}
-    {%- set approved = none if approved == 'orders' else approved -%}
-    {%- set limit = options.max_retractions -%}
+    {%- set approved = none if approved == 'orders' or plan.is_after_approved else approved -%}
+    {%- set limit, earlier = options.max_retractions, plan.earlier -%}
+    {%- set retractions = 'retractions + ' ~ earlier.retractions if earlier else 'retractions' -%}
+    {%- set records = earlier.records if earlier else 'records_before' -%}
     {%- set run, name = 'dbt run -s ' ~ collection.name ~ ' --vars ', collection.name -%}
     {%- set approve = trueup._literal("To approve them: " ~ run ~ "'{trueup_approve: ") ~ ", plan, " ~ trueup._literal("}'") -%}
     {%- set see = trueup._literal("Nothing is written. To see the changes: " ~ run ~ "'{trueup_read_only: true}'. ") -%}
@@ -247,9 +249,9 @@ batch as (
     {%- endif -%}
     {%- if not approved and limit is not none -%}
         {%- do refusals.append({
-            'when': 'retractions > ' ~ ('records_before * ' ~ limit if limit is float else limit),
+            'when': retractions ~ ' > ' ~ (records ~ ' * ' ~ limit if limit is float else limit),
             'must': 'one that retracts at most ' ~ limit ~ (' of all rows ' if limit is float else ' rows ') ~ trueup._max_retractions_text(),
-            'got': "retractions, ' of ', records_before, ' rows'", 'next': see ~ ', ' ~ approve,
+            'got': retractions ~ ", ' of ', " ~ records ~ ", ' rows'", 'next': see ~ ', ' ~ approve,
         }) -%}
     {%- endif -%}
     {%- if not approved and not collection.is_log -%}

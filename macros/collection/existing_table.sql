@@ -37,7 +37,7 @@
     {%- do run_query(trueup._commit_sql(adopting, {
         'rows': trueup._get_rows_before_select(collection, kept), 'seq': 1, 'since': 0, 'cause': 'adopted', 'filter': none,
         'ts': (collection.options.as_of or 0) - 1 if collection.has_ticks
-            else trueup._milliseconds(modules.datetime.datetime.now(modules.pytz.utc)), 'truncated': none, 'uncounted': 0,
+            else trueup._milliseconds(modules.datetime.datetime.now(modules.pytz.utc)), 'truncated': none,
         'ticks': none,
         'has_truncates': false, 'new_truncates': false, 'moves': false, 'has_unordered': false, 'reads_all': true, 'is_dry': true,
         'notes': dict({'upper': collection.options.as_of or 0} if collection.has_ticks else {}, **{

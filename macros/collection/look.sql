@@ -26,27 +26,29 @@
     `position`  the snapshot of the log at its end; none if the log has no snapshots
     `is_new`    whether it may hold a command that was not read
     `is_pinned` whether all statements of this run read the same rows
-    `is_whole`  whether it is the whole log, and `reason`, why.
+    `is_whole`  whether it is the whole log, and `reason`, why
+    `is_cut`    whether this run has more to read after it, because of the option `max_commands`, and `until`, the snapshot of the
+                log up to which this run reads.
 -#}
-{% macro _get_new_part(collection, query, newest, code, properties=none) -%}
+{% macro _get_new_part(collection, query, newest, code, properties=none, until=none) -%}
     {%- set log = trueup._log_of_one_model(query) -%}
     {%- set properties = properties or trueup._get_properties(log) if log else {} -%}
     {%- set obstacle = trueup._appended_rows_obstacle(properties) if log else 'the SELECT reads no log that trueup knows' -%}
-    {%- set snapshot = trueup._get_snapshot(log, properties) if log and not obstacle else none -%}
+    {%- set snapshot = until or trueup._get_snapshot(log, properties) if log and not obstacle else none -%}
     {%- set epochs = trueup._epochs(collection, newest, snapshot) -%}
     {%- set is_raised = epochs != newest.get('epochs', []) -%}
     {%- set whole = {'rows': query, 'position': none, 'is_new': true, 'is_whole': true, 'epochs': epochs,
-        'is_pinned': false, 'reason': obstacle or 'the log has no snapshots'} -%}
+        'is_pinned': false, 'is_cut': false, 'reason': obstacle or 'the log has no snapshots'} -%}
     {%- if snapshot is none -%}
         {{ return(dict(whole, rows=trueup._rows_of_epoch(query, epochs[0].epoch if epochs else 0))) }}
     {%- endif -%}
     {%- set position = {'log': log, 'snapshot': snapshot, 'at': run_started_at.timestamp() | int} -%}
     {%- set last = newest.get('position') -%}
-    {%- set whole = dict(whole, position=position) -%}
-    {%- set at_snapshot = trueup._rows_at(log, properties, snapshot) -%}
+    {%- set whole = dict(whole, position=position, until=snapshot) -%}
     {%- set begin = epochs[-1].from if is_raised and last else last.snapshot or last.seen if last -%}
-    {%- if not last or newest.code != code -%}
-        {%- set reason = 'the code of the model changed' if last else 'nothing was read yet' -%}
+    {%- if not last or newest.code != code or newest.get('slices') -%}
+        {%- set reason = 'nothing was read yet' if not last else 'the code of the model changed' if newest.code != code
+            else 'the run before has read only some of the keys' -%}
     {%- elif begin == snapshot and not last.seen and not is_raised -%}
         {{ return({'rows': none, 'position': position, 'is_new': false, 'is_whole': false, 'epochs': epochs}) }}
     {%- else -%}
@@ -56,10 +58,15 @@
             else 'new rows of the log were deleted' if trueup._has_deleted_new_rows(operations)
             else trueup._get_part_obstacle(log, properties, begin, snapshot, last.at, operations) -%}
     {%- endif -%}
+    {%- set most = collection.options.max_commands if not (collection.has_ticks or is_raised or begin == snapshot) -%}
+    {%- set end = snapshot if reason or not most else trueup._get_nearest_snapshot(log, properties, begin, snapshot, most) -%}
     {%- if reason -%}
-        {%- set is_current = trueup._get_has_current_columns(log, at_snapshot) -%}
-        {%- set rows = trueup._get_rows_of_epochs(collection, log, properties, query, epochs, snapshot if is_current else none) -%}
-        {{ return(dict(whole, reason=reason, is_pinned=is_current, rows=rows)) }}
+        {%- set slice = trueup._get_slice(collection, newest, code, whole, properties) -%}
+        {%- set pin = slice.snapshot if slice else snapshot -%}
+        {%- set is_current = trueup._get_has_current_columns(log, trueup._rows_at(log, properties, pin)) -%}
+        {%- set rows = trueup._get_rows_of_epochs(collection, log, properties, query, epochs, pin if is_current else none) -%}
+        {%- set whole = dict(whole, reason=reason, is_pinned=is_current, rows=rows) -%}
+        {{ return(trueup._slice_of_part(collection, whole, slice, last) if slice and is_current else whole) }}
     {%- endif -%}
     {%- set query = trueup._rows_of_epoch(query, epochs[-1].epoch if epochs else 0) -%}
     {%- if is_raised -%}
@@ -77,14 +84,15 @@
         {%- do parts.append('select * from ' ~ trueup._subquery(trueup._log_part_select(query, seen))
             ~ ' where _ts >= ' ~ trueup._bigint(newest.upper)) -%}
     {%- endif -%}
-    {%- if (last.seen or last.snapshot) != snapshot -%}
+    {%- if (last.seen or last.snapshot) != end -%}
         {%- do parts.append(trueup._log_part_select(
-            query, trueup._appended_rows(log, properties, last.seen or last.snapshot, snapshot)
+            query, trueup._appended_rows(log, properties, last.seen or last.snapshot, end)
         )) -%}
     {%- endif -%}
     {{ return({
         'rows': trueup._union_of(parts),
-        'position': position, 'is_new': true, 'is_whole': false, 'is_pinned': true, 'epochs': epochs,
+        'position': position if end == snapshot else dict(position, snapshot=end, at=last.at),
+        'is_new': true, 'is_whole': false, 'is_pinned': true, 'is_cut': end != snapshot, 'until': snapshot, 'epochs': epochs,
     }) }}
 {%- endmacro %}
 
@@ -268,6 +276,9 @@ select
         from (select coalesce(max(_ts) + 1, {{ trueup._bigint(lower) }}) as log_upper from formed)
     ) as input_upper
     {%- endif %}
+    {%- if part.is_pinned and collection.options.max_commands is not none and not collection.has_old_key %},
+    {{ trueup._cut_tick_expr(collection, trueup._bigint(lower)) }} as cut_tick
+    {%- endif %}
     {%- endif %}
     {%- if collection.has_old_key %},
     count(_old_key) as moves,
@@ -362,7 +373,7 @@ select
 
 {#-
     The ticks of the next batch, as a dict; none for a log without ticks. It settles the ticks from `lower` up to, but not
-    including, `upper`. `has_open` says whether commands wait for a later batch.
+    including, `upper`. `has_open` says whether commands wait for a later batch, and `is_cut`, whether for one of this run.
 -#}
 {% macro _ticks_of_batch(collection, newest, part, facts, input_upper) -%}
     {%- if not collection.has_ticks -%}
@@ -383,12 +394,16 @@ select
         {%- set end = lower if end is none else end -%}
     {%- endif -%}
     {%- set until = trueup._var('trueup_until') -%}
-    {%- set upper = [lower, end if until is none else [end, until] | min] | max -%}
+    {%- set end = end if until is none else [end, until] | min -%}
+    {%- set cut = facts.get('cut_tick') -%}
+    {%- set is_cut = cut is not none and cut + 1 < end -%}
+    {%- set upper = [lower, cut + 1 if is_cut else end] | max -%}
     {%- set knows_late = not part.is_whole and newest.get('upper') is not none -%}
     {%- set drops = options.late == 'drop' and newest.get('upper') is not none -%}
     {{ return({
         'lower': trueup._bigint(lower), 'upper': trueup._bigint(upper), 'lower_number': lower, 'upper_number': upper,
         'has_open': facts.greatest is not none and facts.greatest >= upper,
+        'is_cut': is_cut,
         'knows_late': knows_late,
         'has_lower': newest.get('upper') is not none,
         'drops_part': drops and not part.is_whole,

@@ -33,27 +33,33 @@
     {%- set run.rest = none -%}
     {%- set run.view = none -%}
     {%- set run.look = look -%}
-    {%- for _ in range(1000) if run.result is none -%}
-        {%- set plan = trueup._ensure_batch_plan(run.collection, compiled_code, run.rest, run.look) -%}
+    {%- set progress = {'batches': [], 'until': none} -%}
+    {%- for _ in range(100000) if run.result is none -%}
+        {%- set plan = trueup._ensure_batch_plan(run.collection, compiled_code, run.rest, run.look, progress) -%}
         {%- set run.look = {} -%}
         {%- set run.collection = plan.collection -%}
         {%- set run.view = plan.view -%}
         {%- set run.repaired = run.repaired or plan.repaired -%}
         {%- if plan.idle -%}
-            {%- set run.result = {'code': 'NOOP', 'message': plan.idle} -%}
+            {%- set run.result = trueup._outcome_of_batches(progress.batches, plan) if progress.batches
+                else {'code': 'NOOP', 'message': plan.idle} -%}
         {%- elif trueup._var('trueup_read_only') -%}
             {%- set run.result = trueup._ensure_plan_table(plan) -%}
         {%- else -%}
             {%- call statement('main') -%}
 {{ trueup._commit_sql(plan.collection, plan) }}
             {%- endcall -%}
-            {%- set run.result = trueup._get_result(plan, run.attempt) -%}
-            {%- if run.result is none -%}
+            {%- set written = trueup._get_written_batch(plan, run.attempt) -%}
+            {%- if written is none -%}
                 {%- set run.attempt = run.attempt + 1 -%}
                 {%- set run.rest = none -%}
-            {%- elif plan.rest -%}
-                {%- set run.result = none -%}
+                {%- do progress.update({'until': none}) -%}
+            {%- else -%}
+                {%- do progress.batches.append(written) -%}
+                {%- do progress.update({'until': plan.until}) -%}
                 {%- set run.rest = plan.rest -%}
+                {%- set run.result = none if plan.rest or plan.is_cut
+                    else trueup._outcome_of_batches(progress.batches, plan) -%}
             {%- endif -%}
         {%- endif -%}
     {%- endfor -%}
@@ -102,7 +108,7 @@
     {%- set every = trueup._given_options(config.get('meta')).get('verify', 'ancestry') -%}
     {%- set is_same = newest.get('text') == text and properties.get('trueup.view', '').startswith(text) -%}
     {%- set is_sure = log and position and is_same and is_ours and every == 'ancestry' and not position.get('seen')
-        and not newest.get('doubt') and not trueup._appended_rows_obstacle(log_properties) -%}
+        and not newest.get('doubt') and not newest.get('slices') and not trueup._appended_rows_obstacle(log_properties) -%}
     {{ return({
         'newest': newest, 'properties': properties, 'is_ours': is_ours, 'log_properties': log_properties or none,
         'is_idle': is_sure and trueup._get_snapshot(log, log_properties) == position.snapshot,
@@ -129,8 +135,11 @@
 
     `rest` is the part of the log that an earlier batch of this run has left, with the order at which it begins (`cut`); none
     for the first batch. It ends where the first batch has looked, so that nothing that arrives meanwhile is left out.
+
+    `progress` has the `batches` that this run has written, and `until`, the snapshot of the log up to which it reads: none if the
+    run has not looked yet, or another run was first.
 -#}
-{% macro _ensure_batch_plan(collection, query, rest, look={}) -%}
+{% macro _ensure_batch_plan(collection, query, rest, look, progress) -%}
     {%- set is_dry = trueup._var('trueup_read_only') -%}
     {%- if not collection.has_store and not is_dry -%}
         {%- do run_query(trueup._create_store_sql(collection, {'run': invocation_id})) -%}
@@ -143,14 +152,15 @@
     {%- set code = trueup._code_of(collection, query) -%}
     {%- set recoded = newest.seq > 0 and newest.code not in [code, 'adopted'] -%}
     {%- set input_upper = trueup._get_input_upper(collection) -%}
-    {%- set part = rest if rest else trueup._get_new_part(collection, query, newest, code, look.get('log_properties')) if collection.is_log
+    {%- set part = rest if rest
+        else trueup._get_new_part(collection, query, newest, code, look.get('log_properties'), progress.until) if collection.is_log
         else {'rows': query, 'position': none, 'is_new': true, 'is_whole': true, 'is_pinned': false, 'epochs': []} -%}
     {%- set is_raised = part.epochs != newest.get('epochs', []) -%}
     {%- set now = trueup._get_store_collection(trueup._get_columns(trueup._step_marker('check') ~ part.rows))
         if part.is_new and part.position and not rest and not look.get('log_properties') else collection -%}
     {%- if now.given_types != collection.given_types -%}
         {#- The log has got other columns since this run has looked at them, and its new rows may have values there. -#}
-        {{ return(trueup._ensure_batch_plan(dict(now, has_store=collection.has_store), query, rest)) }}
+        {{ return(trueup._ensure_batch_plan(dict(now, has_store=collection.has_store), query, rest, {}, progress)) }}
     {%- endif -%}
     {%- set accepts = newest.get('doubt') and trueup._var('trueup_approve') == 'orders' -%}
     {%- if not part.is_new and (stand.is_foreign or accepts) -%}
@@ -185,7 +195,7 @@
         {%- endif -%}
     {%- endif -%}
     {%- set nothing = not part.is_new and not is_raised
-        or facts.commands == 0 and not part.position and not stand.is_foreign and not recoded
+        or facts.commands == 0 and not part.position and not part.slices and not stand.is_foreign and not recoded
         or not stand.is_foreign and ticks and ticks.is_idle
         or not stand.is_foreign and not recoded and not rest and facts.get('log_sum')
         and facts.log_sum == newest.get('log_sum') and (not ticks or ticks.upper_number == newest.get('upper')) -%}
@@ -199,6 +209,8 @@
     {%- set new_truncates = facts.truncates > 0 -%}
     {%- set reads_all = new_truncates or not collection.is_log -%}
     {%- set since = newest.seq + 1 if recoded else newest.get('since', 0) -%}
+    {%- set cause = (newest.get('slices') or {}).get('cause') if not recoded
+        else 'schema_change' if newest.columns != trueup._column_note(collection) else 'code_change' -%}
     {%- set plan = {
         'collection': collection,
         'repaired': stand.repaired,
@@ -206,20 +218,23 @@
         'view': stand.properties.get('trueup.view'),
         'rows': part.rows,
         'rest': next_rest or none,
+        'is_cut': part.is_cut or ticks.is_cut,
+        'until': part.until or none,
+        'earlier': trueup._earlier_batches(progress.batches),
+        'is_after_approved': progress.batches != [],
         'moves': (facts.get('moves') or 0) > 0,
         'seq': newest.seq + 1,
         'ts': ticks.upper_number - 1 if ticks
             else [trueup._milliseconds(modules.datetime.datetime.now(modules.pytz.utc)), newest.ts + 1] | max,
         'ticks': ticks,
         'since': since,
-        'cause': none if not recoded else 'schema_change' if newest.columns != trueup._column_note(collection) else 'code_change',
+        'cause': cause,
         'has_truncates': new_truncates or newest.get('truncated') is not none,
         'new_truncates': new_truncates,
         'truncated': newest.get('truncated'),
         'has_unordered': facts.unordered > 0 or newest.get('order_errors', 0) > 0,
         'reads_all': reads_all,
         'is_dry': is_dry,
-        'uncounted': facts.truncates,
         'filter': facts.filter if part.is_pinned and not reads_all and newest.seq > 0 and facts.commands <= 10000
             and not facts.get('moves') else none,
         'notes': dict({'lower': ticks.lower_number, 'upper': ticks.upper_number} if ticks else {}, **{
@@ -246,6 +261,7 @@
     {%- set doubt = trueup._get_doubt(collection, plan, facts) -%}
     {%- do plan.notes.update({
         'epochs': part.epochs,
+        'slices': dict(part.slices, cause=cause) if part.slices else none,
         'doubt': dict(doubt, seq=plan.seq, **{'from': (newest.get('position') or {}).get('snapshot')}) if doubt
             else none if accepts or is_raised else newest.get('doubt'),
     }) -%}
@@ -424,19 +440,35 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
 {%- endmacro %}
 
 
-{#- What dbt says of the run, as a dict. None if another run was first and this one must look again. -#}
-{% macro _get_result(plan, attempt) -%}
+{#-
+    The batch that this run has written, with the `doubt` of its plan. None if another run was first and this one must look again.
+-#}
+{% macro _get_written_batch(plan, attempt) -%}
     {#- Another run may have written a later batch by now. -#}
     {%- set newest = trueup._get_newest_batch(plan.collection, up_to=plan.seq) -%}
     {%- if newest.get('run') == invocation_id and newest.seq == plan.seq -%}
-        {{ return({
-            'code': 'OK', 'message': 'batch ' ~ newest.seq ~ ': ' ~ trueup._batch_message(newest.statistics, plan.collection.is_log)
-                ~ trueup._warnings(plan, newest.statistics),
-            'rows_affected': newest.statistics.updates_committed | int,
-        }) }}
+        {{ return(dict(newest, doubt=plan.doubt)) }}
     {%- endif -%}
     {%- do trueup._require_another_try(plan.collection, newest, attempt) -%}
     {{ return(none) }}
+{%- endmacro %}
+
+
+{#- What dbt says of the batches that this run has written, as a dict. -#}
+{% macro _outcome_of_batches(batches, plan) -%}
+    {%- set statistics = {} -%}
+    {%- for batch in batches -%}
+        {%- for name, count in batch.statistics.items() -%}
+            {%- do statistics.update({name: statistics.get(name, 0) + count}) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {%- set doubt = batches | map(attribute='doubt') | select | list | last | default(none) -%}
+    {%- set first, last = batches[0].seq, batches[-1].seq -%}
+    {{ return({
+        'code': 'OK', 'message': ('batch ' if first == last else 'batches ' ~ first ~ ' to ') ~ last ~ ': '
+            ~ trueup._batch_message(statistics, plan.collection.is_log) ~ trueup._warnings(doubt, statistics),
+        'rows_affected': statistics.updates_committed | int,
+    }) }}
 {%- endmacro %}
 
 
@@ -452,7 +484,7 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
 
 
 {#- What a person must know of a batch and may not overlook, for dbt's line. -#}
-{% macro _warnings(plan, statistics) -%}
+{% macro _warnings(doubt, statistics) -%}
     {%- set said = [] -%}
     {%- if statistics.get('ahead') -%}
         {%- do said.append(
@@ -466,9 +498,9 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
             ~ ' forgotten tombstones: nobody can know whether it was deleted later'
         ) -%}
     {%- endif -%}
-    {%- if plan.get('doubt') -%}
+    {%- if doubt -%}
         {%- do said.append(
-            plan.doubt.stale ~ ' of ' ~ plan.doubt.of ~ ' keys got commands that are older than their rows and new to trueup. They have'
+            doubt.stale ~ ' of ' ~ doubt.of ~ ' keys got commands that are older than their rows and new to trueup. They have'
             ~ ' no effect. If the orders of the source have begun again, raise the option `order_epoch`. If not, run with'
             ~ " --vars '{trueup_approve: orders}'"
         ) -%}

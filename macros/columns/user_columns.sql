@@ -23,7 +23,7 @@
         '_held', '_key', '_late', '_left', '_length', '_live', '_mark', '_messages', '_move', '_new', '_next',
         '_notes', '_old', '_old_mark', '_place', '_rank', '_read_orders', '_retracted', '_rival', '_rows',
         '_run', '_since', '_text', '_tick', '_times', '_todo', '_top', '_truncated', '_truncated_before',
-        '_truncates', '_unordered', '_upserted_now', '_verdict',
+        '_truncates', '_truncates_read', '_unordered', '_upserted_now', '_verdict',
     ]) }}
 {%- endmacro %}
 

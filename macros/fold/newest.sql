@@ -80,7 +80,8 @@ bound as ( -- a truncate deletes every key with a lower order, also in commands 
         max(_order) as _truncated,
         coalesce(
             max(_order) filter (where _is_new) > max(_order) filter (where not _is_new), count_if(_is_new) > 0
-        ) as _is_truncated_now
+        ) as _is_truncated_now,
+        count_if(_is_new) as _truncates_read
         {%- if plan.ticks %},
         max(_order) filter (where not _is_new) as _truncated_before,
         coalesce(collect_set(struct(_order, _tick)) filter (where _is_new), array()) as _truncates

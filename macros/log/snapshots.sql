@@ -75,6 +75,34 @@
 {%- endmacro %}
 
 
+{#-
+    The commits from the snapshot `first`, if the table has not forgotten it, to the snapshot `last`, oldest first: the `id` of each
+    snapshot, and how many `rows` the commit has appended. `last` must come from `first`: see `_get_commit_operations`.
+-#}
+{% macro _get_commit_sizes(relation, properties, first, last) -%}
+    {{ return(
+        trueup._get_delta_commit_sizes(relation, first, last) if trueup._is_delta(properties)
+        else trueup._get_iceberg_commit_sizes(relation, first, last)
+    ) }}
+{%- endmacro %}
+
+
+{#-
+    The last snapshot after `first`, up to `last`, to which at most `most` rows were appended. It is at least the next one after
+    `first`.
+-#}
+{% macro _get_nearest_snapshot(relation, properties, first, last, most) -%}
+    {%- set part = namespace(end=none, rows=0) -%}
+    {%- for commit in trueup._get_commit_sizes(relation, properties, first, last) if commit.id != first -%}
+        {%- set part.rows = part.rows + commit.rows -%}
+        {%- if part.end is none or part.rows <= most -%}
+            {%- set part.end = commit.id -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(part.end) }}
+{%- endmacro %}
+
+
 {#- The rows of a table at a snapshot, for a `from`. -#}
 {% macro _rows_at(relation, properties, snapshot) -%}
     {%- set version = trueup._version_number(snapshot) if trueup._is_delta(properties) else snapshot -%}

@@ -178,6 +178,22 @@
 {%- endmacro %}
 
 
+{#- The answer of `_get_commit_sizes` for a Delta table. -#}
+{% macro _get_delta_commit_sizes(relation, first, last) -%}
+    {%- set begin, end, sizes = trueup._version_number(first), trueup._version_number(last), [] -%}
+    {%- set history = 'describe history ' ~ trueup._in_backquotes(relation) ~ ' limit ' ~ (end - begin + 11) -%}
+    {%- for row in run_query(history).rows if begin <= row['version'] | int <= end -%}
+        {%- set version, counts = row['version'] | int, trueup._dict_of(row['operationMetrics']) -%}
+        {%- set rows = counts.get('numTargetRowsInserted' if row['operation'] == 'MERGE' else 'numOutputRows', 0) -%}
+        {%- do sizes.insert(0, {
+            'id': first if version == begin else last if version == end else [version, last.split('@')[1], trueup._commit_time(row)] | join('@'),
+            'rows': rows | int if trueup._delta_commit_operation(row) == 'append' else 0,
+        }) -%}
+    {%- endfor -%}
+    {{ return(sizes) }}
+{%- endmacro %}
+
+
 {#-
     The rows of an append to a Delta table. They are read from the change feed, a property that the owner of the table
     switches on: `delta.enableChangeDataFeed`. It has the right rows also after a compaction, and it costs an append

@@ -65,6 +65,29 @@ where committed_at >= timestamp_seconds({{ since - 600 }})
 {%- endmacro %}
 
 
+{#- The answer of `_get_commit_sizes` for an Iceberg table. -#}
+{% macro _get_iceberg_commit_sizes(relation, first, last) -%}
+    {%- set commits = {} -%}
+    {%- set rows = run_query(
+        'select cast(snapshot_id as string) as id, cast(parent_id as string) as parent,'
+        ~ " if(operation = 'append', coalesce(cast(summary['added-records'] as bigint), 0), 0) as rows from "
+        ~ relation ~ '.snapshots'
+    ).rows -%}
+    {%- for row in rows -%}
+        {%- do commits.update({row['id']: row}) -%}
+    {%- endfor -%}
+    {%- set path = [last] -%}
+    {%- for _ in commits if path[0] != first and path[0] in commits -%}
+        {%- do path.insert(0, commits[path[0]]['parent']) -%}
+    {%- endfor -%}
+    {%- set sizes = [] -%}
+    {%- for id in path if id in commits -%}
+        {%- do sizes.append({'id': id, 'rows': commits[id]['rows'] | int}) -%}
+    {%- endfor -%}
+    {{ return(sizes) }}
+{%- endmacro %}
+
+
 {#- The answer of `_appended_rows` for an Iceberg table. -#}
 {% macro _appended_iceberg_rows(relation, first, last) -%}
     {{ return(

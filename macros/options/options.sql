@@ -40,6 +40,7 @@
         'errors': {'default': 'keep', 'allowed': ['keep', 'fail']},
         'input_upper': {'default': none, 'allowed': 'expression', 'of': 'ticks'},
         'late': {'default': 'newest', 'allowed': ['newest', 'correct', 'drop', 'fail'], 'of': 'ticks'},
+        'max_commands': {'default': none, 'allowed': 'positive integer', 'of': 'log'},
         'max_retractions': {'default': none, 'allowed': 'count or share'},
         'null_keys': {'default': 'error', 'allowed': ['error', 'value'], 'of': 'log'},
         'on_conflict': {'default': 'retry', 'allowed': ['retry', 'fail']},
@@ -106,6 +107,10 @@
                 name, 'forever, a positive number of ticks, or an age such as `30 days` (in '
                 ~ (trueup._interval_units() | join('s, ')) ~ 's)', value
             ) -%}
+        {%- endif -%}
+    {%- elif allowed == 'positive integer' -%}
+        {%- if not trueup._is_bigint(value) or value < 1 -%}
+            {%- do trueup._raise_option_error(name, 'a positive integer', value) -%}
         {%- endif -%}
     {%- elif allowed.startswith('always') -%}
         {%- if value not in allowed.split(', ')[:-1] and not (value is integer and value > 0) -%}

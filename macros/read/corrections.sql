@@ -174,7 +174,7 @@ left join (select *, true as _is_edited from _edited) as _edited
 {% macro _change_ctes(collection, store, query, truncated) -%}
     {#- The numbers of the batches are set to 0, so that the view holds also after the next batch. -#}
     {%- set plan = {
-        'rows': query, 'seq': 1, 'ts': 0, 'since': 1, 'cause': none, 'filter': none, 'truncated': truncated, 'uncounted': 0,
+        'rows': query, 'seq': 1, 'ts': 0, 'since': 1, 'cause': none, 'filter': none, 'truncated': truncated,
         'has_truncates': collection.is_log, 'new_truncates': collection.is_log, 'has_unordered': collection.is_log,
         'moves': collection.has_old_key, 'reads_all': true, 'is_dry': true, 'notes': {'base': none},
     } -%}

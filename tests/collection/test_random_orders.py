@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import strategies as st
@@ -64,19 +64,27 @@ def variety(script: Script) -> int:
     return 2 * len(kinds) + 3 * has_truncate + changes + bool(newest.rows())
 
 
-def write_model(
-    project: Project, script: Script, *, is_partial: bool, has_ticks: bool, verify: str
+def write_model(  # noqa: PLR0913
+    project: Project,
+    script: Script,
+    *,
+    is_partial: bool,
+    has_ticks: bool,
+    verify: str = "ancestry",
+    name: str = "c",
+    **options: Any,
 ) -> None:
-    """Write the model of the collection `c`. Its store is scanned if `verify` is `always`."""
+    """Write the model of a collection. Its store is scanned if `verify` is `always`."""
     key = [name for name, _ in strategies.KEY_COLUMNS[script.width]]
     more = ", unchanged='same'" if is_partial else ""
     more += f", ts='{TICK}'" if has_ticks else ""
+    options |= {"ties": script.ties, "verify": verify}
     project.write(
-        "models/c.sql",
+        f"models/{name}.sql",
         f"""{{{{ config(
             materialized='trueup',
             unique_key={key},
-            meta={{'trueup': {{'ties': '{script.ties}', 'verify': '{verify}'}}}}
+            meta={{'trueup': {options}}}
         ) }}}}
         {{{{ trueup.commands(
             relation='{project.name}.log', sequence_by=['o1', 'o2'], columns={VALUE},
