@@ -40,6 +40,10 @@
     {%- set at = ', _tick' if plan.ticks else '' -%}
     {%- set certified = ['n', 'length', 'low', 'high', 'orders', 'order_low', 'order_high'] -%}
     {%- set mixed = ['mix', 'order_mix'] -%}
+{% if collection.has_place -%}
+{{ trueup._place_ctes(plan) }},
+
+{% endif -%}
 before as ( -- what the batch before left; Delta cannot read the target of a MERGE in a subquery
 
     select from_json(_batch, {{ trueup._literal(trueup._batch_type()) }}) as _before
@@ -176,11 +180,15 @@ batch as (
             concat({{ trueup._literal(tojson(plan.notes)[:-1] ~ ', ') }}, substr(to_json(struct(
                 plan,
                 struct(
-                    commands{{ ' + _truncates_read' if plan.new_truncates }} as messages_received,
+                    commands{{ ' + _truncates_read' if plan.new_truncates }}{{ ' + ' ~ plan.again if plan.again }} as messages_received,
                     update_count as updates_committed,
-                    inserts, updates, deletes, retractions, error_inserts, error_retractions, superseded, ties, renewed,
+                    inserts, updates, deletes, retractions, error_inserts, error_retractions,
+                    superseded{{ ' + ' ~ plan.again ~ ' as superseded' if plan.again }}, ties, renewed,
                     {%- if has_causes %}
                     corrections,
+                    {%- endif %}
+                    {%- if collection.has_place %}
+                    _offset as offset_committed,
                     {%- endif %}
                     {%- if plan.ticks %}
                     late + {{ plan.ticks.dropped }} as late_dropped,
@@ -196,6 +204,9 @@ batch as (
                 {%- if plan.has_truncates %}
                 {{ trueup._exact_json_expr('_truncated') }} as truncated,
                 {%- endif %}
+                {%- if collection.has_place %}
+                _places as places,
+                {%- endif %}
                 coalesce(_before.order_errors, 0) + order_errors as order_errors,
                 struct(
                     coalesce(_before.history.n, 0) + update_count as n,
@@ -208,6 +219,9 @@ batch as (
         from written
         {%- if plan.has_truncates %}
         cross join bound
+        {%- endif %}
+        {%- if collection.has_place %}
+        cross join places
         {%- endif %}
     )
 

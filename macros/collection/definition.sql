@@ -6,6 +6,7 @@
     `given_types`               the types of the columns in this run's SELECT, by name in lower case; the store may have wider ones
     `is_log`, `is_partial`      whether the SELECT gives commands; whether they may leave columns unchanged
     `has_ticks`                 whether the commands have ticks of their own (`ts`)
+    `has_place`                 whether the commands say where their messages lie in the log (`reclock`)
     `order_type`                the type of `_order`
     `options`                   the value of every option
     `has_store`                 whether the store exists
@@ -23,6 +24,8 @@
     {%- do trueup._require_key_columns(key, given) -%}
     {%- do trueup._require_user_columns(given, source='The SELECT of ' ~ model.name) -%}
     {%- do trueup._require_storable_columns(given) -%}
+    {%- set options = trueup._store_options('ticks' if is_log and '_ts' in names else 'log' if is_log else 'select') -%}
+    {%- do trueup._require_places(options, names, order) -%}
     {{ return({
         'name': model.name,
         'view': this.incorporate(type='view'),
@@ -33,14 +36,29 @@
         'given_types': types,
         'is_log': is_log,
         'has_ticks': is_log and '_ts' in names,
+        'has_place': is_log and '_place' in names,
         'has_error': '_error' in names,
         'is_partial': '_unchanged' in names,
         'has_old_key': '_old_key' in names,
         'unchanged_value': '_unchanged_value' in names,
         'order_type': trueup._stored_type(order),
-        'options': trueup._store_options('ticks' if is_log and '_ts' in names else 'log' if is_log else 'select'),
+        'options': options,
         'has_store': load_relation(trueup._store_of(this)) is not none,
     }) }}
+{%- endmacro %}
+
+
+{#- Raises if an option decides by the places of the messages, and the commands have none or say more than the option can use. -#}
+{% macro _require_places(options, names, order) -%}
+    {%- if options.null_order == 'arrival' -%}
+        {%- set missing = 'without `reclock` in `trueup.commands`' if '_place' not in names or '_arrival:' not in order
+            else 'with `ts` in `trueup.commands`' if '_ts' in names else 'with `old_key` in `trueup.commands`' if '_old_key' in names -%}
+        {%- if missing -%}
+            {%- do trueup._raise_option_error(
+                'null_order', 'error, unless the commands have `reclock` and neither `ts` nor `old_key`', 'arrival, ' ~ missing
+            ) -%}
+        {%- endif -%}
+    {%- endif -%}
 {%- endmacro %}
 
 

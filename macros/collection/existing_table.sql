@@ -32,7 +32,7 @@
     {%- if is_there -%}
         {%- do run_query('alter table ' ~ collection.view ~ ' rename to ' ~ kept.include(database=false)) -%}
     {%- endif -%}
-    {%- set adopting = dict(collection, has_store=true, given_types=trueup._types_of(collection)) -%}
+    {%- set adopting = dict(collection, has_store=true, has_place=false, given_types=trueup._types_of(collection)) -%}
     {%- set properties = trueup._get_store_properties(adopting.store) -%}
     {%- do run_query(trueup._commit_sql(adopting, {
         'rows': trueup._get_rows_before_select(collection, kept), 'seq': 1, 'since': 0, 'cause': 'adopted', 'filter': none,

@@ -191,7 +191,7 @@
     batches and this part, `below`, how many commands are below that of the batches before, and `filter`, the bits of
     their keys; none if there are too many keys. If the part is not pinned to a snapshot, also `log_sum`, a checksum: a run that
     finds the same one again has nothing to do. In a log with ticks also `least` and `greatest`, its ticks, and `late`, how many
-    commands are below `lower`.
+    commands are below `lower`. With `null_order: arrival` also `again`, how many commands without an order were read before.
 -#}
 {% macro _get_facts(collection, part, newest) -%}
     {%- set facts = run_query(trueup._step_marker('check') ~ trueup._facts_select(collection, part, newest)).rows[0].dict() -%}
@@ -202,6 +202,7 @@
 {#- The select behind `_get_facts`. For a SELECT of rows `commands` is the number of keys that change. -#}
 {% macro _facts_select(collection, part, newest) -%}
     {%- set lower = newest.get('upper', 0) -%}
+    {%- set arrives = collection.options.null_order == 'arrival' -%}
     {%- set greatest = trueup._order_from_json_expr(collection, newest.get('greatest')) if collection.is_log -%}
     {%- if not collection.is_log -%}
 with
@@ -237,6 +238,9 @@ formed as (
         {%- if collection.has_old_key %},
         {{ trueup._old_key_expr(collection) }} as _old_key
         {%- endif %}
+        {%- if arrives %},
+        cast(_place as {{ trueup._place_type() }}) as _place
+        {%- endif %}
         {%- if not part.is_pinned %},
         {{ trueup._command_hash_expr(collection) }} as _hash
         {%- endif %}
@@ -256,13 +260,16 @@ select
     count(*) as commands,
     count_if(_op = 'truncate') as truncates,
     count_if(_op = 'truncate' and ({{ trueup._lacks_order_expr() }} or {{ trueup._is_ahead_expr(collection) }})) as bad_truncates,
-    count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }}) as unordered,
+    count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }}{{ ' and coalesce(_place.offset >= known.next, true)' if arrives }}) as unordered,
+    {%- if arrives %}
+    count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }} and _place.offset < known.next) as again,
+    {%- endif %}
     translate(
         hex(bitmap_construct_agg(pmod({{ trueup._identity_hash_expr(collection) }}, {{ trueup._filter_bits() }}))),
         'ABCDEF', ':;<=>?'
     ) as filter,
     {{ trueup._exact_json_expr('greatest(max(_order), any_value(' ~ greatest ~ '))') }} as greatest_order,
-    count_if(_order < {{ greatest }}) as below
+    count_if(_order < {{ greatest }}{{ ' and not ' ~ trueup._lacks_order_expr() if arrives }}) as below
     {%- if not part.is_pinned %},
     concat_ws('-', count(*), sum(cast(_hash as decimal(38, 0))), bit_xor(_hash)) as log_sum
     {%- endif %}
@@ -285,6 +292,9 @@ select
     {{ trueup._subquery(trueup._chain_select(collection)) if collection.is_partial else 'null' }} as cut
     {%- endif %}
 from formed
+    {%- if arrives %}
+left join {{ trueup._known_places(newest.get('places')) }} as known on {{ trueup._same_partition_expr('known', '_place') }}
+    {%- endif %}
     {%- endif %}
 {%- endmacro %}
 
@@ -299,22 +309,6 @@ from formed
 {% macro _has_times_as_order(collection) -%}
     {%- set type = trueup._parsed_type(collection.order_type).fields[1].type.name -%}
     {{ return(collection.is_log and type in ['timestamp', 'timestamp_ntz', 'date']) }}
-{%- endmacro %}
-
-
-{#- How many bits the filter of keys has. -#}
-{% macro _filter_bits() -%}
-    {{ return(32768) }}
-{%- endmacro %}
-
-
-{#- A condition: whether the batch may have a command for the key of this current row. -#}
-{% macro _may_be_changed_expr(collection, filter, alias) -%}
-    {%- set bit = 'pmod(' ~ trueup._identity_hash_expr(collection, alias ~ '.') ~ ', ' ~ trueup._filter_bits() ~ ')' -%}
-    {{ return(
-        "bit_get(ascii(cast(substring(cast('" ~ filter ~ "' as binary), cast(" ~ bit ~ ' div 8 * 2 + if(' ~ bit
-        ~ ' % 8 >= 4, 1, 2) as int), 1) as string)) - 48, cast(' ~ bit ~ ' % 4 as int)) = 1'
-    ) }}
 {%- endmacro %}
 
 
@@ -458,6 +452,9 @@ where coalesce(_ts < {{ ticks.upper }}{{ ' and _ts >= ' ~ ticks.lower if ticks.d
     {%- endfor -%}
     {%- if collection.is_partial -%}
         {%- do columns.append({'name': '_unchanged', 'type': 'array<string>'}) -%}
+    {%- endif -%}
+    {%- if collection.has_place -%}
+        {%- do columns.append({'name': '_place', 'type': trueup._place_type()}) -%}
     {%- endif -%}
 xxhash64({{ trueup._hash_terms(columns, '').hashed | join(', ') }}
     {{- ", to_json(struct(_old_key))" if collection.has_old_key }})

@@ -233,8 +233,11 @@
         'new_truncates': new_truncates,
         'truncated': newest.get('truncated'),
         'has_unordered': facts.unordered > 0 or newest.get('order_errors', 0) > 0,
+        'places': newest.get('places'),
+        'arrives': facts.get('again') is not none and facts.unordered + facts.again > 0,
         'reads_all': reads_all,
         'is_dry': is_dry,
+        'again': facts.get('again') or 0,
         'filter': facts.filter if part.is_pinned and not reads_all and newest.seq > 0 and facts.commands <= 10000
             and not facts.get('moves') else none,
         'notes': dict({'lower': ticks.lower_number, 'upper': ticks.upper_number} if ticks else {}, **{

@@ -43,6 +43,9 @@ read as ( -- one form for each value; an error has no values, and a key error ha
         {%- endif %}
         _order,
         _op
+        {%- if collection.has_place %},
+        cast(_place as {{ trueup._place_type() }}) as _place
+        {%- endif %}
         {%- if plan.ticks %},
         -- A late command acts at the lower of the batch.
         greatest(coalesce(_ts, {{ plan.ticks.lower }}), {{ plan.ticks.lower }}) as _tick
@@ -59,9 +62,17 @@ read as ( -- one form for each value; an error has no values, and a key error ha
 )
 ,
 
+{% if plan.arrives -%}
+{{ trueup._arrival_ctes(collection, plan) }},
+
+{% endif -%}
 said as (
 
+    {% if plan.arrives -%}
+    {{ trueup._arrived_select(collection, plan) | indent(4) }}
+    {%- else -%}
     select read.* from read
+    {%- endif %}
     {%- if plan.ticks and plan.ticks.drops_again %}
     -- This run reads commands again. Those that are late and that their key has not seen are dropped again.
     left join {{ trueup._stored_relation(collection) }} as store
@@ -138,8 +149,9 @@ commands as ( -- a digest and a length stand for the content of a command; a del
 
 
 {#- Whether a command lacks an order, as an SQL expression. -#}
-{% macro _lacks_order_expr() -%}
-    {{ return('(_order._1 is null and _order._epoch > ' ~ trueup._adopted_epoch() ~ ')') }}
+{% macro _lacks_order_expr(prefix='') -%}
+    {%- set order = prefix ~ '_order' -%}
+    {{ return('(' ~ order ~ '._1 is null and ' ~ order ~ '._epoch > ' ~ trueup._adopted_epoch() ~ ')') }}
 {%- endmacro %}
 
 
@@ -304,4 +316,20 @@ newest as (
 {#- The epoch of rows that were there before the log. -#}
 {% macro _adopted_epoch() -%}
     {{ return('-2147483648') }}
+{%- endmacro %}
+
+
+{#- How many bits the filter of keys has. -#}
+{% macro _filter_bits() -%}
+    {{ return(32768) }}
+{%- endmacro %}
+
+
+{#- A condition: whether the batch may have a command for the key of this current row. -#}
+{% macro _may_be_changed_expr(collection, filter, alias) -%}
+    {%- set bit = 'pmod(' ~ trueup._identity_hash_expr(collection, alias ~ '.') ~ ', ' ~ trueup._filter_bits() ~ ')' -%}
+    {{ return(
+        "bit_get(ascii(cast(substring(cast('" ~ filter ~ "' as binary), cast(" ~ bit ~ ' div 8 * 2 + if(' ~ bit
+        ~ ' % 8 >= 4, 1, 2) as int), 1) as string)) - 48, cast(' ~ bit ~ ' % 4 as int)) = 1'
+    ) }}
 {%- endmacro %}

@@ -54,6 +54,15 @@
     ] if given[argument] is not none -%}
         {%- do trueup._require_expression('commands', argument, given[argument]) -%}
     {%- endfor -%}
+    {%- if given.reclock is not none -%}
+        {%- set subject = trueup._argument('commands', 'reclock') -%}
+        {%- do trueup._require_list(subject, given.reclock, are_names=false) -%}
+        {%- if given.reclock | length > 3 -%}
+            {%- do trueup._raise_error(
+                subject, 'a list of one to three expressions: topic, partition and offset; the offset is the last', given.reclock | join(', ')
+            ) -%}
+        {%- endif -%}
+    {%- endif -%}
     {%- set unchanged_value = given.unchanged_value -%}
     {%- if unchanged_value is not none and unchanged_value is not string -%}
         {%- do trueup._raise_error(

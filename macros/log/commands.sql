@@ -8,6 +8,7 @@
     relation, ts=none, sequence_by=none, delete_when=none, truncate_when=none,
     columns=none, except_columns=none, error=none, error_key=none,
     ignore_null_updates=none, unchanged_value=none, unchanged=none, old_key=none, skip_when=none, snapshot=none,
+    reclock=none,
     keys=none,
     apply_as_deletes=none, apply_as_truncates=none,
     column_list=none, except_column_list=none,
@@ -16,7 +17,7 @@
     {%- do trueup._require_known_arguments('commands', kwargs) -%}
 {{ trueup._commands_select(dict(
     snapshot=snapshot, relation=relation, ts=ts, sequence_by=sequence_by, error=error, error_key=error_key,
-    unchanged=unchanged, unchanged_value=unchanged_value, old_key=old_key, skip_when=skip_when,
+    unchanged=unchanged, unchanged_value=unchanged_value, old_key=old_key, skip_when=skip_when, reclock=reclock,
     delete_when=trueup._given_value('delete_when', delete_when, 'apply_as_deletes', apply_as_deletes),
     truncate_when=trueup._given_value('truncate_when', truncate_when, 'apply_as_truncates', apply_as_truncates),
     columns=trueup._given_value('columns', columns, 'column_list', column_list),

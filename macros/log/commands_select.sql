@@ -28,6 +28,9 @@ select
         {%- for term in ([tick] if tick else []) + sequence %}
         '_{{ loop.index }}', {{ trueup._order_in_snapshot_expr(term, given, loop.index0 - (1 if tick else 0)) }}{{ ',' if not loop.last }}
         {%- endfor %}
+        {%- if options.null_order == 'arrival' %},
+        '_arrival', cast(null as bigint)
+        {%- endif %}
     ) as _order,
     {%- if tick %}
     {{ tick }} as _ts,
@@ -50,6 +53,9 @@ select
     {%- endif %}
     {%- if given.old_key -%},
     {{ given.old_key }} as _old_key
+    {%- endif %}
+    {%- if given.reclock -%},
+    {{ trueup._message_place_expr(given.reclock) }} as _place
     {%- endif %}
 from log
 {%- if given.snapshot %}
@@ -92,6 +98,15 @@ where not coalesce({{ given.skip_when }}, false)
             ) -%}
         {%- endif -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- The place of a message, from its offset and, before it, topic and partition, if there are several. -#}
+{% macro _message_place_expr(reclock) -%}
+    {%- set terms = ['null', 'null'][:3 - reclock | length] + reclock -%}
+named_struct(
+        'topic', cast({{ terms[0] }} as string), 'partition', cast({{ terms[1] }} as string), 'offset', cast({{ terms[2] }} as bigint)
+    )
 {%- endmacro %}
 
 

@@ -73,7 +73,7 @@
         'struct<run: string, at: bigint, repair: string, lower: bigint, upper: bigint, since: bigint, plan: string,'
         ~ ' order_errors: bigint, position: struct<log: string, snapshot: string, seen: string>,'
         ~ ' statistics: struct<' ~ (trueup._statistic_names() | join(': bigint, ')) ~ ': bigint,'
-        ~ ' records_indexed: bigint, bytes_indexed: bigint>>'
+        ~ ' records_indexed: bigint, bytes_indexed: bigint, offset_committed: bigint>>'
     ) }}
 {%- endmacro %}
 
@@ -120,7 +120,8 @@ select
     {% endfor -%}
     _notes.order_errors,
     _notes.statistics.records_indexed,
-    _notes.statistics.bytes_indexed
+    _notes.statistics.bytes_indexed,
+    _notes.statistics.offset_committed
 from noted
 {%- endmacro %}
 
@@ -144,6 +145,7 @@ select
     max_by(order_errors, batch) as order_errors,
     max_by(records_indexed, batch) filter (where repair is null) as records_indexed,
     max_by(bytes_indexed, batch) filter (where repair is null) as bytes_indexed,
+    max(offset_committed) as offset_committed,
     max_by(
         if(log_snapshot is null or is_code_change or batch = 1, null, superseded / nullif(messages_received, 0)), batch
     ) filter (where repair is null) as superseded_share

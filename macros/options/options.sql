@@ -42,6 +42,7 @@
         'late': {'default': 'newest', 'allowed': ['newest', 'correct', 'drop', 'fail'], 'of': 'ticks'},
         'max_commands': {'default': none, 'allowed': 'positive integer', 'of': 'log'},
         'max_retractions': {'default': none, 'allowed': 'count or share'},
+        'null_order': {'default': 'error', 'allowed': ['error', 'arrival'], 'of': 'log'},
         'null_keys': {'default': 'error', 'allowed': ['error', 'value'], 'of': 'log'},
         'on_conflict': {'default': 'retry', 'allowed': ['retry', 'fail']},
         'on_schema_change': {

@@ -154,7 +154,7 @@ where diff > 0
             'Let the unit test expect commands: leave out `trueup.newest`.'
         ) -%}
     {%- endif -%}
-    {%- set own = ['_order', '_op', '_error', '_error_key'] -%}
+    {%- set own = ['_order', '_op', '_error', '_error_key'] + (['_place'] if ' as _place' in commands else []) -%}
     {%- set content = "if(_op = 'delete', null, struct(" ~ trueup._all_but_list(own) ~ ', _error))' -%}
 with
 

@@ -181,6 +181,9 @@ named_struct('_epoch', {0}._epoch{% for _ in terms %}, '_{{ loop.index }}', {0}.
         and {{ facts.in_sample_of_store }}
         and (
             not coalesce({{ held | replace('{0}', 'store._order') }} <= newest._newest, false)
+            {%- if facts.has_arrivals %}
+            or store._order._arrival is not null -- what has no order in the log
+            {%- endif %}
             {%- if is_partial %}
             or store._delete_order is not null
                 and not coalesce({{ held | replace('{0}', 'store._delete_order') }} <= newest._deleted, false)
@@ -321,6 +324,7 @@ select
             if is_same_log and trueup._is_table_name(log) else trueup._log_with_epoch_select(log, epoch),
         upper=newest.get('upper'),
         doubt=newest.get('doubt'),
+        has_arrivals='_arrival:' in collection.order_type,
         key_type='struct<' ~ (types | join(', ')) ~ '>',
     )) }}
 {%- endmacro %}

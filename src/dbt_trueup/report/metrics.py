@@ -45,6 +45,7 @@ COUNTERS = {
 GAUGES = {
     "records_indexed": "Rows and open errors after the newest batch.",
     "bytes_indexed": "The sum of their lengths in bytes.",
+    "offset_committed": "The sum of the next offsets of all partitions of the log.",
     "order_errors": "Open errors of commands without an order.",
     "frontier": "Everything below this tick is settled.",
     "committed_at": "When the run of the newest batch began, in seconds since 1970.",
