@@ -12,7 +12,8 @@
 
 {#-
     The next slice of a log that is read as a whole, as a dict; none if one batch reads all of it. A command that changes its key
-    concerns two keys, so a log with such commands has no slices. The dict is what the batch row has as `slices`:
+    concerns two keys, so a log with such commands has no slices. With
+    `null_order: arrival` the places on the batch row must be those of all keys. The dict is what the batch row has as `slices`:
 
     `snapshot`  the snapshot of the log that all slices read, and `at`, a time before the commits after it
     `n`         the number of slices
@@ -22,7 +23,8 @@
     it begins again with the first slice. This is safe, because a command that is read twice has no effect.
 -#}
 {% macro _get_slice(collection, newest, code, whole, properties) -%}
-    {%- if collection.options.max_commands is none or collection.has_ticks or collection.has_old_key -%}
+    {%- if collection.options.max_commands is none or collection.has_ticks or collection.has_old_key
+            or collection.options.null_order == 'arrival' -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set before, log, snapshot = newest.get('slices'), whole.position.log, whole.position.snapshot -%}

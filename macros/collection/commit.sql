@@ -300,6 +300,10 @@ where _do is not null
     {%- if collection.is_partial -%}
 {{ trueup._judged_column_ctes(collection, plan) }}
     {%- else -%}
+        {%- set new = '_settled' if collection.options.ties == 'place' else '_new' -%}
+        {%- if collection.options.ties == 'place' -%}
+{{ trueup._settled_ctes(collection, plan) }},
+        {%- else -%}
 ruled as (
 
     select
@@ -312,15 +316,19 @@ ruled as (
     from joined
 
 ),
+        {%- endif %}
 
 judged as ( -- what each key becomes
 
     select
         *,
         case _verdict
-            when 'taken' then struct(_new._order, _new._digest, _new._length, _value._error_kind)
+            when 'taken' then struct(
+                {{ new }}._order, {{ new }}._digest, {{ new }}._length,
+                {{ '_value._error_kind' if new == '_new' else 'if(_is_held, _old._error_kind, _value._error_kind) as _error_kind' }}
+            )
             when 'tie' then struct(
-                _new._order,
+                {{ new }}._order,
                 {{ trueup._error_digest_expr(collection, 'tie', trueup._tie_text()) }} as _digest,
                 {{ trueup._error_length('tie', trueup._tie_text()) }}L as _length,
                 'tie' as _error_kind
@@ -346,8 +354,8 @@ judged as ( -- what each key becomes
     {%- set whens = [] -%}
     {%- if plan.cause -%}
         {%- do whens.append(
-            "when _old is not null and _next._order <=> _old._order then if(_old._error_kind = 'value' and _next._error_kind is null,"
-            ~ " 'error_fixed', " ~ trueup._literal(plan.cause) ~ ')'
+            'when _old is not null and ' ~ trueup._is_same_order_expr(collection, '_next._order', '_old._order')
+            ~ " then if(_old._error_kind = 'value' and _next._error_kind is null, 'error_fixed', " ~ trueup._literal(plan.cause) ~ ')'
         ) -%}
     {%- endif -%}
     {%- if plan.ticks and plan.seq > 1 -%}

@@ -50,15 +50,17 @@
 
 {#- Raises if an option decides by the places of the messages, and the commands have none or say more than the option can use. -#}
 {% macro _require_places(options, names, order) -%}
-    {%- if options.null_order == 'arrival' -%}
-        {%- set missing = 'without `reclock` in `trueup.commands`' if '_place' not in names or '_arrival:' not in order
-            else 'with `ts` in `trueup.commands`' if '_ts' in names else 'with `old_key` in `trueup.commands`' if '_old_key' in names -%}
+    {%- for option, value, field in [('null_order', 'arrival', '_arrival'), ('ties', 'place', '_contents')] if options[option] == value -%}
+        {%- set missing = 'without `reclock` in `trueup.commands`' if '_place' not in names or field ~ ':' not in order
+            else 'with `ts` in `trueup.commands`' if '_ts' in names else 'with `old_key` in `trueup.commands`' if '_old_key' in names
+            else 'with columns that stay unchanged' if '_unchanged' in names and value == 'place' -%}
         {%- if missing -%}
             {%- do trueup._raise_option_error(
-                'null_order', 'error, unless the commands have `reclock` and neither `ts` nor `old_key`', 'arrival, ' ~ missing
+                option, 'another one, unless the commands have `reclock` and neither `ts` nor `old_key`'
+                ~ (', and none leaves a column unchanged' if value == 'place'), value ~ ', ' ~ missing
             ) -%}
         {%- endif -%}
-    {%- endif -%}
+    {%- endfor -%}
 {%- endmacro %}
 
 

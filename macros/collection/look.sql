@@ -344,6 +344,9 @@ old as ( -- keys that get an older upsert
     from newest
     inner join {{ trueup._stored_relation(collection) }} as held
         on {{ trueup._same_key_expr(names, 'held', 'newest') }} and newest.{{ order }} < held._order
+        {%- if collection.options.ties == 'place' %}
+        and not {{ trueup._is_same_order_expr(collection, 'newest._new._order', 'held._order') }}
+        {%- endif %}
     where held._kind in ({{ trueup._current_kinds() }}) and not held._error_kind <=> 'order' and {{ is_upsert }}
 
 ),

@@ -123,6 +123,9 @@ commands as ( -- a digest and a length stand for the content of a command; a del
         {%- if plan.moves %}
         _messages,
         {%- endif %}
+        {%- if collection.options.ties == 'place' %}
+        {{ '_place' if collection.has_place else 'cast(null as ' ~ trueup._place_type() ~ ')' }} as _place,
+        {%- endif %}
         if(_op = 'delete', null, struct({{ trueup._column_list(values) }}, _error, _error_kind)) as _value,
         if(_op = 'delete', null, {{ trueup._row_digest_expr(collection) }}) as _digest,
         if(_op = 'delete', null, {{ trueup._row_length_expr(collection) }}) as _length
@@ -173,6 +176,8 @@ commands as ( -- a digest and a length stand for the content of a command; a del
     {%- set ordered = ' filter (where not ' ~ trueup._lacks_order_expr() ~ ')' if plan.has_unordered else '' -%}
 {%- if collection.is_partial -%}
 {{ trueup._newest_column_ctes(collection, plan) }}
+{%- elif ties == 'place' -%}
+{{ trueup._newest_content_ctes(collection, plan) }}
 {%- else -%}
 folded as (
 
@@ -188,7 +193,7 @@ folded as (
         count_if({{ trueup._lacks_order_expr() }}) as _unordered,
         {%- endif %}
         max(struct(_order, {{ rank }} as _rank, _digest, _length)){{ ordered }} as _new,
-        max_by(_value, struct(_order, {{ rank }})) as _value,
+        max_by(_value, struct(_order, {{ rank }})){{ ordered }} as _value,
         {#- `~` reverses the order of the numbers, so this finds the least rank of the greatest order. #}
         max(struct(_order, {{ '~' ~ rank if ties in ['error', 'fail'] else '~_digest' }} as _rank))
             {{ ordered }} as _rival

@@ -133,13 +133,192 @@ select
         named_struct(
             -- Nothing is known of a new key, so every order is greater.
             '_epoch', coalesce(_prior._epoch, {{ trueup._adopted_epoch() }}),
-            {%- for field in trueup._parsed_type(collection.order_type).fields[1:-1] %}
+            {%- for field in trueup._parsed_type(collection.order_type).fields[1:] if field.name[1:].isdigit() %}
             '{{ field.name }}', _prior.{{ field.name }},
             {%- endfor %}
             '_arrival', coalesce(_prior._arrival, 0L) + _step
+            {%- if collection.options.ties == 'place' %},
+            '_contents', cast(null as {{ trueup._contents_type() }})
+            {%- endif %}
         ),
         _order
     ) as _order
 from arriving
 where _is_fresh or not _is_unordered
+{%- endmacro %}
+
+
+{#- The order of the store with `_contents`, or without them, as a list of select items: see `_contents_type`. -#}
+{% macro _order_with_contents_expr(collection, order, contents) -%}
+    {%- set fields = [] -%}
+    {%- for field in trueup._parsed_type(collection.order_type).fields if field.name != '_contents' -%}
+        {%- do fields.append("'" ~ field.name ~ "', " ~ order ~ '.' ~ field.name) -%}
+    {%- endfor -%}
+    {{ return('named_struct(' ~ (fields | join(', ')) ~ ", '_contents', " ~ contents ~ ')') }}
+{%- endmacro %}
+
+
+{#- A condition: whether two orders are equal. What was said of them does not count. -#}
+{% macro _is_same_order_expr(collection, left, right) -%}
+    {%- if collection.options.ties != 'place' -%}
+        {{ return(left ~ ' <=> ' ~ right) }}
+    {%- endif -%}
+    {%- set terms = [] -%}
+    {%- for field in trueup._parsed_type(collection.order_type).fields if field.name != '_contents' -%}
+        {%- do terms.append(left ~ '.' ~ field.name ~ ' <=> ' ~ right ~ '.' ~ field.name) -%}
+    {%- endfor -%}
+    {{ return('(' ~ (terms | join(' and ')) ~ ')') }}
+{%- endmacro %}
+
+
+{#-
+    The CTE `newest` with `ties: place`: of each key the greatest order, and `_said`, each content of this order with its
+    smallest place. A delete is a content without a digest.
+
+    Reads: `commands`. Ends with: `newest`.
+-#}
+{% macro _newest_content_ctes(collection, plan) -%}
+    {%- set names = trueup._column_list(collection.key + ['_error_key']) -%}
+    {%- set ordered = ' filter (where not ' ~ trueup._lacks_order_expr() ~ ')' if plan.has_unordered else '' -%}
+contents as (
+
+    select
+        {{ names }},
+        _order,
+        _digest,
+        count(*) as _commands,
+        min(if(_place.offset is null, null, _place)) as _place,
+        any_value(_length) as _length,
+        any_value(_value) as _value
+    from commands
+    group by {{ names }}, _order, _digest
+
+),
+
+steps as (
+
+    select
+        {{ names }},
+        _order,
+        sum(_commands) as _commands,
+        collect_list(struct(_digest, _place, _length, _value)) as _said
+    from contents
+    group by {{ names }}, _order
+
+),
+
+newest as (
+
+    select
+        {{ names }},
+        sum(_commands) as _commands,
+        {%- if plan.has_unordered %}
+        coalesce(sum(_commands) filter (where {{ trueup._lacks_order_expr() }}), 0) as _unordered,
+        {%- endif %}
+        max(struct(_order, array_max(_said._digest) as _digest)){{ ordered }} as _new,
+        max_by(_said, _order){{ ordered }} as _said
+    from steps
+    group by {{ names }}
+
+)
+{%- endmacro %}
+
+
+{#-
+    The CTE `ruled` with `ties: place`: of all contents of the newest order, those of this batch and those that the store
+    remembers, the latest one of a partition wins. If they are of several partitions, it is a tie.
+
+    Reads: `joined`. Ends with: `ruled`.
+-#}
+{% macro _settled_ctes(collection, plan) -%}
+    {%- set is_same = trueup._is_same_order_expr(collection, '_new._order', '_old._order') -%}
+remembering as ( -- `_remembered`: what the store has read of this order, with the code of today
+
+    select
+        *,
+        case
+            when _old is null or _new is null or not {{ is_same }} or _old._seq < _since
+                then cast(array() as {{ trueup._contents_type() }})
+            else coalesce(
+                _old._order._contents,
+                cast(array(struct(_old._digest, null, null, null)) as {{ trueup._contents_type() }})
+            )
+        end as _remembered
+    from joined
+
+),
+
+gathered as ( -- `_contents`: all contents of this order, each at its smallest place
+
+    select
+        *,
+        array_sort(concat(
+            transform(_remembered, one -> struct(
+                one.digest as digest, one.topic as topic, one.partition as partition,
+                if(one.offset is null, null, array_min(concat(array(one.offset), transform(
+                    filter(_said, each -> each._digest <=> one.digest and {{ trueup._same_partition_expr('each._place', 'one') }}),
+                    each -> each._place.offset
+                )))) as offset
+            )),
+            transform(
+                filter(_said, each -> not exists(_remembered, one -> one.digest <=> each._digest)),
+                each -> struct(
+                    each._digest as digest, each._place.topic as topic, each._place.partition as partition,
+                    each._place.offset as offset
+                )
+            )
+        )) as _contents
+    from remembering
+
+),
+
+lined_up as ( -- `_latest`: those with the greatest place, if all are of one partition
+
+    select
+        *,
+        case
+            when size(_contents) = 1 then _contents
+            when forall(_contents, one ->
+                one.offset is not null and {{ trueup._same_partition_expr('one', 'element_at(_contents, 1)') }}
+            ) then filter(_contents, one -> one.offset = array_max(_contents.offset))
+        end as _latest
+    from gathered
+
+),
+
+chosen as (
+
+    select
+        *,
+        if(size(_latest) = 1, get(filter(_said, each -> each._digest <=> element_at(_latest, 1).digest), 0), null) as _winner,
+        -- Nobody has the values of a content that the store remembers and does not hold.
+        size(_latest) = 1 and size(_remembered) > 0 and _old._digest <=> element_at(_latest, 1).digest as _is_held
+    from lined_up
+
+),
+
+ruled as (
+
+    select
+        * except (_said, _remembered, _contents, _latest, _winner),
+        _winner._value as _value,
+        if(_new is null, null, struct(
+            {{ trueup._order_with_contents_expr(collection, '_new._order', '_contents') }} as _order,
+            if(_winner is null, _old._digest, _winner._digest) as _digest,
+            if(_winner is null, _old._length, _winner._length) as _length
+        )) as _settled,
+        case
+            when _new is null then 'none'
+            {%- if plan.has_truncates %}
+            when _new._order < _truncated then 'dead'
+            {%- endif %}
+            when _old is not null and not {{ is_same }} and _new._order < _old._order then 'superseded'
+            when size(_remembered) > 0 and _contents <=> _remembered and not (_old._error_kind <=> 'tie' and _winner is not null)
+                then 'superseded'
+            when _winner is null and not coalesce(_is_held, false) then 'tie'
+            else 'taken'
+        end as _verdict
+    from chosen
+
+)
 {%- endmacro %}

@@ -31,6 +31,9 @@ select
         {%- if options.null_order == 'arrival' %},
         '_arrival', cast(null as bigint)
         {%- endif %}
+        {%- if options.ties == 'place' %},
+        '_contents', cast(null as {{ trueup._contents_type() }})
+        {%- endif %}
     ) as _order,
     {%- if tick %}
     {{ tick }} as _ts,
@@ -98,6 +101,12 @@ where not coalesce({{ given.skip_when }}, false)
             ) -%}
         {%- endif -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- The type of `_contents`, the last part of an order with `ties: place`: all that commands of this order have said, and where. -#}
+{% macro _contents_type() -%}
+    {{ return('array<struct<digest: bigint, topic: string, partition: string, offset: bigint>>') }}
 {%- endmacro %}
 
 

@@ -51,7 +51,7 @@
         'order_epoch': {'default': 0, 'allowed': 'integer', 'of': 'log'},
         'ties': {
             'default': 'error', 'of': 'log',
-            'allowed': ['error', 'fail', 'greatest', 'prefer_delete', 'prefer_upsert'],
+            'allowed': ['error', 'fail', 'greatest', 'place', 'prefer_delete', 'prefer_upsert'],
         },
         'tombstones': {'default': 'forever', 'allowed': 'forever or an age', 'of': 'log'},
         'verify': {'default': 'ancestry', 'allowed': 'always, ancestry, or a positive integer'},

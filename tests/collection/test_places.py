@@ -39,7 +39,7 @@ class Log:
         )"""
         self.project.write_model("c", f"{{{{ {call} }}}}", ["k"], options)
 
-    def run(self, *messages: Message, fails: bool | None = None) -> str:
+    def run(self, *messages: Message, fails: bool = False) -> str:
         """Append messages. Return what the run says."""
         if messages:
             self.project.insert("log", list(messages))
@@ -129,7 +129,8 @@ def test_a_command_without_an_order_acts_once_as_the_newest(own_project: OwnProj
     # The test by plain SQL leaves out `b`: the log does not say the order of its delete.
     log.project.write(
         "models/c.yml",
-        "models:\n  - name: c\n    data_tests:\n      - trueup.agrees_with_log:\n          arguments:"
+        "models:\n  - name: c\n    data_tests:\n      - trueup.agrees_with_log:\n"
+        "          arguments:"
         f" {{log: {log.project.name}.log, key: [k], columns: [v], sequence_by: [ord],"
         " delete_when: \"op = 'D'\"}",
     )
@@ -142,6 +143,8 @@ def test_a_command_without_an_order_follows_a_truncate(own_project: OwnProject) 
     assert log.rows == {"a": "after"}
     log.run(put("c", None, "c", 4), put("d", None, "d", 5), truncate(9, 6), put("d", None, "e", 7))
     assert log.rows == {"d": "e"}
+    log.run(put("f", None, "f", 8), delete("d", None, 9))
+    assert log.rows == {"f": "f"}
     log.store.check_laws()
 
 
@@ -181,6 +184,141 @@ def test_null_order_arrival_is_refused_without_places(own_project: OwnProject) -
     message = log.run(fails=True)
     assert "argument `reclock`" in message
     assert "the offset is the last" in message
+
+
+def test_the_later_message_of_one_partition_wins_a_tie(own_project: OwnProject) -> None:
+    log = Log(own_project("ties"), ties="place")
+    log.run(
+        put("a", 1, "first", 0),
+        put("a", 1, "second", 1),
+        put("b", 1, "b", 2),
+        delete("b", 1, 3),
+        delete("c", 1, 4),
+        put("c", 1, "c", 5),
+        put("x", 1, "here", 6),
+        put("x", 1, "there", 0, part=1),
+        put("y", 1, "y", 7),
+        put("y", 1, "z", 7),  # Two commands of one message.
+    )
+    expected = {"a": "second", "c": "c"}
+    ties = dict.fromkeys([(("x",), None), (("y",), None)], "tie")
+    assert log.rows == expected
+    assert log.store.errors() == ties
+    # A replay at new places changes nothing: each content counts where it was read first.
+    log.run(
+        put("a", 1, "first", 10),
+        put("b", 1, "b", 11),
+        delete("c", 1, 12),
+        put("x", 1, "here", 13),
+        put("y", 1, "y", 14),
+        put("a", 1, "first", 20, part=1),
+    )
+    assert log.rows == expected
+    assert log.store.errors() == ties
+    assert log.newest["statistics"]["superseded"] == 6
+    # A content that nobody has seen is newer. One from another partition is a tie.
+    log.run(
+        put("a", 1, "third", 30),
+        delete("c", 1, 31, part=1),
+        put("c", 1, "d", 32, part=1),
+        put("x", 2, "x2", 2, part=1),
+    )
+    assert log.rows == {"a": "third", "x": "x2"}
+    assert log.store.errors() == {(("c",), None): "tie", (("y",), None): "tie"}
+    # A changed model reads the log again, and holds the same.
+    log.write(more=PLACE + ", skip_when='false'", ties="place")
+    log.run(put("a", 1, "second", 40))
+    assert log.rows == {"a": "third", "x": "x2"}
+    log.store.check_laws()
+
+
+def test_a_tie_is_an_error_if_a_place_or_a_value_is_not_known(own_project: OwnProject) -> None:
+    log = Log(own_project("ties_unknown"), ties="place")
+    log.run(
+        put("a", 1, "one", 9),
+        put("a", 1, "two", 5),
+        put("b", 1, "b", None),
+        put("c", 1, "one", 7),
+        put("d", 1, "one", 8),
+    )
+    assert log.rows == {"a": "one", "b": "b", "c": "one", "d": "one"}
+    # The part before it arrives late. `two` is the later content of `a`, but nobody has it now.
+    log.run(
+        put("a", 1, "one", 1),
+        put("b", 1, "c", 12),
+        put("c", 1, "two", 3),  # It is the older one.
+        put("d", 1, "one", 2),
+        put("d", 1, "two", 3),
+    )
+    assert log.rows == {"c": "one", "d": "two"}
+    assert log.store.errors() == dict.fromkeys([(("a",), None), (("b",), None)], "tie")
+    log.run(put("a", 1, "two", 20))
+    assert log.rows == {"a": "two", "c": "one", "d": "two"}
+    log.store.check_laws()
+
+
+def test_places_survive_a_repair_and_an_adoption(own_project: OwnProject) -> None:
+    project = own_project("kept")
+    project.sql("create table {}.c using {format} as select 'old' as k, 'before' as v")
+    log = Log(project, ties="place", null_order="arrival")
+    log.run(put("a", 1, "first", 0), put("a", 1, "second", 1), put("b", None, "b", 2))
+    assert log.rows == {"old": "before", "a": "second", "b": "b"}
+    log.run(delete("old", None, 3))
+    assert log.rows == {"a": "second", "b": "b"}
+    project.sql("update {}.c__trueup set v = 'edited' where _kind = 'row' and k = 'a'")
+    log.run()
+    assert log.newest["repair"] == "healed"
+    assert next_offsets(log.newest) == {("orders", "0"): 4}
+    log.run(put("a", 1, "first", 4), put("b", None, "again", 2), put("old", 1, "new", 5))
+    assert log.rows == {"a": "second", "b": "b", "old": "new"}
+    log.store.check_laws()
+
+
+def test_partial_commands_without_an_order_act_when_they_arrive(own_project: OwnProject) -> None:
+    more = PLACE + ", ignore_null_updates=true"
+    log = Log(own_project("arrival_partial"), more=more, null_order="arrival")
+    log.run(put("a", 5, "a5", 0), put("b", 5, "b5", 1), ("b", 7, "U", None, 0, 2))
+    log.run(delete("a", None, 3), put("b", None, "newer", 4), put("c", None, "c", 5))
+    assert log.rows == {"b": "newer", "c": "c"}
+    log.run(put("a", 5, "a5", 0), put("b", 6, "b6", 6), delete("b", None, 3), put("c", 1, "c1", 7))
+    assert log.rows == {"b": "newer", "c": "c1"}
+    log.store.check_laws()
+
+
+def newest_by_place(messages: Iterable[Message]) -> dict[str, str]:
+    """Fold messages: of the greatest order of a key, the content whose first place is the last."""
+    places = dict[tuple[str | None, int], dict[str | None, int]]()
+    for key, order, _, value, _, offset in messages:
+        assert order is not None
+        assert offset is not None
+        first = places.setdefault((key, order), {})
+        first[value] = min(offset, first.get(value, offset))
+    newest = {key: places[key, order] for key, order in sorted(places, key=lambda each: each[1])}
+    found = {str(key): max(first, key=first.__getitem__) for key, first in newest.items()}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def test_ties_by_place_equal_the_oracle(own_project: OwnProject) -> None:
+    rng = random.Random(20261130)  # noqa: S311
+    log = Log(own_project("ties_oracle"), ties="place", null_order="arrival")
+    read: list[Message] = []
+    offset = 0
+    for _ in range(5):
+        arriving: list[Message] = []
+        for _ in range(25):
+            offset += 1
+            order = rng.randint(offset // 12, offset // 12 + 3)
+            value = None if rng.random() < 0.3 else f"v{rng.randint(0, 5)}"
+            message: Message = (rng.choice("abcd"), order, "U" if value else "D", value, 0, offset)
+            if rng.random() < 0.3 and (read or arriving):
+                message = (*rng.choice(read + arriving)[:5], offset)
+            arriving.append(message)
+        rng.shuffle(arriving)
+        log.run(*arriving)
+        read += arriving
+        assert log.rows == newest_by_place(read)
+    assert log.store.errors() == log.store.order_errors() == {}
+    log.store.check_laws()
 
 
 def newest_by_arrival(messages: Iterable[Message]) -> dict[str, str]:
