@@ -53,11 +53,12 @@
     {%- for option, value, field in [('null_order', 'arrival', '_arrival'), ('ties', 'place', '_contents')] if options[option] == value -%}
         {%- set missing = 'without `reclock` in `trueup.commands`' if '_place' not in names or field ~ ':' not in order
             else 'with `ts` in `trueup.commands`' if '_ts' in names else 'with `old_key` in `trueup.commands`' if '_old_key' in names
-            else 'with columns that stay unchanged' if '_unchanged' in names and value == 'place' -%}
+            else 'with columns that stay unchanged' if '_unchanged' in names and value == 'place'
+            else 'with `order_epoch`' if options.order_epoch and value == 'arrival' -%}
         {%- if missing -%}
             {%- do trueup._raise_option_error(
                 option, 'another one, unless the commands have `reclock` and neither `ts` nor `old_key`'
-                ~ (', and none leaves a column unchanged' if value == 'place'), value ~ ', ' ~ missing
+                ~ (', and none leaves a column unchanged' if value == 'place' else ', and `order_epoch` is 0'), value ~ ', ' ~ missing
             ) -%}
         {%- endif -%}
     {%- endfor -%}

@@ -169,7 +169,7 @@ def test_a_command_without_an_order_is_an_error_if_its_place_says_nothing(
     log.store.check_laws()
 
 
-def test_null_order_arrival_is_refused_without_places(own_project: OwnProject) -> None:
+def test_an_option_that_needs_places_is_refused_without_them(own_project: OwnProject) -> None:
     refused = {
         "": "arrival, without `reclock` in `trueup.commands`",
         PLACE + ", ts='ord'": "arrival, with `ts` in `trueup.commands`",
@@ -180,6 +180,10 @@ def test_null_order_arrival_is_refused_without_places(own_project: OwnProject) -
         log.write(more=more, null_order="arrival")
         assert "Option `null_order` in `meta.trueup`" in (message := log.run(fails=True))
         assert f"Got: {got}" in message
+    log.write(null_order="arrival", order_epoch=1)
+    assert "Got: arrival, with `order_epoch`" in log.run(fails=True)
+    log.write(more=PLACE + ", ignore_null_updates=true", ties="place")
+    assert "Got: place, with columns that stay unchanged" in log.run(fails=True)
     log.write(more=", reclock=['part', 'off', 'off', 'off']")
     message = log.run(fails=True)
     assert "argument `reclock`" in message
