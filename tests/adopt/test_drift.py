@@ -67,6 +67,7 @@ def items(own_project: Callable[[str], Project]) -> Project:
     return project
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_a_running_collection_against_an_extract(items: Project) -> None:
     items.sql("create table {}.extract (K string, a string, B string) using {format}")

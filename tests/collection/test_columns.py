@@ -193,6 +193,7 @@ def test_hostile_values_are_stored_unchanged_and_reach_no_log_file(
     assert not [line for line in printed if "secret" in line]
 
 
+@pytest.mark.long
 def test_columns_may_have_hostile_names(own_project: OwnProject) -> None:
     project = own_project("names")
     key, value = NAMES[8:11], [*NAMES[:8], *NAMES[11:]]

@@ -64,7 +64,11 @@ def content(updates: list[Update]) -> list[str]:
     return sorted(str(update._replace(ts=0)) for update in updates)
 
 
-LONG = ("a row twice", "a key error", "an update", "the tick of an update", "an older batch row")
+LONG = (
+    *("a row is gone", "a row twice", "an error is gone", "a key error"),
+    *("an update", "an update is gone", "the tick of an update", "the cause of nothing"),
+    "an older batch row",
+)
 """Edits that are much like others."""
 
 

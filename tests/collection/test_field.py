@@ -82,6 +82,7 @@ def write(project: Project, model: Model) -> None:
         project.write("models/items.yml", yaml.safe_dump(described))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", MODELS)
 def test_a_log_from_the_field_gives_the_right_rows(
     case: str, own_project: Callable[[str], Project]

@@ -161,6 +161,7 @@ def test_a_dry_run_writes_only_its_plan_table(own_project: OwnProject) -> None:
     store.check_laws()
 
 
+@pytest.mark.long
 def test_a_damaged_store_is_repaired(own_project: OwnProject) -> None:
     project = own_project("repaired")
     commands = [*(put(key, 1, "x", 1) for key in "abc"), put("a", 2, "y", 1), delete("e", 2)]

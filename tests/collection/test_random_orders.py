@@ -216,7 +216,7 @@ def test_partial_commands_equal_the_oracle(
     check(own_project("random_partial"), script, is_partial=True)
 
 
-@pytest.mark.parametrize("is_partial", [False, True])
+@pytest.mark.parametrize("is_partial", [pytest.param(False, marks=pytest.mark.long), True])
 @pytest.mark.parametrize("seed", range(strategies.EXAMPLES))
 def test_each_change_is_at_its_tick(
     own_project: Callable[[str], Project], *, seed: int, is_partial: bool

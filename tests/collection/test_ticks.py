@@ -160,6 +160,7 @@ def test_late_fail_stops_the_run(own_project: OwnProject) -> None:
     assert len(log.store.batches()) == 2
 
 
+@pytest.mark.long
 def test_late_fail_stops_a_run_that_reads_the_whole_log(own_project: OwnProject) -> None:
     """A log of Parquet files has no snapshots, so each run reads all of it."""
     project = own_project("late_parquet")
@@ -256,6 +257,7 @@ def test_partial_commands_keep_the_values_of_earlier_ticks(own_project: OwnProje
     log.store.check_laws()
 
 
+@pytest.mark.long
 def test_a_change_of_key_is_at_its_tick(own_project: OwnProject) -> None:
     log = Log(own_project("moves"), more=", unchanged='same', old_key='struct(old as k)'")
     log.run(
@@ -280,6 +282,7 @@ def test_a_command_without_a_tick_is_an_error_beside_the_row(log: Log) -> None:
     log.store.check_laws()
 
 
+@pytest.mark.long
 def test_a_broken_history_with_ticks_is_restored(log: Log) -> None:
     log.run(put("x", 1, 1, "one"), put("x", 2, 1, "two"), put("y", 2, 1, "y"))
     log.project.sql("delete from {}.c__trueup where _kind = 'update' and _ts = 1")

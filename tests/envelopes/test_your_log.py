@@ -83,6 +83,7 @@ def test_the_page_has_a_row_and_a_model_of_each_tool() -> None:
     assert len(LOGS) >= 30 - 1
 
 
+@pytest.mark.long
 def test_each_model_of_the_page_gives_the_right_rows_in_any_sequence(
     own_project: Callable[[str], Project],
 ) -> None:

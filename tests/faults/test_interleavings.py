@@ -82,6 +82,7 @@ def scripts(stage: Stage, random: Random) -> Iterator[str]:
         stage.counts["full turns: every stop of every situation"] += 1
 
 
+@pytest.mark.long
 def test_a_run_that_stands_at_any_statement_loses_nothing_and_doubles_nothing(stage: Stage) -> None:
     if "TRUEUP_SCRIPT" in os.environ:
         for script in given_scripts("stop"):

@@ -40,7 +40,7 @@ FAULTS = {
 """The faults. The last three happen inside the MERGE."""
 INSIDE = ("tasks", "swap", "answer")
 
-SHORT = ("before run commit", "after run commit", "lose heal commit")
+SHORT = ("after run commit", "lose heal commit")
 """The scripts of the short form."""
 
 

@@ -146,6 +146,7 @@ def agree(project: Project, **more: Any) -> list[tuple[Any, ...]]:
     return sorted((row["side"], row["k"], row["a"], row["b"]) for row in rows)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("is_partial", [False, True], ids=["whole", "partial"])
 def test_a_collection_agrees_with_its_log(own_project: OwnProject, *, is_partial: bool) -> None:
     project = own_project("agreeing")
@@ -237,6 +238,7 @@ def test_changes_of_key_are_followed(own_project: OwnProject) -> None:
     assert agree(project, **given) == [("only in the table", "p", "a", None)]
 
 
+@pytest.mark.long
 def test_a_log_with_ticks_agrees_up_to_the_frontier(own_project: OwnProject) -> None:
     project = own_project("ticking")
     add_collection(project, order="timestamp", more=", ts='ord'")

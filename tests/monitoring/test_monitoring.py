@@ -63,6 +63,7 @@ def test_every_collection_of_the_project_is_shown(own_project: OwnProject) -> No
     assert row(project, "trueup_health", "d")["why"] is None
 
 
+@pytest.mark.long
 def test_the_lag_counts_rows_of_the_log_that_no_batch_has_read(own_project: OwnProject) -> None:
     project = own_project("behind")
     add_collection(project)

@@ -136,6 +136,7 @@ def test_erase_removes_all_that_is_stored_of_a_key(kept: Project) -> None:
     assert is_sound(kept)
 
 
+@pytest.mark.long
 def test_a_damaged_store_and_the_store_of_another_model_are_refused(kept: Project) -> None:
     kept.sql("update {}.c__trueup set a = 'bad' where _kind = 'row' and k = 'a'")
     rewrites: dict[str, dict[str, Any]] = {"compact": {"since": 1}, "erase": {"keys": ["a"]}}

@@ -40,6 +40,7 @@ def rows_of(project: Project, relation: str, columns: str = "k, a") -> Counter[t
     return Counter(tuple(row) for row in project.sql(f"select {columns} from {{}}.{relation}"))
 
 
+@pytest.mark.long
 def test_a_history_with_ticks_is_read_and_rewritten_alike(
     own_project: Callable[[str], Project],
 ) -> None:

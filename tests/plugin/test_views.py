@@ -107,6 +107,7 @@ def test_defer_and_the_catalog_see_a_view(own_project: Callable[[str], Project])
     assert f"model.{project.name}.shown" in catalog["nodes"]
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_the_view_of_a_collection_is_made_again_only_if_it_changes(
     own_project: Callable[[str], Project], monkeypatch: pytest.MonkeyPatch

@@ -132,7 +132,8 @@ def test_each_kind_of_damage_is_found(proved: Project) -> None:
     assert one["got"] == "(no row)"
     proved.restore({"items__trueup": version})
     proved.sql(
-        "update {}.items__trueup set _order = concat(substring_index(_order, char(2), 2), char(2), 0)"
+        "update {}.items__trueup"
+        " set _order = concat(substring_index(_order, char(2), 2), char(2), 0)"
         " where _kind = 'row' and k = 0 and n is null"
     )
     (one,) = prove(proved, "items", "--all", code=1)["differences"]
@@ -167,6 +168,7 @@ def test_a_collection_by_a_select_is_proved(own_project: Callable[[str], Project
     assert one["got"] == "(no row)"
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(
     ("is_partial", "has_ticks"), [(False, False), (True, False), (False, True), (True, True)]
 )

@@ -84,6 +84,7 @@ def test_each_run_appends_the_updates_of_new_batches_once(streamed: Project) -> 
     assert streamed.sql("select a, b from {}.c_log where k = 'z'") == [(2**40, "new")]
 
 
+@pytest.mark.long
 def test_a_chain_of_batches_that_it_has_not_read_is_refused(streamed: Project) -> None:
     put(streamed, ("x", 1, "U", 1))
     copy(streamed)

@@ -111,6 +111,7 @@ def test_history_has_each_version_once_with_its_interval(past: Project) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_tick_that_nobody_can_read_is_refused(past: Project) -> None:
     newest = ticks(past)[-1]
     cases: dict[str, tuple[str, dict[str, Any], str]] = {
