@@ -17,7 +17,7 @@ help: ## list these commands
 run: $(VENV)/trueup profiles.yml ## bring the demo to the HEAD of this checkout, or of REPOSITORY=path
 	@$(BIN)/python -m demo.run $${REPOSITORY:+--repository "$$REPOSITORY"}
 
-test: lint ## lint, then the tests, in about 15 minutes on two cores; DBT=1.12 for that dbt
+test: lint ## lint, then the tests, in less than 20 minutes on two cores; DBT=1.12 for that dbt
 	$(BIN)/pytest -m "not long" $(TWO_PROCESSES)
 
 long: $(VENV)/trueup ## the tests that `make test` leaves out

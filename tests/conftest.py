@@ -76,6 +76,8 @@ SLOWEST_FIRST = [
         "random_orders",
     ),
     *(
+        "bounded",
+        "places",
         "ticks",
         "order_rules",
         "field",

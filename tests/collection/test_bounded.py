@@ -75,6 +75,7 @@ def received(batches: list[dict[str, Any]]) -> int:
     return sum(batch["statistics"]["messages_received"] for batch in batches if batch["seq"])
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("is_partial", [False, True])
 def test_slices_of_keys_give_the_rows_of_one_batch(
     own_project: OwnProject, *, is_partial: bool
@@ -214,6 +215,7 @@ def test_a_batch_ends_at_a_snapshot_of_the_log(own_project: OwnProject) -> None:
     assert "a positive integer" in project.messages[0]
 
 
+@pytest.mark.long
 def test_max_retractions_counts_all_batches_of_a_run(own_project: OwnProject) -> None:
     project = own_project("counted_over_the_run")
     log = Log(project)

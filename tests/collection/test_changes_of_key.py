@@ -78,6 +78,7 @@ def test_a_new_key_whose_old_values_are_unknown_is_an_error_until_they_are_given
     assert errors(moved) == []
 
 
+@pytest.mark.long
 def test_a_value_with_the_order_of_a_truncate_is_inherited(moved: Project) -> None:
     moved.insert("log", [("", 5, "T", None, None, None), ("old", 4, "U", "a4", "b4", None)])
     run(moved, ("k1", 5, "a5", "b5", None), ("k2", 6, "a6", SAME, "k1"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.stores import Store
 
 if TYPE_CHECKING:
@@ -261,6 +263,7 @@ def test_a_tie_is_an_error_if_a_place_or_a_value_is_not_known(own_project: OwnPr
     log.store.check_laws()
 
 
+@pytest.mark.long
 def test_places_survive_a_repair_and_an_adoption(own_project: OwnProject) -> None:
     project = own_project("kept")
     project.sql("create table {}.c using {format} as select 'old' as k, 'before' as v")

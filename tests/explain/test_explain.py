@@ -79,6 +79,7 @@ def asked(new_project: Callable[[str], Project]) -> Project:
     return project
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_each_command_of_a_key_has_its_verdict(asked: Project) -> None:
     found = say_why(asked, "items", "k=a", "--null", "n.o")

@@ -32,6 +32,9 @@ QUESTIONS = {
 }
 """The cases in which `trueup init` must ask, and what it must say."""
 
+LONG = ("replay_after_restart", "debezium_oracle")
+"""The slowest cases."""
+
 
 @pytest.fixture
 def project(own_project: Callable[[str], Project]) -> Iterator[Project]:
@@ -59,7 +62,7 @@ def plain(value: Any) -> Any:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.long] if name == "replay_after_restart" else [])
+        pytest.param(name, marks=[pytest.mark.long] if name in LONG else [])
         for name in CASES
         if name not in QUESTIONS
     ],
