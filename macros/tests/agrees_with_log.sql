@@ -15,11 +15,13 @@
     {%- do trueup._require_list(trueup._argument('agrees_with_log', 'key'), key) -%}
     {%- do trueup._require_list(trueup._argument('agrees_with_log', 'sequence_by'), sequence_by, are_names=false) -%}
     {%- do trueup._require_list(trueup._argument('agrees_with_log', 'columns'), columns) -%}
+    {%- set nulls = ignore_null_updates -%}
+    {%- set is_partial = unchanged is not none or unchanged_value is not none or nulls not in [none, false] -%}
     {#- To compile needs no warehouse. -#}
     {%- set is_run = execute and flags.WHICH not in ['compile', 'generate'] -%}
-    {%- set facts = trueup._get_facts_of_test(model, log, key, sample) if is_run else {
-        'store': model, 'stored': model, 'log': trueup._log_with_epoch_select(log, 0), 'upper': none, 'in_sample': 'true', 'in_sample_of_store': 'true',
-        'in_sample_of_old_key': 'true', 'key_type': 'struct<>'
+    {%- set facts = trueup._get_facts_of_test(model, log, key, sample, is_partial) if is_run else {
+        'store': model, 'stored': model, 'log': trueup._log_with_epoch_select(log, 0), 'upper': none, 'key_type': 'struct<>',
+        'in_sample': 'true', 'in_sample_of_store': 'true', 'in_sample_of_old_key': 'true'
     } -%}
     {%- set keys = trueup._column_list(key) -%}
     {%- set tick = trueup._tick_expr(ts, trueup._argument('agrees_with_log', 'ts')) if ts -%}
@@ -27,13 +29,11 @@
     {%- set order -%}
 named_struct('_epoch', _log_epoch{% for term in terms %}, '_{{ loop.index }}', {{ term }}{% endfor %})
     {%- endset -%}
-    {%- set nulls = ignore_null_updates -%}
-    {%- set is_partial = unchanged is not none or unchanged_value is not none or nulls not in [none, false] -%}
 with
 
 log as (
 
-    select * from {{ facts.log }}
+    select * from {{ facts.log }} as numbered
     where not coalesce({{ skip_when }}, false)
     {%- if ts and facts.upper is not none %}
         and {{ tick }} < {{ facts.upper }}
@@ -131,7 +131,7 @@ contents as (
         coalesce(min({{ text }}) {{ here }} <> max({{ text }}) {{ here }}, false) as _is_tie_{{ i }}
         {%- endfor %}
     from newest
-    join commands on {{ trueup._same_key_expr(key, 'newest', 'commands') }}
+    inner join commands on {{ trueup._same_key_expr(key, 'newest', 'commands') }}
     group by all
 
 ),
@@ -209,18 +209,18 @@ sides as (
 
     union all
 
-    select {{ keys }}, {% for _ in columns %}null, {% endfor %}'none' as _side, true as _is_unknown from lost
+    select {{ keys }}, {% for column in columns %}null as {{ trueup._quoted(column) }}, {% endfor %}'none' as _side, true as _is_unknown from lost
 
     union all
 
-    select {{ keys }}, {% for _ in columns %}null, {% endfor %}'error' as _side, true as _is_unknown
+    select {{ keys }}, {% for column in columns %}null as {{ trueup._quoted(column) }}, {% endfor %}'error' as _side, true as _is_unknown
     from {{ facts.store }}
     where _kind = 'error' and not _error_kind <=> 'order' and {{ facts.in_sample }}
     {%- if old_key and is_partial %}
 
     union all
 
-    select {{ keys }}, {% for _ in columns %}null, {% endfor %}'none' as _side, true as _is_unknown -- columns of the old key
+    select {{ keys }}, {% for column in columns %}null as {{ trueup._quoted(column) }}, {% endfor %}'none' as _side, true as _is_unknown -- columns of the old key
     from said
     where
         to_json(_log_old_key) <> '{}'
@@ -252,7 +252,9 @@ left_out as (
 
 wrong as (
 
-    select *
+    select
+        *,
+        if(side = 'only in the log', _in_log, _in_table) as _found
     from judged
     lateral view explode(array('only in the log', 'only in the table')) sides as side
     where
@@ -266,7 +268,7 @@ select
     side,
     {{ keys }}
     {%- for column in columns %},
-    if(side = 'only in the log', _in_log, _in_table).{{ trueup._quoted(column) }} as {{ trueup._quoted(column) }}
+    _found.{{ trueup._quoted(column) }}
     {%- endfor %}
 from wrong
 
@@ -274,7 +276,7 @@ union all
 
 select
     concat('left out: ', _left_out, ' of ', _all, ' keys') as side,
-    {% for _ in key + columns %}null{{ ', ' if not loop.last }}{% endfor %}
+    {% for name in key + columns %}null as {{ trueup._quoted(name) }}{{ ', ' if not loop.last }}{% endfor %}
 from left_out
 where {{ '_left_out > 0 and _left_out = _all' if max_left_out is none else '_left_out > _all * ' ~ max_left_out }}
 {%- if facts.doubt %}
@@ -285,7 +287,7 @@ select
     {{ trueup._literal(
         'the orders of the source may have begun again: batch ' ~ facts.doubt.seq ~ ' (raise order_epoch, or approve the orders)'
     ) }} as side,
-    {% for _ in key + columns %}null{{ ', ' if not loop.last }}{% endfor %}
+    {% for name in key + columns %}null as {{ trueup._quoted(name) }}{{ ', ' if not loop.last }}{% endfor %}
 {%- endif %}
 {% endtest %}
 
@@ -295,7 +297,7 @@ select
     batch, `upper`, the type of the key, and conditions for a sample of the keys. The sample is the same in each run, until
     the table has twice as many rows.
 -#}
-{% macro _get_facts_of_test(relation, log, key, sample) -%}
+{% macro _get_facts_of_test(relation, log, key, sample, is_partial) -%}
     {%- set collection = trueup._get_stored_collection(relation) -%}
     {%- set newest, position = collection.newest, collection.newest.get('position') or {} -%}
     {%- set is_same_log = position.get('log', log) | replace('`', '') | lower == log | string | replace('`', '') | lower -%}
@@ -319,7 +321,7 @@ select
     {{ return(dict(
         conditions,
         store=collection.store,
-        stored=trueup._stored_relation(dict(collection, is_partial=true)),
+        stored=trueup._stored_relation(dict(collection, is_partial=is_partial)),
         log=trueup._subquery(trueup._get_rows_read(trueup._log_with_epoch_select(log, none), newest).rows)
             if is_same_log and trueup._is_table_name(log) else trueup._log_with_epoch_select(log, epoch),
         upper=newest.get('upper'),
