@@ -61,7 +61,10 @@ RUNS = max(len(case["runs"]) for case in CASES["cases"])
 
 
 def add(project: Project, name: str) -> None:
-    project.sql(f"create table {{}}.{name}_log ({COLUMNS}) using {{format}}")
+    project.sql(
+        f"create table {{}}.{name}_log ({COLUMNS}) using {{format}}"
+        " tblproperties ('delta.enableChangeDataFeed' = 'true')"
+    )
     partial = "" if name.startswith("whole") else f", unchanged_value='{UNCHANGED}'"
     if name.startswith("moved"):
         partial += ", old_key='if(old_k is null, null, struct(c, old_k))'"
