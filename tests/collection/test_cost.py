@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.iceberg_only
 
-MOST = 15
+MOST = 12
 """Statements of a run with commands. Three are of dbt itself; the goal is 9."""
-MOST_IDLE = 10
+MOST_IDLE = 7
 """Statements of a run with nothing new. The goal is 6."""
 KEYS = 20
 
