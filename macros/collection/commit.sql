@@ -215,7 +215,8 @@ done as (
         {%- endif %}
     from decided
     {%- if not plan.ticks %}
-    -- Spark copies `decided` to both of its uses. They share its shuffle only if they need the same columns, this one, too.
+    -- Spark computes `decided` once for each of its two uses. They share a shuffle only if they read the same columns. So this
+    -- condition, which always holds, reads `_commands`.
     where coalesce(_commands, 0) >= 0
     {%- endif %}
 
