@@ -87,7 +87,7 @@ SLOWEST_FIRST = [
         "proof",
         "envelopes",
     ),
-    *("adopt", "init", "changes_of_key", "expectations", "consumer", "pages", "collection", "run"),
+    *("adopt", "init", "expectations", "consumer", "pages", "collection", "run"),
 ]
 """The slowest test files. If they start first, two processes end at about the same time."""
 

@@ -21,8 +21,8 @@
     {%- set opened = "case _order_change when 'opened' then 1 when 'closed' then -1 else 0 end" if plan.has_unordered else '0' -%}
     {%- set order_digest = trueup._error_digest_expr(collection, 'order', trueup._order_error_text()) -%}
     {%- set order_length = trueup._error_length('order', trueup._order_error_text()) -%}
-    {#- Why a row changes, if not by a newer command. -#}
-    {%- set has_causes = 'case' in trueup._cause_expr(collection, plan) or plan.cause is not none -%}
+    {%- set cause = trueup._cause_expr(collection, plan) -%}
+    {%- set has_causes = cause != 'cast(null as string)' -%}
     {%- set counts = {
         'inserts': is_ ~ ' and _next._error_kind is null and (' ~ before ~ '._digest is null or ' ~ before ~ '._error_kind is not null)',
         'updates': is_ ~ ' and _next._error_kind is null and ' ~ was ~ ' and ' ~ before ~ '._error_kind is null',
@@ -55,7 +55,7 @@ changed as ( -- what each key adds to the sums
 
     select
         *,
-        -- This also reads `_value`, as the other use of `decided` does.
+        -- A check that also makes this use of `decided` read `_value`: see `done`.
         if(_change in ('inserted', 'updated') and _next._error_kind is null and _value is null,
             raise_error('internal error: a row of {{ collection.name }} without a value'),
             {{ trueup._key_bucket_expr(collection) }}) as bucket,
@@ -88,7 +88,7 @@ entries as ( -- and what the batch before left in each bucket
             + if(_opened = 0, 0, {{ trueup._half_expr('xxhash64(_order_digest, _opened' ~ at ~ ')', half) }}) as update_{{ half }},
         {%- endfor %}
         {%- if has_causes %}
-        int(_is_changed and {{ trueup._cause_expr(collection, plan) }} is not null) as corrections,
+        int(_is_changed and {{ cause }} is not null) as corrections,
         {%- endif %}
         {%- if plan.ticks %}
         {{ trueup._late_of_row_expr(collection, plan) }} as late,

@@ -12,8 +12,8 @@
 
 {#-
     The next slice of a log that is read as a whole, as a dict; none if one batch reads all of it. A command that changes its key
-    concerns two keys, so a log with such commands has no slices. With
-    `null_order: arrival` the places on the batch row must be those of all keys. The dict is what the batch row has as `slices`:
+    concerns two keys, so a log with such commands has no slices. With `null_order: arrival` the places on the batch row must be
+    those of all keys, so there are none either. The dict is what the batch row has as `slices`:
 
     `snapshot`  the snapshot of the log that all slices read, and `at`, a time before the commits after it
     `n`         the number of slices

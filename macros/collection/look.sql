@@ -260,9 +260,9 @@ select
     count(*) as commands,
     count_if(_op = 'truncate') as truncates,
     count_if(_op = 'truncate' and ({{ trueup._lacks_order_expr() }} or {{ trueup._is_ahead_expr(collection) }})) as bad_truncates,
-    count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }}{{ ' and coalesce(_place.offset >= known.next, true)' if arrives }}) as unordered,
+    count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }}{{ ' and not ' ~ trueup._was_read_expr('_place') if arrives }}) as unordered,
     {%- if arrives %}
-    count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }} and _place.offset < known.next) as again,
+    count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }} and {{ trueup._was_read_expr('_place') }}) as again,
     {%- endif %}
     translate(
         hex(bitmap_construct_agg(pmod({{ trueup._identity_hash_expr(collection) }}, {{ trueup._filter_bits() }}))),

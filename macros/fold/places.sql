@@ -26,6 +26,12 @@
 {%- endmacro %}
 
 
+{#- A condition: whether a message was read before this batch. `known` is the row of its partition in `_known_places`. -#}
+{% macro _was_read_expr(place) -%}
+    {{ return('coalesce(' ~ place ~ '.offset < known.next, false)') }}
+{%- endmacro %}
+
+
 {#-
     The CTE `places`: one row with what is read after this batch, for the batch row.
 
@@ -66,7 +72,7 @@ fresh as (
         read.* except (_order),
         cast(read._order as {{ trueup._sql_type(collection.order_type) }}) as _order,
         {{ trueup._lacks_order_expr('read.') }} and read._op <> 'truncate' as _is_unordered,
-        coalesce(read._place.offset >= known.next, true) as _is_fresh
+        not {{ trueup._was_read_expr('read._place') }} as _is_fresh
     from read
     left join {{ trueup._known_places(plan.places) }} as known on {{ trueup._same_partition_expr('known', 'read._place') }}
 

@@ -75,8 +75,8 @@ where _kind = 'batch'
     {%- set is_log = '_order' in names and '_op' in names -%}
     {{ return(dict(
         trueup._get_collection_of_store(store, node),
-        store='_persisted', given_types=types, is_log=is_log, has_error='_error' in names, has_place='_place' in names, is_partial='_unchanged' in names,
-        has_old_key='_old_key' in names, unchanged_value='_unchanged_value' in names,
+        store='_persisted', given_types=types, is_log=is_log, has_error='_error' in names, has_place='_place' in names,
+        is_partial='_unchanged' in names, has_old_key='_old_key' in names, unchanged_value='_unchanged_value' in names,
     )) }}
 {%- endmacro %}
 
