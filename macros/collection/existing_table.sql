@@ -8,29 +8,46 @@
     there was one.
 -#}
 {% macro _ensure_table_adopted(collection) -%}
-    {%- set there = load_relation(collection.view) -%}
-    {%- set is_there = there is not none and there.type == 'table' -%}
+    {%- set known = load_relation(collection.view) -%}
     {%- set kept = collection.view.incorporate(path={'identifier': collection.view.identifier ~ '__before'}, type='table') -%}
-    {%- set is_kept = load_relation(kept) is not none -%}
-    {#- A run that was killed has left the store at batch 0, before or after it renamed the table. -#}
-    {%- set newest = trueup._get_newest_batch(collection) if collection.has_store and is_there != is_kept else {} -%}
-    {%- set is_begun = newest.get('seq') == 0 and newest.get('adopts', false) -%}
-    {%- if not is_there and not is_begun -%}
+    {%- if known is not none and known.type == 'view' or known is none and load_relation(kept) is none -%}
         {{ return(false) }}
     {%- endif -%}
-    {%- if not is_begun and (collection.has_store or is_kept) -%}
+    {#- dbt's cache may be old: another run may adopt the table, too. -#}
+    {%- set schema, tables, views = collection.view.without_identifier(), [], [] -%}
+    {%- for row in run_query('show tables in ' ~ schema).rows -%}
+        {%- do tables.append(row['tableName'] | lower) -%}
+    {%- endfor -%}
+    {%- for row in run_query('show views in ' ~ schema).rows -%}
+        {%- do views.append(row['viewName'] | lower) -%}
+    {%- endfor -%}
+    {%- set name = collection.view.identifier | lower -%}
+    {%- if name in views -%}
+        {{ return(true) }}
+    {%- endif -%}
+    {%- set is_there, is_kept = name in tables, kept.identifier | lower in tables -%}
+    {%- set has_store = load_relation(collection.store) is not none or collection.store.identifier | lower in tables -%}
+    {#- A run that was killed has left the store at batch 0, before or after it renamed the table. -#}
+    {%- set newest = trueup._get_newest_batch(dict(collection, has_store=true)) if has_store and is_there != is_kept else {} -%}
+    {%- set is_begun = newest.get('seq') == 0 and newest.get('adopts', false) -%}
+    {%- if not is_there and not is_begun -%}
+        {{ return(has_store) }}
+    {%- endif -%}
+    {%- if not is_begun and (has_store or is_kept) -%}
         {%- do trueup._raise_error(
             'The name ' ~ collection.view, 'free for the view of ' ~ collection.name,
-            'a table, and ' ~ (collection.store if collection.has_store else kept) ~ ' exists, too',
+            'a table, and ' ~ (collection.store if has_store else kept) ~ ' exists, too',
             'Nothing is written. Rename the table or drop it.'
         ) -%}
     {%- endif -%}
-    {%- do trueup._require_adoptable_columns(collection, there if is_there else kept) -%}
+    {%- do trueup._require_adoptable_columns(collection, collection.view if is_there else kept) -%}
     {%- if not is_begun -%}
         {%- do run_query(trueup._create_store_sql(collection, {'run': invocation_id, 'adopts': true})) -%}
     {%- endif -%}
     {%- if is_there -%}
-        {%- do run_query('alter table ' ~ collection.view ~ ' rename to ' ~ kept.include(database=false)) -%}
+        {%- do run_query(
+            trueup._step_marker('rename') ~ ' alter table ' ~ collection.view ~ ' rename to ' ~ kept.include(database=false)
+        ) -%}
     {%- endif -%}
     {%- set adopting = dict(collection, has_store=true, has_place=false, given_types=trueup._types_of(collection)) -%}
     {%- set properties = trueup._get_store_properties(adopting.store) -%}

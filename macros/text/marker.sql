@@ -19,5 +19,5 @@
     `look` asks for the properties of a table.
 -#}
 {% macro _step_names() -%}
-    {{ return(['alter', 'check', 'commit', 'create', 'drop', 'look']) }}
+    {{ return(['alter', 'check', 'commit', 'create', 'drop', 'look', 'rename']) }}
 {%- endmacro %}

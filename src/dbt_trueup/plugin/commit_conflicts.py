@@ -71,6 +71,19 @@ STORE_COLUMN = re.compile(
 VIEW = re.compile(r"/\* trueup: create \*/\s*create or replace view\s")
 """A statement that makes or replaces a view."""
 
+RENAME = re.compile(r"/\* trueup: rename \*/\s*alter table \S+ rename to \S+__before`?(?!\S)")
+"""The statement that puts a table aside which has the name of a collection."""
+
+RENAMED = (
+    GONE,
+    "[TABLE_OR_VIEW_ALREADY_EXISTS]",
+    "AlreadyExistsException",
+    "[EXPECT_TABLE_NOT_VIEW",
+    # Spark 4.1 has no other error for an Iceberg view.
+    "No plan for RenameTable",
+)
+"""Its errors if another run has put the table aside, and maybe made the view."""
+
 MISMATCH = re.compile(r"\[USER_RAISED_EXCEPTION\] upper mismatch: ")
 """The error that our commit raises itself if another run came first.
 
@@ -126,8 +139,8 @@ def may_be_skipped(statement: str, error: str) -> bool:
     After the commit a run looks for its batch. If it is missing, the run looks again, or fails if
     the option `on_conflict` says so.
 
-    So is a statement that makes a store if there is none, or gives it a column, if another run has
-    done so: both read the same model.
+    So is a statement that makes a store if there is none, gives it a column, or puts a table aside,
+    if another run has done so: both read the same model.
 
     Args:
         statement: The SQL text.
@@ -142,6 +155,8 @@ def may_be_skipped(statement: str, error: str) -> bool:
         return any(exists in error for exists in EXISTS)
     if STORE_COLUMN.search(statement):
         return "[FIELD_ALREADY_EXISTS]" in error
+    if RENAME.search(statement):
+        return any(renamed in error for renamed in RENAMED)
     mark = MARK.search(statement)
     if mark is None or mark["step"] != "commit":
         return False
