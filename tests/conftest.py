@@ -72,7 +72,7 @@ SLOWEST_FIRST = [
         "kills",
         "damage",
         "columns",
-        "dbt",
+        "dbt_features",
         "one_model",
         "random_orders",
     ),
@@ -81,14 +81,15 @@ SLOWEST_FIRST = [
         "places",
         "ticks",
         "order_rules",
+        "field_models",
         "field",
         "sources",
         "changes_of_key",
         "explain",
-        "proof",
-        "envelopes",
+        "prove",
+        "your_log",
     ),
-    *("adopt", "init", "expectations", "consumer", "pages", "collection", "run"),
+    *("drift", "expectations", "consumer", "pages", "run"),
 ]
 """The slowest test files. If they start first, two processes end at about the same time."""
 

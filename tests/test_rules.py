@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections import Counter
 from functools import cache
 from typing import Any
 
 import yaml
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, SLOWEST_FIRST
 
 RULES: list[dict[str, Any]] = yaml.safe_load((ROOT / "tests" / "rules.yml").read_text())
 CASES = ROOT / "tests" / "acceptance" / "order_cases.json"
@@ -42,3 +43,12 @@ def test_each_rule_of_the_page_and_of_the_cases_is_in_the_index() -> None:
     assert written == indexed
     cases = {case["rule"] for case in json.loads(CASES.read_text())["cases"]}
     assert cases <= {rule["case"] for rule in RULES if "case" in rule}
+
+
+def test_each_file_of_tests_has_a_name_of_its_own() -> None:
+    """Else a name on the screen, in the index or in the sequence of a run says two things."""
+    names = Counter(file.stem for file in (ROOT / "tests").rglob("test_*.py"))
+
+    assert len(names) > 50
+    assert [name for name, count in names.items() if count > 1] == []
+    assert {f"test_{name}" for name in SLOWEST_FIRST} <= names.keys()
