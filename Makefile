@@ -54,8 +54,8 @@ bench: $(VENV)/trueup ## upserts side by side with what else there is; ROWS="100
 	@mkdir -p target
 	$(BIN)/python -m benchmarks.upsert --rows $(ROWS) --rounds $(ROUNDS) --json target/bench.json
 
-docs: .venv/docs/packages ## the site, in target/site/html; needs Python 3.11
-	@.venv/docs/bin/python docs/site/build.py
+docs: $(VENV)/trueup .venv/docs/packages ## the site, in target/site/html; needs Python 3.11
+	@$(BIN)/python docs/site/build.py
 	@echo "Look at it: python3 -m http.server --directory target/site/html"
 
 lint: $(VENV)/trueup profiles.yml ## style, types, and whether every model compiles to SQL

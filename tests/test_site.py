@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import subprocess
+import sys
 from functools import partial
+from html import unescape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -13,6 +18,8 @@ from urllib.parse import urldefrag
 import pytest
 from playwright.sync_api import sync_playwright
 
+from dbt_trueup.command_line.program import trueup
+from tests.macros.package import in_model
 from tests.report.browser import CHROMIUM, FLAGS
 
 if TYPE_CHECKING:
@@ -22,12 +29,20 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 HTML = ROOT / "target" / "site" / "html"
-PYTHON = ROOT / ".venv" / "docs" / "bin" / "python"
+ZENSICAL = ROOT / ".venv" / "docs" / "bin" / "zensical"
+FOR_USERS = [
+    "dbt_trueup.errors",
+    "dbt_trueup.expectations",
+    "dbt_trueup.udfs.accumulator",
+    "dbt_trueup.udfs.aggregates",
+    "dbt_trueup.udfs.provisional",
+]
+"""The modules of Python that users may import from."""
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is missing"),
-    pytest.mark.skipif(not PYTHON.exists(), reason="`make docs` has not installed zensical"),
+    pytest.mark.skipif(not ZENSICAL.exists(), reason="`make docs` has not installed zensical"),
 ]
 
 
@@ -42,7 +57,7 @@ class Quiet(SimpleHTTPRequestHandler):
 def site() -> Iterator[str]:
     """Build the site, and serve it. Return its address."""
     script = ROOT / "docs" / "site" / "build.py"
-    built = subprocess.run([PYTHON, script], capture_output=True, text=True, check=False)
+    built = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(HTML)))
     Thread(target=server.serve_forever, daemon=True).start()
@@ -113,6 +128,51 @@ def test_every_link_of_the_site_leads_to_a_page_and_a_heading(site: str, browser
     assert broken == []
 
 
+def headings_of(page: str) -> set[str]:
+    """The texts of the headings of a page."""
+    found = re.findall(r"<h[1-6].*?</h[1-6]>", (HTML / page).read_text(), re.DOTALL)
+    return {unescape(re.sub(r"<[^>]+>|&para;|\s+$", "", heading)) for heading in found}
+
+
+@pytest.mark.usefixtures("site")
+def test_the_reference_has_every_macro_and_command_for_users() -> None:
+    macros = {name for name in in_model("files").macros if not name.startswith("_")}
+    named = {
+        f"trueup.{name.removeprefix('test_')}" for name in macros if "materialization" not in name
+    }
+    options = {
+        word
+        for command in trueup.commands.values()
+        for option in command.params
+        for word in option.opts
+        if word.startswith("--")
+    }
+    commands = (HTML / "command-reference.html").read_text()
+
+    assert len(named) > 20
+    assert named | {"materialized='trueup'"} <= headings_of("macro-reference.html")
+    assert {f"trueup {name}" for name in trueup.commands} <= headings_of("command-reference.html")
+    assert len(options) > 20
+    assert options <= set(re.findall(r"--[\w-]+", commands))
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("module", FOR_USERS)
+def test_the_reference_has_every_function_and_class_for_users(module: str) -> None:
+    members = vars(import_module(module)).items()
+    own = {
+        name
+        for name, member in members
+        if not name.startswith("_")
+        and (inspect.isfunction(member) or inspect.isclass(member))
+        and member.__module__.startswith(module)
+    }
+    page = (HTML / "python-reference.html").read_text()
+
+    assert own
+    assert {f"{module}.{name}" for name in own} <= set(re.findall(r'id="([^"]+)"', page))
+
+
 def test_the_search_finds_an_option_without_a_network(site: str, browser: Browser) -> None:
     page, wrong = open_page(browser, site + "start.html")
 
@@ -128,7 +188,7 @@ def test_the_search_finds_an_option_without_a_network(site: str, browser: Browse
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["index", "start", "how-it-works", "options", "reference"])
+@pytest.mark.parametrize("name", ["index", "start", "how-it-works", "options", "python-reference"])
 def test_a_page_fits_on_a_phone(site: str, browser: Browser, name: str, scheme: str) -> None:
     page, wrong = open_page(
         browser,

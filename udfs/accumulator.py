@@ -44,8 +44,9 @@ class Accumulator:
     def from_update(cls, value: bytes, diff: int) -> Accumulator:
         """Sum one update. A diff of 0 adds nothing.
 
-        >>> Accumulator.from_update(b"fish", 0) == Accumulator()
-        True
+        Example:
+            >>> Accumulator.from_update(b"fish", 0) == Accumulator()
+            True
         """
         odd = value if diff % 2 else b""
         return cls(diff, len(value) * diff, checksum(value) * diff & WRAP, odd)
@@ -53,8 +54,9 @@ class Accumulator:
     def update(self, value: bytes, diff: int) -> Accumulator:
         """Add one update.
 
-        >>> Accumulator().update(b"fish", 1).update(b"bird", 1).update(b"fish", -1).decode()
-        b'bird'
+        Example:
+            >>> Accumulator().update(b"fish", 1).update(b"bird", 1).update(b"fish", -1).decode()
+            b'bird'
         """
         return self.merge(self.from_update(value, diff))
 
@@ -99,9 +101,10 @@ class Accumulator:
     def fault(self) -> str | None:
         """Name the first sum that is wrong, then show all sums; None if `decode` succeeds.
 
-        >>> print(Accumulator.from_update(b"fish", 2).fault())
-        non 0/1 diff_sum
-        Got: diff_sum 2, len_sum 8, checksum_sum 0x5362f176ca758f1a, value_xor of 0 bytes
+        Example:
+            >>> print(Accumulator.from_update(b"fish", 2).fault())
+            non 0/1 diff_sum
+            Got: diff_sum 2, len_sum 8, checksum_sum 0x5362f176ca758f1a, value_xor of 0 bytes
         """
         if self.diff_sum == 0:
             checks = {

@@ -135,9 +135,10 @@ class State:
     def collect(self, updates: Iterable[Update]) -> State:
         """Add a part of a feedback. The key has no value until `feedback` adds the rest.
 
-        >>> state = State(finalized=b"A").collect([Update(value=b"B", ts=5, diff=1)])
-        >>> state.feedback([Update(value=b"A", ts=5, diff=-1)])
-        State(finalized=b'B', provisional=None)
+        Example:
+            >>> state = State(finalized=b"A").collect([Update(value=b"B", ts=5, diff=1)])
+            >>> state.feedback([Update(value=b"A", ts=5, diff=-1)])
+            State(finalized=b'B', provisional=None)
         """
         return State(finalized=self._add(updates))
 

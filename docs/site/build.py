@@ -1,12 +1,14 @@
-"""Builds the site: `python docs/site/build.py`, or `make docs`.
+"""Builds the site: `.venv/bin/python docs/site/build.py`, or `make docs`.
 
-The pages are those of the repository. Links that leave `docs/` are turned to pages of the site, and
-those to the YAML of macros to a reference that is made of it. zensical then builds the site, and
-stops at a link that leads nowhere. Nothing needs a network.
+The pages are those of the repository. Three more pages are the reference: of macros from their
+YAML, of commands from their help, and of Python from its docstrings. Links that leave `docs/` are
+turned to pages of the site. zensical then builds the site, and stops at a link that leads nowhere.
+Nothing needs a network.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 import shutil
 import subprocess
@@ -14,11 +16,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import yaml
+
+from dbt_trueup.command_line.program import trueup
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 TARGET = ROOT / "target" / "site"
+PYTHON = ROOT / ".venv" / "docs" / "bin" / "python"
+"""zensical and dbt need different versions of one package, so it has a Python of its own."""
 
 LINK = re.compile(r"(?P<mark>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^()\s]+)\)")
 FENCE = re.compile(r"^ *`{3}.*?^ *`{3}\s*$", re.DOTALL | re.MULTILINE)
@@ -33,6 +40,21 @@ TITLES = {
     "columns": "Expressions",
 }
 """The folders of macros, in the sequence of the reference."""
+
+MODULES = {
+    "SQL aggregates": ["dbt_trueup.udfs.aggregates"],
+    "The same for one key, in plain Python": [
+        "dbt_trueup.udfs.accumulator",
+        "dbt_trueup.udfs.checksums.checksum",
+        "dbt_trueup.udfs.provisional",
+    ],
+    "Great Expectations": [
+        "dbt_trueup.expectations",
+        "dbt_trueup.expectations.suite.build_suite",
+    ],
+    "Errors": ["dbt_trueup.errors"],
+}
+"""The modules and functions of Python for users, in the sequence of the reference."""
 
 
 def pages() -> dict[Path, str]:
@@ -50,11 +72,20 @@ def pages() -> dict[Path, str]:
     return found
 
 
-def references() -> list[Path]:
+def files_of_macros() -> list[Path]:
     """The files that describe macros for users, in the sequence of the reference."""
     files = [*(ROOT / "macros").glob("*/_*.yml")]
     order = list(TITLES)
     return sorted(files, key=lambda file: order.index(file.parent.name))
+
+
+def references() -> dict[Path, str]:
+    """Where the reference has what these files describe."""
+    return {
+        **{file: f"macro-reference.md#{anchor_of(file)}" for file in files_of_macros()},
+        ROOT / "src" / "dbt_trueup" / "command_line" / "program.py": "command-reference.md",
+        ROOT / "udfs" / "aggregates.py": "python-reference.md",
+    }
 
 
 def with_links_of_the_site(text: str, page: Path, names: dict[Path, str]) -> str:
@@ -76,7 +107,7 @@ def with_links_of_the_site(text: str, page: Path, names: dict[Path, str]) -> str
         if file in names:
             return f"{found['mark']}[{found['text']}]({'../' * depth}{names[file]}{anchor})"
         if file in references():
-            return f"[{found['text']}]({'../' * depth}reference.md#{anchor_of(file)})"
+            return f"[{found['text']}]({'../' * depth}{references()[file]})"
         if not file.exists():
             message = f"{page.relative_to(ROOT)} links to {target}, which does not exist"
             raise ValueError(message)
@@ -94,10 +125,10 @@ def anchor_of(file: Path) -> str:
     return TITLES[file.parent.name].lower().replace(" ", "-")
 
 
-def reference() -> str:
+def reference_of_macros() -> str:
     """The page of all macros for users, from their own descriptions."""
     parts = ["# Reference of macros", "This page is made of the descriptions of the macros."]
-    for file in references():
+    for file in files_of_macros():
         parts.append(f"## {TITLES[file.parent.name]}")
         for macro in yaml.safe_load(file.read_text())["macros"]:
             parts += described(macro)
@@ -130,6 +161,63 @@ def described(macro: dict[str, Any]) -> list[str]:
     return parts
 
 
+def reference_of_commands() -> str:
+    """The page of all commands, from their own help."""
+    parts = ["# Reference of commands", "This page is made of `trueup COMMAND --help`."]
+    for name, command in trueup.commands.items():
+        context = click.Context(command, info_name=f"trueup {name}")
+        usage = " ".join([context.info_name or "", *command.collect_usage_pieces(context)])
+        rows = [row_of_option(*record) for record in records_of(command, context)]
+        parts += [
+            f"## trueup {name}",
+            f"```text\n{usage}\n```",
+            inspect.cleandoc(command.help or ""),
+        ]
+        parts += ["\n".join(["| option | meaning |", "| --- | --- |", *rows])]
+        parts += [f"```text\n{(command.epilog or '').replace(chr(8), '').strip()}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def records_of(command: click.Command, context: click.Context) -> list[tuple[str, str]]:
+    """What the help says of each option: its words, and what it means."""
+    records = [option.get_help_record(context) for option in command.params]
+    return [record for record in records if record]
+
+
+def row_of_option(words: str, meaning: str) -> str:
+    """A row of the table of options. The choices of an option follow its meaning.
+
+    Example:
+        >>> row_of_option("--format [json|<text>]", "Like <this>.")
+        '| `--format` | Like &lt;this>. One of `json`, `<text>`. |'
+    """
+    words, _, choices = words.partition(" [")
+    named = ", ".join(f"`{choice}`" for choice in choices.rstrip("]").split("|") if choice)
+    meaning = meaning.replace("<", "&lt;")
+    return f"| `{words}` | {meaning}{f' One of {named}.' if named else ''} |"
+
+
+def reference_of_python() -> str:
+    """The page of Python for users. mkdocstrings replaces each name by what its docstrings say."""
+    parts = ["# Reference of Python", "This page is made of the docstrings."]
+    for title, names in MODULES.items():
+        parts += [f"## {title}", *(f"::: {name}" for name in names)]
+    return "\n\n".join(parts) + "\n"
+
+
+def copy_sources(target: Path) -> None:
+    """Copy the sources to where mkdocstrings finds them under the names that Python knows.
+
+    It knows only the plural of the heading of an example.
+    """
+    for folder, place in ((ROOT / "src" / "dbt_trueup", target), (ROOT / "udfs", target / "udfs")):
+        for file in folder.rglob("*.py"):
+            copy = place / file.relative_to(folder)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            text = file.read_text()
+            copy.write_text(re.sub(r"^( +)Example:$", r"\1Examples:", text, flags=re.MULTILINE))
+
+
 def write_pages() -> None:
     """Write the pages, the reference and the settings of zensical to the target folder."""
     shutil.rmtree(TARGET, ignore_errors=True)
@@ -141,7 +229,10 @@ def write_pages() -> None:
             file.write_text(with_links_of_the_site(page.read_text(), page, names))
         else:
             shutil.copy(page, file)
-    (TARGET / "pages" / "reference.md").write_text(reference())
+    (TARGET / "pages" / "macro-reference.md").write_text(reference_of_macros())
+    (TARGET / "pages" / "command-reference.md").write_text(reference_of_commands())
+    (TARGET / "pages" / "python-reference.md").write_text(reference_of_python())
+    copy_sources(TARGET / "python" / "dbt_trueup")
     shutil.copy(HERE / "site.css", TARGET / "pages")
     shutil.copy(HERE / "zensical.toml", TARGET)
 
@@ -149,7 +240,7 @@ def write_pages() -> None:
 def main() -> int:
     """Build the site. Return the exit code of zensical."""
     write_pages()
-    command = [sys.executable, "-m", "zensical", "build", "--strict"]
+    command = [str(PYTHON), "-m", "zensical", "build", "--strict"]
     return subprocess.run(command, cwd=TARGET, check=False).returncode  # noqa: S603 - our own words
 
 
