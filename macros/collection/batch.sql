@@ -202,7 +202,13 @@ batch as (
                     records_indexed, bytes_indexed
                 ) as statistics,
                 {%- if plan.has_truncates %}
+                {%- if collection.options.truncate_scope %}
+                transform(map_entries(_bounds), each -> struct(
+                    each.key as scope, {{ trueup._exact_json_expr('each.value._truncated') }} as text
+                )) as truncated,
+                {%- else %}
                 {{ trueup._exact_json_expr('_truncated') }} as truncated,
+                {%- endif %}
                 {%- endif %}
                 {%- if collection.has_place %}
                 _places as places,

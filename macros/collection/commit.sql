@@ -66,6 +66,13 @@ when not matched then insert (
     {%- set before = '_before' if plan.ticks else '_old' -%}
     {#- The order of the newest commands of a key: in a log with ticks, also of earlier ticks of the batch. -#}
     {%- set newest_order = '_top' if collection.is_partial else '_new._order' -%}
+    {%- set key_values = {} -%}
+    {%- for name in key + ['_error_key'] -%}
+        {%- set column = trueup._quoted(name) -%}
+        {%- do key_values.update({
+            name: 'if(newest._commands is null, held.' ~ column ~ ', newest.' ~ column ~ ')' if plan.reads_all else 'newest.' ~ column
+        }) -%}
+    {%- endfor -%}
     {%- set row_type = '_order, {0}._digest, {0}._length, {0}._error_kind' ~ (', {0}._delete_order, {0}._orders' if collection.is_partial) -%}
 with
 
@@ -114,19 +121,15 @@ held as ( -- what the store has of their keys, without the values
 joined as (
 
     select
-        {%- for name in key + ['_error_key'] %}
-        {%- set column = trueup._quoted(name) %}
-        {%- if plan.reads_all %}
-        if(newest._commands is null, held.{{ column }}, newest.{{ column }}) as {{ column }},
-        {%- else %}
-        newest.{{ column }},
-        {%- endif %}
+        {%- for name, value in key_values.items() %}
+        {{ value }} as {{ trueup._quoted(name) }},
         {%- endfor %}
         newest.* except ({{ trueup._column_list(key) }}, _error_key),
         held.* except ({{ trueup._column_list(key) }}, _error_key),
         {%- if plan.has_truncates %}
-        {{ trueup._truncated_at_tick_expr() ~ ' as ' if plan.ticks }}_truncated,
-        _is_truncated_now,
+        {{ trueup._truncated_at_tick_expr(collection, key_values) if plan.ticks
+            else trueup._of_bound_expr(collection, '_truncated', key_values) }} as _truncated,
+        {{ trueup._of_bound_expr(collection, '_is_truncated_now', key_values) }} as _is_truncated_now,
         {%- endif %}
         {{ plan.since }}L as _since
     from newest

@@ -26,6 +26,7 @@
     {%- do trueup._require_storable_columns(given) -%}
     {%- set options = trueup._store_options('ticks' if is_log and '_ts' in names else 'log' if is_log else 'select') -%}
     {%- do trueup._require_places(options, names, order) -%}
+    {%- do trueup._require_comparable_scope(options, given) -%}
     {{ return({
         'name': model.name,
         'view': this.incorporate(type='view'),
@@ -62,6 +63,24 @@
             ) -%}
         {%- endif -%}
     {%- endfor -%}
+{%- endmacro %}
+
+
+{#-
+    Raises unless each column of `truncate_scope` has a text that no setting changes: the batch row keeps it. The sequence of
+    arrival knows no scopes.
+-#}
+{% macro _require_comparable_scope(options, columns) -%}
+    {%- for column in columns if column.name in options.truncate_scope -%}
+        {%- if column.type not in ['string', 'tinyint', 'smallint', 'int', 'bigint'] -%}
+            {%- do trueup._raise_option_error(
+                'truncate_scope', 'a list of columns with texts or whole numbers', column.name ~ ' ' ~ column.type
+            ) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- if options.truncate_scope and options.null_order == 'arrival' -%}
+        {%- do trueup._raise_option_error('truncate_scope', 'left out: it does not go with `null_order: arrival`', options.truncate_scope) -%}
+    {%- endif -%}
 {%- endmacro %}
 
 

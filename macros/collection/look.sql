@@ -259,7 +259,10 @@ moves as (
 select
     count(*) as commands,
     count_if(_op = 'truncate') as truncates,
-    count_if(_op = 'truncate' and ({{ trueup._lacks_order_expr() }} or {{ trueup._is_ahead_expr(collection) }})) as bad_truncates,
+    count_if(_op = 'truncate' and (
+        {{ trueup._lacks_order_expr() }} or {{ trueup._is_ahead_expr(collection) }}
+        {%- for name in collection.options.truncate_scope %} or {{ trueup._quoted(name) }} is null{% endfor %}
+    )) as bad_truncates,
     count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }}{{ ' and not ' ~ trueup._was_read_expr('_place') if arrives }}) as unordered,
     {%- if arrives %}
     count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }} and {{ trueup._was_read_expr('_place') }}) as again,

@@ -350,11 +350,14 @@
 
 {#- Raises if the log has a truncate without an order: nobody can know which rows it deletes. -#}
 {% macro _require_ordered_truncates(collection, facts) -%}
+    {%- set scope = collection.options.truncate_scope -%}
     {%- if facts.get('bad_truncates') -%}
         {%- do trueup._raise_error(
-            'Each truncate in the log of ' ~ collection.name, 'a command with an order that is not ahead of the clock',
+            'Each truncate in the log of ' ~ collection.name, 'a command with an order that is not ahead of the clock'
+            ~ (', and with a value in ' ~ (scope | join(', ')) if scope),
             facts.bad_truncates ~ ' without one, or more than a day ahead',
-            'Nothing is written. trueup cannot know which rows such a truncate deletes. Correct `sequence_by` or `truncate_when`.'
+            'Nothing is written. trueup cannot know which rows such a truncate deletes. Correct `sequence_by` or `truncate_when`'
+            ~ (', or the columns of `truncate_scope`' if scope) ~ '.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}
@@ -377,10 +380,14 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
 {%- endmacro %}
 
 
-{#- What makes the order and the identity of a key, as a list of texts: the key, and the SQL of `_order`. -#}
+{#- What makes the order and the identity of a key, as a list of texts: the key, the SQL of `_order`, and `truncate_scope`. -#}
 {% macro _order_of(collection, query) -%}
     {%- set found = modules.re.search("(?s)named_struct\\(\\s*'_epoch', 0,(.*?)\\) as _order,", query) -%}
-    {{ return(collection.key + [modules.re.sub('\\s+', ' ', found.group(1)) | trim if found else '']) }}
+    {%- set scope = collection.options.truncate_scope -%}
+    {{ return(
+        collection.key + [modules.re.sub('\\s+', ' ', found.group(1)) | trim if found else '']
+        + (['truncate_scope: ' ~ (scope | join(', '))] if scope else [])
+    ) }}
 {%- endmacro %}
 
 
@@ -390,7 +397,7 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
         {%- do trueup._raise_error(
             'The order of ' ~ collection.name, 'the one that its store has: ' ~ (newest.order | join(', ')),
             order | join(', '),
-            'Nothing is written. Put `unique_key` and `sequence_by` back. To begin again from the log, without the history:'
+            'Nothing is written. Put `unique_key`, `sequence_by` and `truncate_scope` back. To begin again from the log, without the history:'
             ~ ' dbt run --full-refresh -s ' ~ collection.name ~ " --vars '{trueup_rebase: true}'."
         ) -%}
     {%- endif -%}

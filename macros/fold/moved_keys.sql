@@ -38,6 +38,10 @@
 {% macro _moved_key_ctes(collection, plan) -%}
     {%- set key, columns = collection.key, trueup._given_columns(collection) -%}
     {%- set values = columns | selectattr('name') | list -%}
+    {%- set old_key = {} -%}
+    {%- for name in key -%}
+        {%- do old_key.update({name: 'moves._old_key.' ~ trueup._quoted(name)}) -%}
+    {%- endfor -%}
 moves as (
 
     select * except (_is_known, _messages), monotonically_increasing_id() as _move
@@ -88,7 +92,7 @@ origins as ( -- what the batch says of the old key, below the order of the chang
         {%- endfor %}
     from moves
     inner join said
-        on {% for name in key %}said.{{ trueup._quoted(name) }} <=> moves._old_key.{{ trueup._quoted(name) }} and {% endfor -%}
+        on {% for name, old in old_key.items() %}said.{{ trueup._quoted(name) }} <=> {{ old }} and {% endfor -%}
         said._error_key is null and said._order < moves._order
     where size(moves._unchanged) > 0
     group by moves._move
@@ -118,7 +122,8 @@ inheriting as (
             if(_old._digest is null and _old._order < moves._order, _old._order, null)
         )) as _dead
         {%- if plan.has_truncates %},
-        {{ trueup._truncated_below_expr('moves._order') if plan.ticks else '_truncated' }} as _cut
+        {{ trueup._newest_truncate_expr(collection, old_key, 'step._order < moves._order') if plan.ticks
+            else trueup._of_bound_expr(collection, '_truncated', old_key) }} as _cut
         {%- endif %}
         {%- for column in values %}
         {%- set new, known, rival = '_new_' ~ column.i, column.order, '_rival_' ~ column.i %}
@@ -138,7 +143,7 @@ inheriting as (
     cross join bound
     {%- endif %}
     left join stored
-        on {% for name in key %}stored.{{ trueup._quoted(name) }} <=> moves._old_key.{{ trueup._quoted(name) }}{{ ' and ' if not loop.last }}{% endfor %}
+        on {% for name, old in old_key.items() %}stored.{{ trueup._quoted(name) }} <=> {{ old }}{{ ' and ' if not loop.last }}{% endfor %}
     where size(moves._unchanged) > 0
 
 ),

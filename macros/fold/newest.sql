@@ -85,25 +85,7 @@ said as (
 )
 {%- if plan.has_truncates -%},
 
-bound as ( -- a truncate deletes every key with a lower order, also in commands that arrive later
-
-    select
-        max(_order) as _truncated,
-        coalesce(
-            max(_order) filter (where _is_new) > max(_order) filter (where not _is_new), count_if(_is_new) > 0
-        ) as _is_truncated_now,
-        count_if(_is_new) as _truncates_read
-        {%- if plan.ticks %},
-        max(_order) filter (where not _is_new) as _truncated_before,
-        coalesce(collect_set(struct(_order, _tick)) filter (where _is_new), array()) as _truncates
-        {%- endif %}
-    from (
-        select _order, true as _is_new{{ ', _tick' if plan.ticks }} from said where _op = 'truncate'
-        union all
-        select {{ trueup._order_from_json_expr(collection, plan.truncated) }}, false{{ ', null' if plan.ticks }}
-    )
-
-)
+{{ trueup._bound_ctes(collection, plan) }}
 {%- endif -%}
 ,
 
@@ -134,6 +116,75 @@ commands as ( -- a digest and a length stand for the content of a command; a del
 
 )
 {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    The CTE `bound`, one row: the order of the newest truncate, of earlier batches and of this one. A truncate deletes every key
+    with a lower order, also in commands that arrive later. With `truncate_scope` the row has a map of them, by the texts of the
+    scope, because the orders of two sources do not compare: see `_of_bound_expr`.
+
+    Reads: `said`. Ends with: `bound`.
+-#}
+{% macro _bound_ctes(collection, plan) -%}
+    {%- set scope = collection.options.truncate_scope -%}
+    {%- set more = ', _tick' if plan.ticks else '' -%}
+bound as (
+
+    select
+        {%- if scope %}
+        map_from_entries(collect_list(struct(_scope, _bound))) as _bounds,
+        coalesce(sum(_bound._truncates_read), 0) as _truncates_read
+    from (
+        select _scope, struct(
+        {%- endif %}
+        max(_order) as _truncated,
+        coalesce(
+            max(_order) filter (where _is_new) > max(_order) filter (where not _is_new), count_if(_is_new) > 0
+        ) as _is_truncated_now,
+        count_if(_is_new) as _truncates_read
+        {%- if plan.ticks %},
+        max(_order) filter (where not _is_new) as _truncated_before,
+        coalesce(collect_set(struct(_order, _tick)) filter (where _is_new), array()) as _truncates
+        {%- endif %}
+        {%- if scope %}
+        ) as _bound
+        {%- endif %}
+    from (
+        select _order, true as _is_new{{ more }}{{ ', ' ~ trueup._scope_expr(scope) ~ ' as _scope' if scope }}
+        from said
+        where _op = 'truncate'
+        union all
+        {%- if scope %}
+        select {{ trueup._parsed_order_expr(collection, 'text') }}, false{{ ', null' if plan.ticks }}, scope
+        from (select inline(from_json({{ trueup._literal(tojson(plan.truncated or [])) }}, 'array<struct<scope: array<string>, text: string>>')))
+        {%- else %}
+        select {{ trueup._order_from_json_expr(collection, plan.truncated) }}, false{{ ', null' if plan.ticks }}
+        {%- endif %}
+    )
+    {%- if scope %}
+    group by _scope
+    )
+    {%- endif %}
+
+)
+{%- endmacro %}
+
+
+{#- The texts of the columns of `truncate_scope`, as an SQL array. `values` may give another expression for a column. -#}
+{% macro _scope_expr(scope, values={}) -%}
+    {%- set items = [] -%}
+    {%- for name in scope -%}
+        {%- do items.append('string(' ~ values.get(name, trueup._quoted(name)) ~ ')') -%}
+    {%- endfor -%}
+    {{ return('array(' ~ (items | join(', ')) ~ ')') }}
+{%- endmacro %}
+
+
+{#- A column of `bound` for a key; null if nothing of its scope was truncated. `values` has the expressions of its columns. -#}
+{% macro _of_bound_expr(collection, name, values) -%}
+    {%- set scope = collection.options.truncate_scope -%}
+    {{ return('try_element_at(_bounds, ' ~ trueup._scope_expr(scope, values) ~ ').' ~ name if scope else name) }}
 {%- endmacro %}
 
 

@@ -98,23 +98,17 @@ newest as (
 {%- endmacro %}
 
 
-{#- The order of the newest truncate up to the tick of a row, as an SQL expression. -#}
-{% macro _truncated_at_tick_expr() -%}
-    {{ return(trueup._newest_truncate_expr('step._tick <= newest._tick')) }}
+{#- The order of the newest truncate up to the tick of a row, as an SQL expression. `values` are those of its key. -#}
+{% macro _truncated_at_tick_expr(collection, values) -%}
+    {{ return(trueup._newest_truncate_expr(collection, values, 'step._tick <= newest._tick')) }}
 {%- endmacro %}
 
 
-{#- The order of the newest truncate below an order, as an SQL expression. -#}
-{% macro _truncated_below_expr(order) -%}
-    {{ return(trueup._newest_truncate_expr('step._order < ' ~ order)) }}
-{%- endmacro %}
-
-
-{#- The order of the newest truncate, before this batch or in a `step` of it that meets a condition. -#}
-{% macro _newest_truncate_expr(condition) -%}
+{#- The order of the newest truncate of a key, before this batch or in a `step` of it that meets a condition. -#}
+{% macro _newest_truncate_expr(collection, values, condition) -%}
     {{ return(
-        'array_max(array(_truncated_before, array_max(transform(filter(_truncates, step -> ' ~ condition
-        ~ '), step -> step._order))))'
+        'array_max(array(' ~ trueup._of_bound_expr(collection, '_truncated_before', values) ~ ', array_max(transform(filter('
+        ~ trueup._of_bound_expr(collection, '_truncates', values) ~ ', step -> ' ~ condition ~ '), step -> step._order))))'
     ) }}
 {%- endmacro %}
 

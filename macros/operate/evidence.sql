@@ -21,7 +21,7 @@
     {%- set share = trueup._get_share_of_keys(collection, wanted.sample) if wanted.get('sample') else 1 -%}
     {%- set damage = trueup._get_damage(collection, collection.store, newest) if wanted.get('certificate') -%}
     {%- set about = {
-        'seq': newest.seq, 'ts': newest.ts, 'upper': newest.get('upper'), 'truncated': newest.get('truncated'),
+        'seq': newest.seq, 'ts': newest.ts, 'upper': newest.get('upper'),
         'columns': collection.columns | rejectattr('name', 'in', collection.key) | list, 'is_log': collection.is_log,
         'is_partial': collection.is_partial, 'is_pinned': read.is_pinned, 'identity': identities[0] if identities else none,
         'share': share, 'damage': damage or none,
@@ -209,7 +209,7 @@ where {{ trueup._is_wanted_expr('identity', plan) }}
 {% macro _fact_items(given) -%}
     {%- set types = {
         'identity': 'string', 'about': 'string', 'value': 'array<string>', 'error': 'string', 'error_kind': 'string',
-        'ord': 'string', 'op': 'string', 'unchanged': 'array<string>', 'unchanged_value': 'string', 'old_identity': 'string',
+        'ord': 'string', 'op': 'string', 'scope': 'string', 'unchanged': 'array<string>', 'unchanged_value': 'string', 'old_identity': 'string',
         'seq': 'bigint', 'ts': 'bigint', 'diff': 'int', 'cause': 'string', 'orders': 'string', 'is_wanted': 'boolean',
         'is_erased': 'boolean',
         'part': 'string',
@@ -229,6 +229,10 @@ where {{ trueup._is_wanted_expr('identity', plan) }}
         {%- do old.append(trueup._quoted(column.name) ~ ': ' ~ trueup._sql_type(column.type)) -%}
     {%- endfor -%}
     {%- set identity = trueup._identity_expr(collection, is_stored=false) -%}
+    {%- set scope = [] -%}
+    {%- for column in collection.columns if column.name in collection.key -%}
+        {%- do scope.append(trueup._given_value_expr(collection, column) ~ ' as ' ~ trueup._quoted(column.name)) -%}
+    {%- endfor -%}
     {%- set facts = {
         'part': "'command'",
         'identity': identity,
@@ -239,6 +243,8 @@ where {{ trueup._is_wanted_expr('identity', plan) }}
         'error': '_error' if collection.is_log or collection.has_error else 'null',
         'ord': trueup._sorted_json_expr('_order') if collection.is_log else "'{\"_1\":0}'",
         'op': '_op' if collection.is_log else "'upsert'",
+        'scope': "if(_op = 'truncate', " ~ trueup._sorted_json_expr('struct(' ~ (scope | join(', ')) ~ ')') ~ ', null)' if collection.is_log
+            else 'null',
         'unchanged': '_unchanged' if collection.is_partial else 'null',
         'unchanged_value': '_unchanged_value' if collection.unchanged_value else 'null',
         'old_identity': trueup._old_identity_expr(collection, 'cast(_old_key as struct<' ~ (old | join(', ')) ~ '>)')

@@ -29,7 +29,7 @@
         {%- endif -%}
         {%- do trueup._require_option(name, rules[name].allowed, value) -%}
     {%- endfor -%}
-    {{ return(options) }}
+    {{ return(dict(options, truncate_scope=trueup._names(options.truncate_scope))) }}
 {%- endmacro %}
 
 
@@ -54,6 +54,7 @@
             'allowed': ['error', 'fail', 'greatest', 'place', 'prefer_delete', 'prefer_upsert'],
         },
         'tombstones': {'default': 'forever', 'allowed': 'forever or an age', 'of': 'log'},
+        'truncate_scope': {'default': none, 'allowed': 'key columns', 'of': 'log'},
         'verify': {'default': 'ancestry', 'allowed': 'always, ancestry, or a positive integer'},
     }) }}
 {%- endmacro %}
@@ -94,6 +95,11 @@
     {%- elif allowed == 'expression' -%}
         {%- if value is not string or not value.strip() -%}
             {%- do trueup._raise_option_error(name, 'an SQL expression', value) -%}
+        {%- endif -%}
+    {%- elif allowed == 'key columns' -%}
+        {%- set key = trueup._unique_key_of_model() -%}
+        {%- if not trueup._names(value) or trueup._names(value) | reject('in', key) | list -%}
+            {%- do trueup._raise_option_error(name, 'one or more of the key columns ' ~ (key | join(', ')), value) -%}
         {%- endif -%}
     {%- elif allowed == 'count or share' -%}
         {%- if not (value is integer and value >= 0 or value is float and 0 <= value <= 1) -%}

@@ -41,7 +41,7 @@
     {%- endif -%}
     {{ return({
         'collection': dict(collection, has_ticks='_ts' in described | map(attribute='name')), 'store': store, 'query': batch[0],
-        'truncated': batch[1],
+        'truncated': fromjson(batch[1]) if batch[1] and collection.options.truncate_scope else batch[1],
     }) }}
 {%- endmacro %}
 

@@ -192,7 +192,13 @@ where
     and _op = 'upsert'
     and _error is null
     and _error_key is null
-    and not coalesce(_order < (select max(_order) from ordered where _op = 'truncate'), false)
+    and not exists (
+        select 1 from ordered as truncates
+        where truncates._op = 'truncate' and ranked._order < truncates._order
+        {%- for name in trueup._names(trueup._given_options(config.get('meta')).get('truncate_scope')) %}
+            and ranked.{{ trueup._quoted(name) }} = truncates.{{ trueup._quoted(name) }}
+        {%- endfor %}
+    )
 {%- endmacro %}
 
 
@@ -231,9 +237,12 @@ where
 {#- The same of a model in the graph, with the options that decide what its rows are. -#}
 {% macro _get_collection_of_store(store, node) -%}
     {%- set options = {'errors': 'keep', 'max_retractions': none, 'ties': 'error', 'on_conflict': 'fail'} -%}
+    {%- set given = trueup._given_options(node.config.meta) -%}
     {{ return(dict(
         trueup._get_stored_collection(trueup._relation_of_node(node), store, trueup._names(node.config.unique_key)),
-        name=node.name, options=dict(options, ties=trueup._given_options(node.config.meta).get('ties', options.ties))
+        name=node.name, options=dict(
+            options, ties=given.get('ties', options.ties), truncate_scope=trueup._names(given.get('truncate_scope'))
+        )
     )) }}
 {%- endmacro %}
 

@@ -102,10 +102,16 @@ from newest
 {%- endmacro %}
 
 
-{#- The order that a text of `_exact_json_expr` holds; null for none. -#}
+{#- The order that a text of `_exact_json_expr` holds, as an SQL expression; null for none. -#}
 {% macro _order_from_json_expr(collection, text) -%}
+    {{ return(trueup._parsed_order_expr(collection, trueup._literal_or_null(text))) }}
+{%- endmacro %}
+
+
+{#- The same of an SQL expression that gives such a text. -#}
+{% macro _parsed_order_expr(collection, text) -%}
     {{ return(
-        'from_json(' ~ trueup._literal_or_null(text) ~ ', ' ~ trueup._literal(trueup._sql_type(collection.order_type))
+        'from_json(' ~ text ~ ', ' ~ trueup._literal(trueup._sql_type(collection.order_type))
         ~ ", map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSSXXXXX', 'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS'))"
     ) }}
 {%- endmacro %}

@@ -9,7 +9,7 @@
 {% test agrees_with_log(
     model, log, key, sequence_by, columns, delete_when='false', truncate_when='false', skip_when='false', error='null',
     error_key='null', unchanged=none, unchanged_value=none, ignore_null_updates=none, old_key=none, ts=none,
-    sample=none, max_left_out=none
+    truncate_scope=[], sample=none, max_left_out=none
 ) %}
     {%- do trueup._require_whole_table('agrees_with_log') -%}
     {%- do trueup._require_list(trueup._argument('agrees_with_log', 'key'), key) -%}
@@ -97,9 +97,12 @@ commands as (
 
 truncates as (
 
-    select max({{ order }}) as _truncated
+    select {% if truncate_scope %}{{ trueup._column_list(truncate_scope) }}, {% endif %}max({{ order }}) as _truncated
     from log
     where coalesce({{ truncate_when }}, false) and {{ terms[0] }} is not null
+    {%- if truncate_scope %}
+    group by {{ trueup._column_list(truncate_scope) }}
+    {%- endif %}
 
 ),
 
@@ -146,7 +149,14 @@ alive as ( -- a column that is older than a delete or a truncate does not count
         {%- endfor %}
         coalesce(_upserted > _deleted, _upserted is not null) and coalesce(_upserted >= _truncated, true) as _is_row
     from contents
+    {%- if truncate_scope %}
+    left join truncates on
+        {%- for name in truncate_scope %}
+        {{ 'and ' if not loop.first }}contents.{{ trueup._quoted(name) }} = truncates.{{ trueup._quoted(name) }}
+        {%- endfor %}
+    {%- else %}
     cross join truncates
+    {%- endif %}
 
 ),
 

@@ -1,8 +1,8 @@
 """The acceptance cases of order mode, on Spark: rows and errors after each run.
 
-All cases share the runs. Most of them share a collection, too: its key is the case and the key in
-the case. A truncate concerns a whole collection, so cases share one only if their truncates are the
-same.
+All cases share the runs. They share a collection for each form of commands, too: its key is the
+case and the key in the case, and its truncates concern their case only (`truncate_scope`). Cases
+with truncates also run in collections without that option.
 """
 
 from __future__ import annotations
@@ -41,22 +41,24 @@ def commands(case: Case) -> list[dict[str, Any]]:
 
 
 def truncates(case: Case) -> str:
-    """The truncates of a case, each as its run and its order. Cases with the same may share."""
+    """The truncates of a case, each as its run and its order. Nothing if there are none."""
     found = [
         f"{run}_{command['ord']}"
         for run, each in enumerate(case["runs"])
         for command in each["commands"]
         if command["op"] == "T"
     ]
-    return "_".join(["truncated", *found]) if found else "kept"
+    return "_".join(found)
 
 
 COLLECTIONS = defaultdict[str, list[Case]](list)
 for each_case in CASES["cases"]:
-    form = "moved" if each_case["rule"] == "7" else "partial"
-    COLLECTIONS[f"{form}_{truncates(each_case)}"].append(each_case)
-    if not is_partial(each_case):
-        COLLECTIONS[f"whole_{truncates(each_case)}"].append(each_case)
+    forms = ["moved" if each_case["rule"] == "7" else "partial"]
+    forms += [] if is_partial(each_case) else ["whole"]
+    for form in forms:
+        COLLECTIONS[f"{form}_scoped"].append(each_case)
+        if truncates(each_case):
+            COLLECTIONS[f"{form}_truncated_{truncates(each_case)}"].append(each_case)
 RUNS = max(len(case["runs"]) for case in CASES["cases"])
 
 
@@ -68,9 +70,10 @@ def add(project: Project, name: str) -> None:
     partial = "" if name.startswith("whole") else f", unchanged_value='{UNCHANGED}'"
     if name.startswith("moved"):
         partial += ", old_key='if(old_k is null, null, struct(c, old_k))'"
+    options = {"truncate_scope": "c"} if name.endswith("_scoped") else {}
     project.write(
         f"models/{name}.sql",
-        f"""{{{{ config(materialized='trueup', unique_key={KEY}) }}}}
+        f"""{{{{ config(materialized='trueup', unique_key={KEY}, meta={{'trueup': {options}}}) }}}}
         {{{{ trueup.commands(
             relation='{project.name}.{name}_log', sequence_by=['ord'], columns={VALUE},
             delete_when="op = 'D'", truncate_when="op = 'T'", error='error'{partial}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dbt_trueup.errors import UsageError
 from dbt_trueup.prove import proof
 from dbt_trueup.prove.evidence import read_evidence, read_model
-from dbt_trueup.prove.fold import Key, verdict
+from dbt_trueup.prove.fold import Key, values_of, verdict
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -145,8 +145,8 @@ def judge(
     current = [row for row in evidence.current if row.error_kind != "order"]
     row = current[0] if current else None
     commands = [
-        *command_facts(evidence.unread, identity, None),
-        *command_facts(evidence.commands, identity, folded),
+        *command_facts(evidence.unread, identity, model.truncate_scope, None),
+        *command_facts(evidence.commands, identity, model.truncate_scope, folded),
     ]
     updates = sorted(
         evidence.updates, key=lambda one: (one.seq, one.ts, one.diff or 0), reverse=True
@@ -172,13 +172,14 @@ def judge(
 
 
 def command_facts(
-    commands: Counter[Command], identity: str, folded: Fold | None
+    commands: Counter[Command], identity: str, scope: Sequence[str], folded: Fold | None
 ) -> Iterable[CommandFact]:
-    """Return the commands of a key and the truncates, newest first. Unread ones have no fold."""
+    """Return the commands of a key and its truncates, newest first. Unread ones have no fold."""
     of_key = [
         one
         for one in commands
-        if one.identity is None or identity in {one.identity, one.old_identity}
+        if identity in {one.identity, one.old_identity}
+        or (one.identity is None and values_of(one.scope, scope) == values_of(identity, scope))
     ]
     for one in sorted(of_key, key=lambda one: (one.rank, one.op == "truncate"), reverse=True):
         word, rule = verdict(one, identity, folded) if folded else ("unread", "no run has read it")

@@ -38,6 +38,12 @@ class Model:
     query: str
     """Its compiled SQL: the commands of the log, or the rows."""
 
+    @property
+    def truncate_scope(self) -> tuple[str, ...]:
+        """The option `truncate_scope`: key columns that say which keys a truncate deletes."""
+        names = self.options.get("truncate_scope") or ()
+        return (names,) if isinstance(names, str) else tuple(names)
+
 
 @dataclass(frozen=True)
 class Command:
@@ -56,6 +62,8 @@ class Command:
     old_identity: str | None
     """The key before, if the command changes the key."""
     ts: int | None = None
+    scope: str | None = None
+    """The key columns of a truncate, in JSON."""
 
     @property
     def error_key(self) -> str | None:
@@ -239,6 +247,7 @@ def parse_command(row: dict[str, Any], columns: Sequence[dict[str, str]]) -> Com
         unchanged=frozenset(unchanged & names),
         old_identity=old if changes_key and not json.loads(identity)["_error_key"] else None,
         ts=row["ts"],
+        scope=row["scope"],
     )
 
 

@@ -5,6 +5,7 @@ It shares no code with the macros. A partial command has a newest command for ea
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -81,12 +82,23 @@ class Fold:
     """All keys of some commands."""
 
     keys: dict[str, Key]
-    bound: Rank
-    """The order of the newest truncate."""
+    scope: tuple[str, ...] = ()
+    """The key columns that say which keys a truncate deletes; none if it deletes all."""
+    bounds: dict[tuple[object, ...], Rank] = field(default_factory=dict)
+    """The order of the newest truncate of each scope."""
+
+    def bound_of(self, identity: str) -> Rank:
+        """Return the order of the newest truncate of a key; `()` if there is none."""
+        return self.bounds.get(values_of(identity, self.scope), ())
 
 
 def fold(
-    commands: Iterable[Command], columns: Sequence[str], ties: str, *, is_partial: bool
+    commands: Iterable[Command],
+    columns: Sequence[str],
+    ties: str,
+    *,
+    is_partial: bool,
+    scope: tuple[str, ...] = (),
 ) -> Fold:
     """Fold commands in any sequence.
 
@@ -95,12 +107,15 @@ def fold(
         columns: The names of the value columns in lower case.
         ties: The option `ties`.
         is_partial: Whether commands may leave columns unchanged.
+        scope: The option `truncate_scope`.
 
     Returns:
         Each key that a command sets or deletes.
     """
     ordered = sorted((one for one in commands if one.rank), key=lambda one: one.rank)
-    bound = max((one.rank for one in ordered if one.op == "truncate"), default=())
+    truncates = [one for one in ordered if one.op == "truncate"]
+    # The greatest comes last.
+    folded = Fold({}, scope, {values_of(one.scope, scope): one.rank for one in truncates})
     names = columns if is_partial else ()
     entries: dict[str, list[Entry]] = defaultdict(list)
     for command in ordered:
@@ -111,15 +126,27 @@ def fold(
     for command in ordered:  # the least first, because a key may change more than once
         if command.identity is not None and command.old_identity is not None:
             below = [one for one in entries[command.old_identity] if one.rank < command.rank]
+            bound = folded.bound_of(command.old_identity)
             held = newest_columns(below, bound, ties).columns
             entries[command.identity] += [
                 Entry(command.rank, name, inherited(held.get(name)), is_inherited=True)
                 for name in names
                 if name in command.unchanged
             ]
-    return Fold(
-        {identity: newest_columns(each, bound, ties) for identity, each in entries.items()}, bound
-    )
+    for identity, each in entries.items():
+        folded.keys[identity] = newest_columns(each, folded.bound_of(identity), ties)
+    return folded
+
+
+def values_of(columns: str | None, names: Sequence[str]) -> tuple[object, ...]:
+    """Return the values of some key columns.
+
+    Example:
+        >>> values_of('{"shard":"a","id":7,"_error_key":null}', ["shard"])
+        ('a',)
+    """
+    found = json.loads(columns) if columns else {}
+    return tuple(found.get(name) for name in names)
 
 
 def inherited(column: Column | None) -> Content:
@@ -187,10 +214,11 @@ def verdict(command: Command, identity: str, folded: Fold) -> tuple[str, str]:
     key = folded.keys.get(identity) or Key((), ())
     if not command.rank:
         return "no_order", "its first term of `sequence_by` is null: an error beside the row"
-    if command.rank < folded.bound:
+    if command.rank < folded.bound_of(identity):
         return "truncated", "a truncate has a greater order"
     if command.op == "truncate":
-        return "truncate", "it deletes every key with a lower order"
+        which = f" and the same {', '.join(folded.scope)}" if folded.scope else ""
+        return "truncate", f"it deletes every key with a lower order{which}"
     if command.op == "delete" or command.identity != identity:
         return verdict_on_delete(command, key)
     return verdict_on_upsert(command, key)

@@ -96,7 +96,8 @@ def fold_evidence(model: Model, evidence: Evidence) -> Fold:
     """Fold the commands that the runs have read."""
     names = [column["name"].lower() for column in evidence.about["columns"]]
     ties = model.options.get("ties", "error")
-    return fold(evidence.commands, names, ties, is_partial=evidence.about["is_partial"])
+    is_partial, scope = evidence.about["is_partial"], model.truncate_scope
+    return fold(evidence.commands, names, ties, is_partial=is_partial, scope=scope)
 
 
 def judge(model: Model, evidence: Evidence) -> Proof:
