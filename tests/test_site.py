@@ -188,7 +188,7 @@ def test_the_search_finds_an_option_without_a_network(site: str, browser: Browse
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["index", "start", "how-it-works", "options", "python-reference"])
+@pytest.mark.parametrize("name", ["index", "start", "your-log", "options", "python-reference"])
 def test_a_page_fits_on_a_phone(site: str, browser: Browser, name: str, scheme: str) -> None:
     page, wrong = open_page(
         browser,
@@ -198,7 +198,11 @@ def test_a_page_fits_on_a_phone(site: str, browser: Browser, name: str, scheme: 
     )
 
     width = page.evaluate("document.documentElement.scrollWidth")
+    tables = page.eval_on_selector_all(
+        "article table", "found => found.map(one => one.scrollWidth)"
+    )
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert width <= 390
+    assert all(table <= 390 for table in tables), tables
     assert (sum(map(int, background.strip("rgba()").split(",")[:3])) > 380) == (scheme == "light")
     assert wrong == []

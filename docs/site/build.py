@@ -145,7 +145,7 @@ def described(macro: dict[str, Any]) -> list[str]:
     """The parts of the reference for one macro, data test or materialization."""
     name = macro["name"]
     if name.startswith("materialization_"):
-        heading = f"### materialized='{name.split('_')[1]}'"
+        heading = f"### materialized='{name[16:].removesuffix('_spark')}'"
     else:
         heading = f"### trueup.{name.removeprefix('test_')}"
     parts = [heading, macro["description"].strip()]
@@ -174,7 +174,8 @@ def reference_of_commands() -> str:
             inspect.cleandoc(command.help or ""),
         ]
         parts += ["\n".join(["| option | meaning |", "| --- | --- |", *rows])]
-        parts += [f"```text\n{(command.epilog or '').replace(chr(8), '').strip()}\n```"]
+        epilog = re.sub(r"\n*\x08\n", r"\n\n", command.epilog or "").strip()
+        parts += [f"```text\n{epilog}\n```"]
     return "\n\n".join(parts) + "\n"
 
 
@@ -233,7 +234,8 @@ def write_pages() -> None:
     (TARGET / "pages" / "command-reference.md").write_text(reference_of_commands())
     (TARGET / "pages" / "python-reference.md").write_text(reference_of_python())
     copy_sources(TARGET / "python" / "dbt_trueup")
-    shutil.copy(HERE / "site.css", TARGET / "pages")
+    for name in ("site.css", "site.js"):
+        shutil.copy(HERE / name, TARGET / "pages")
     shutil.copy(HERE / "zensical.toml", TARGET)
 
 
