@@ -71,7 +71,7 @@
 {% macro _batch_notes_type() -%}
     {{ return(
         'struct<run: string, at: bigint, repair: string, lower: bigint, upper: bigint, since: bigint, plan: string,'
-        ~ ' order_errors: bigint, position: struct<log: string, snapshot: string, seen: string>,'
+        ~ ' order_errors: bigint, slices: struct<done: bigint>, position: struct<log: string, snapshot: string, seen: string>,'
         ~ ' statistics: struct<' ~ (trueup._statistic_names() | join(': bigint, ')) ~ ': bigint,'
         ~ ' records_indexed: bigint, bytes_indexed: bigint, offset_committed: bigint>>'
     ) }}
@@ -121,7 +121,8 @@ select
     _notes.order_errors,
     _notes.statistics.records_indexed,
     _notes.statistics.bytes_indexed,
-    _notes.statistics.offset_committed
+    _notes.statistics.offset_committed,
+    _notes.repair is null and _notes.slices is null as snapshot_committed
 from noted
 {%- endmacro %}
 
@@ -146,6 +147,7 @@ select
     max_by(records_indexed, batch) filter (where repair is null) as records_indexed,
     max_by(bytes_indexed, batch) filter (where repair is null) as bytes_indexed,
     max(offset_committed) as offset_committed,
+    bool_or(snapshot_committed) as snapshot_committed,
     max_by(
         if(log_snapshot is null or is_code_change or batch = 1, null, superseded / nullif(messages_received, 0)), batch
     ) filter (where repair is null) as superseded_share

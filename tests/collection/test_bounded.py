@@ -24,6 +24,7 @@ from tests.collection.test_random_orders import (
     variety,
     write_model,
 )
+from tests.monitoring.test_monitoring import MODELS, add_monitoring, row
 from tests.newest_oracle import Command, Newest
 from tests.stores import Store
 
@@ -97,6 +98,9 @@ def test_slices_of_keys_give_the_rows_of_one_batch(
     assert store.batches()[-1]["slices"]["n"] == n
     assert store.batches()[-1]["position"] is None
     assert not shows(project, "c")
+    add_monitoring(project)
+    project.run(*MODELS)
+    assert row(project, "trueup_statistics")["snapshot_committed"] is False
     # The next run goes on, at the snapshot of the log where the first one has begun.
     append(project, script.width, others[0])
     project.run("c")

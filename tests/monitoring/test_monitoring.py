@@ -59,6 +59,7 @@ def test_every_collection_of_the_project_is_shown(own_project: OwnProject) -> No
     assert sums["messages_received"] == 6
     assert sums["records_indexed"] == batches[-1]["statistics"]["records_indexed"] == 2
     assert (sums["batch"], sums["batches_committed"], sums["repairs"]) == (2, 2, 0)
+    assert sums["snapshot_committed"]
     # An empty log is no batch, and no lag.
     assert row(project, "trueup_health", "d")["why"] is None
 

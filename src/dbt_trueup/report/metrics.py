@@ -47,6 +47,7 @@ GAUGES = {
     "bytes_indexed": "The sum of their lengths in bytes.",
     "offset_committed": "The sum of the next offsets of all partitions of the log.",
     "order_errors": "Open errors of commands without an order.",
+    "snapshot_committed": "1 if the first load is complete, else 0.",
     "frontier": "Everything below this tick is settled.",
     "committed_at": "When the run of the newest batch began, in seconds since 1970.",
 }
