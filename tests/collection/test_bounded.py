@@ -147,6 +147,7 @@ class Log:
         return {row[0]: row[1] for row in self.project.rows("c")}
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_slices_begin_again_if_their_snapshot_has_expired(own_project: OwnProject) -> None:
     project = own_project("expired_pin")
@@ -166,6 +167,7 @@ def test_slices_begin_again_if_their_snapshot_has_expired(own_project: OwnProjec
     assert project.messages == ["c: up to date at batch 6"]
 
 
+@pytest.mark.long
 def test_changed_code_reads_the_log_again_in_slices(own_project: OwnProject) -> None:
     project = own_project("again_in_slices")
     log = Log(project)

@@ -87,6 +87,7 @@ def test_a_value_with_the_order_of_a_truncate_is_inherited(moved: Project) -> No
     assert errors(moved) == [("k3", "order")]
 
 
+@pytest.mark.long
 def test_a_tie_of_the_old_key_is_not_inherited(moved: Project) -> None:
     tied = [("k1", 2, "a2", "b2", None), ("k1", 2, "a2", "other", None)]
     run(moved, ("k1", 1, "a1", "b1", None), *tied, ("k2", 5, SAME, SAME, "k1"))

@@ -281,6 +281,7 @@ def test_places_survive_a_repair_and_an_adoption(own_project: OwnProject) -> Non
     log.store.check_laws()
 
 
+@pytest.mark.long
 def test_partial_commands_without_an_order_act_when_they_arrive(own_project: OwnProject) -> None:
     more = PLACE + ", ignore_null_updates=true"
     log = Log(own_project("arrival_partial"), more=more, null_order="arrival")

@@ -233,6 +233,7 @@ def test_a_truncate_deletes_at_its_tick(log: Log) -> None:
     log.store.check_laws()
 
 
+@pytest.mark.long
 def test_partial_commands_keep_the_values_of_earlier_ticks(own_project: OwnProject) -> None:
     log = Log(own_project("partial"), more=", unchanged='same'")
     log.run(

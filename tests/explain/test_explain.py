@@ -125,6 +125,7 @@ def test_a_key_that_cannot_be_asked_is_refused(asked: Project) -> None:
     assert "must be one of items" in say_why(asked, "others", "k=a", code=2)
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_partial_commands_win_by_column_and_a_changed_key_names_the_other(
     own_project: Callable[[str], Project],

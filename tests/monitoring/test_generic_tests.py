@@ -198,6 +198,7 @@ def test_a_collection_agrees_with_its_log(own_project: OwnProject, *, is_partial
     assert agree(project, **given) == []
 
 
+@pytest.mark.long
 def test_keys_that_the_log_has_lost_are_left_out(own_project: OwnProject) -> None:
     project = own_project("forgetful")
     add_collection(project, more=", unchanged='same'")
