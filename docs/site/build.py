@@ -132,12 +132,12 @@ def reference_of_macros() -> str:
         parts.append(f"## {TITLES[file.parent.name]}")
         for macro in yaml.safe_load(file.read_text())["macros"]:
             parts += described(macro)
-    return re.sub(r"\bdocs/([\w-]+\.md)", link_of_page, "\n\n".join(parts) + "\n")
+    return re.sub(r"`?\bdocs/([\w-]+\.md)`?", link_of_page, "\n\n".join(parts) + "\n")
 
 
 def link_of_page(found: re.Match[str]) -> str:
     """A link to a page that a description names by its path, with the title of the page."""
-    title = (ROOT / found[0]).read_text().partition("\n")[0].removeprefix("# ")
+    title = (ROOT / "docs" / found[1]).read_text().partition("\n")[0].removeprefix("# ")
     return f"[{title}]({found[1]})"
 
 

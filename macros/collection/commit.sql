@@ -46,7 +46,7 @@ when not matched then insert (
 ) values (
     if(
         changes._kind in ('retraction', 'renewal', 'removal'),
-        raise_error('upper mismatch: a current row of {{ collection.store }} moved'),
+        raise_error('upper mismatch: a current row of {{ collection.store }} has changed'),
         changes._kind
     ),
     {{ trueup._column_list(trueup._store_names(collection)[1:], alias='changes') }}

@@ -130,7 +130,7 @@
     {%- if cuts and (snapshot is none
             or trueup._get_commit_operations(log, properties, cuts[0], snapshot, epochs[-1].at) is none) -%}
         {%- do trueup._raise_error(
-            'The log of ' ~ collection.name, 'one that still has the snapshot after which `order_epoch` was raised', 'another one',
+            'The log of ' ~ collection.name, 'one that still has the snapshot after which `order_epoch` was raised', 'a log without it',
             'Nothing is written. trueup cannot know which commands are of which epoch. To begin again from the log, without'
             ~ ' the history: dbt run --full-refresh -s ' ~ collection.name ~ " --vars '{trueup_rebase: true}'."
         ) -%}

@@ -505,13 +505,13 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
     {%- if statistics.get('unprovable') -%}
         {%- do said.append(
             statistics.unprovable ~ (' new key has' if statistics.unprovable == 1 else ' new keys have') ~ ' an order below that of'
-            ~ ' forgotten tombstones: nobody can know whether it was deleted later'
+            ~ ' forgotten tombstones: nobody can know if a later delete was forgotten'
         ) -%}
     {%- endif -%}
     {%- if doubt -%}
         {%- do said.append(
-            doubt.stale ~ ' of ' ~ doubt.of ~ ' keys got commands that are older than their rows and new to trueup. They have'
-            ~ ' no effect. If the orders of the source have begun again, raise the option `order_epoch`. If not, run with'
+            doubt.stale ~ ' of ' ~ doubt.of ~ ' keys got commands that are older than their rows, with content that trueup has'
+            ~ ' never seen. They have no effect. If the orders of the source have begun again, raise the option `order_epoch`. If not, run with'
             ~ " --vars '{trueup_approve: orders}'"
         ) -%}
     {%- endif -%}

@@ -193,7 +193,7 @@ bound as (
     has not seen: a log without snapshots may grow between two statements.
 -#}
 {% macro _is_command_of_a_key_expr(collection, plan) -%}
-    {%- set moved = "raise_error('upper mismatch: the log moved: more commands arrived while this run read it')" -%}
+    {%- set moved = "raise_error('upper mismatch: the log grew while this run read it')" -%}
     {{ return(
         'case when ' ~ trueup._lacks_order_expr() ~ " and _op <> 'truncate' then " ~ ('true' if plan.has_unordered else moved)
         ~ " when _op = 'truncate' then " ~ ('false' if plan.new_truncates else moved)

@@ -41,7 +41,7 @@
 {#- The message for a run that finds columns which another run is changing. -#}
 {% macro _columns_moved_message(table) -%}
     {{ return(
-        'columns moved: another run changes the columns of ' ~ table
+        'columns changed: another run changes the columns of ' ~ table
         ~ ' at the same moment; nothing is written, run again'
     ) }}
 {%- endmacro %}

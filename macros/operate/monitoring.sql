@@ -334,7 +334,7 @@ judged as (
     select
         *,
         array_compact(array(
-            if(open_ties > 0, concat('keys whose newest commands have one order: ', open_ties), null),
+            if(open_ties > 0, concat('keys with a tie: ', open_ties), null),
             if(open_errors > 0, concat('keys in error: ', open_errors), null),
             if(open_order_errors > 0, concat('keys with a command without an order: ', open_order_errors), null)
         )) as errors,

@@ -123,8 +123,7 @@ def test_the_health_names_open_errors(own_project: OwnProject) -> None:
     health = row(project, "trueup_health")
     assert health["state"] == "error"
     assert health["why"] == (
-        "keys whose newest commands have one order: 1; keys in error: 2;"
-        " keys with a command without an order: 1"
+        "keys with a tie: 1; keys in error: 2; keys with a command without an order: 1"
     )
     counts = (health["open_ties"], health["open_errors"], health["open_order_errors"])
     assert counts == (1, 2, 1)

@@ -85,7 +85,7 @@ PAGE = (
         ),
         (
             "[DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION_DURATION] Cannot travel",
-            "log moved: ",
+            "log expired: ",
             "Run again.",
         ),
         ("[SQLITE_BUSY] The database file is locked", "locked catalog: ", "then run again."),

@@ -127,7 +127,7 @@ def orders(*, show_values: bool) -> Collection:
         error_kinds={"value": 71, "tie": 2},
         show_values=show_values,
         state="error",
-        why="keys whose newest commands have one order: 2; keys in error: 71",
+        why="keys with a tie: 2; keys in error: 71",
         is_behind=True,
         rows_waiting=5310,
     )

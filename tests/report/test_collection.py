@@ -74,9 +74,9 @@ def test_the_report_shows_what_the_store_has(project: Project, tmp_path: Path) -
     assert shown["unborn"]["key"] == []
     assert document["summary"] == [
         "Not run yet: unborn.",
-        "Not all of the log is read: c (2 rows).",
+        "The log has rows that no batch has read: c (2 rows).",
         (
-            "Differs from its certificate: c (1 bucket). Somebody has edited the store. The next"
+            "Rows differ from the certificate: c (1 bucket). Somebody has edited a store. The next"
             " run repairs it."
         ),
         "2 open errors: c 2.",

@@ -31,12 +31,12 @@ def test_all_is_well() -> None:
 def test_the_sample_has_something_to_say_in_every_line() -> None:
     assert texts(*sample().collections) == [
         (False, "Not run yet: shipments."),
-        (False, "Not all of the log is read: orders (5,310 rows)."),
+        (False, "The log has rows that no batch has read: orders (5,310 rows)."),
         (
             False,
             (
-                "Differs from its certificate: payments (2 buckets and the history)."
-                " Somebody has edited the store. The next run repairs it."
+                "Rows differ from the certificate: payments (2 buckets and the history)."
+                " Somebody has edited a store. The next run repairs it."
             ),
         ),
         (False, "74 open errors: orders 73, payments 1."),
@@ -52,7 +52,7 @@ def test_the_worst_collections_are_named() -> None:
     ]
     lines = dict(enumerate(text for _, text in texts(*many)))
     assert lines[0] == (
-        "Not all of the log is read: a (unknown), b (unknown), c (unknown), 2 others."
+        "The log has rows that no batch has read: a (unknown), b (unknown), c (unknown), 2 others."
     )
     assert lines[2] == "15 open errors: b 5, e 4, d 3, 2 others."
 
@@ -65,7 +65,7 @@ def test_a_warning_is_a_line_of_its_own() -> None:
 
 def test_a_damaged_history_alone_is_said() -> None:
     line = texts(collection("a", key=["id"], is_history_right=False))[1]
-    assert line[1].startswith("Differs from its certificate: a (the history).")
+    assert line[1].startswith("Rows differ from the certificate: a (the history).")
 
 
 def test_a_log_that_nobody_can_see_is_not_called_read() -> None:
@@ -76,7 +76,7 @@ def test_a_log_that_nobody_can_see_is_not_called_read() -> None:
 def test_an_unreadable_collection_is_said_first_and_without_values() -> None:
     assert texts(well("a"), unreadable=("b", "c"))[0] == (
         False,
-        "Could not be read, and is not counted below: b, c.",
+        "Not readable, and not counted below: b, c.",
     )
     error = "Runtime Error [CAST_INVALID_INPUT] The value 'secret' ..."
     assert "secret" not in describe_unreadable("b", error, show_values=False)

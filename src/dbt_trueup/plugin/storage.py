@@ -84,8 +84,8 @@ FAULTS = (
     ),
     Fault(
         re.compile(r"DELTA_UNSUPPORTED_TIME_TRAVEL_BEYOND_DELETED_FILE_RETENTION"),
-        "log moved: Delta no longer reads the version with which this run began, because it is old"
-        " and a newer one is there",
+        "log expired: Delta no longer reads the version with which this run began, because it is"
+        " old and a newer one is there",
         "Run again",
     ),
     Fault(

@@ -26,7 +26,7 @@ def summarize(collections: Sequence[Collection], unreadable: Sequence[str] = ())
     """Return three lines, and others before them if there is something to say first."""
     has_run = [one for one in collections if one.has_run]
     new = [one.name for one in collections if not one.has_run]
-    missing = f"Could not be read, and is not counted below: {some(unreadable)}."
+    missing = f"Not readable, and not counted below: {some(unreadable)}."
     return [
         *([Line(is_good=False, text=missing)] if unreadable else []),
         *([Line(is_good=False, text=f"Not run yet: {some(new)}.")] if new else []),
@@ -52,7 +52,7 @@ def summarize_logs(collections: Sequence[Collection]) -> Line:
             is_good=True, text=f"{count(len(known), 'collection')}: all of the log is read."
         )
     waiting = some([describe_lag(one) for one in behind])
-    return Line(is_good=False, text=f"Not all of the log is read: {waiting}.")
+    return Line(is_good=False, text=f"The log has rows that no batch has read: {waiting}.")
 
 
 def describe_lag(collection: Collection) -> str:
@@ -67,8 +67,8 @@ def summarize_certificates(collections: Sequence[Collection]) -> Line:
     if not wrong:
         return Line(is_good=True, text="No store differs from its certificate.")
     found = some([f"{one.name} ({describe_damage(one)})" for one in wrong])
-    advice = "Somebody has edited the store. The next run repairs it."
-    return Line(is_good=False, text=f"Differs from its certificate: {found}. {advice}")
+    advice = "Somebody has edited a store. The next run repairs it."
+    return Line(is_good=False, text=f"Rows differ from the certificate: {found}. {advice}")
 
 
 def describe_damage(collection: Collection) -> str:
