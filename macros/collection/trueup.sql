@@ -106,7 +106,9 @@
     {%- set log_properties = trueup._get_properties(log) if log -%}
     {%- set text, position = trueup._text_of(query), newest.get('position') or {} -%}
     {%- set every = trueup._given_options(config.get('meta')).get('verify', 'ancestry') -%}
-    {%- set is_same = newest.get('text') == text and properties.get('trueup.view', '').startswith(text) -%}
+    {#- A run that was killed after its commit has not made the view of its columns. -#}
+    {%- set mark = trueup._view_mark(text, newest.get('given')) -%}
+    {%- set is_same = newest.get('text') == text and properties.get('trueup.view', '').startswith(mark) -%}
     {%- set is_sure = log and position and is_same and is_ours and every == 'ancestry' and not position.get('seen')
         and not newest.get('doubt') and not newest.get('slices') and not trueup._appended_rows_obstacle(log_properties) -%}
     {{ return({
@@ -544,7 +546,7 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
     {%- set sql, there = trueup._create_view_sql(collection), load_relation(collection.view) -%}
     {#- A view keeps the types that its columns had when it was made. -#}
     {%- set hash = local_md5(sql ~ tojson(trueup._column_note(collection))) -%}
-    {%- set mark = text ~ '-' ~ hash -%}
+    {%- set mark = trueup._view_mark(text, local_md5(tojson(collection.given_types))) ~ hash -%}
     {%- if there is none or there.type != 'view' or not (known or '').endswith(hash) or should_full_refresh() -%}
         {%- do run_query(sql) -%}
     {%- endif -%}
@@ -553,6 +555,12 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
             trueup._step_marker('alter') ~ ' alter table ' ~ collection.store ~ " set tblproperties ('trueup.view' = '" ~ mark ~ "')"
         ) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#- What the store says of its view, before a hash of its SQL: by which text of the model and from which columns it was made. -#}
+{% macro _view_mark(text, given) -%}
+    {{ return(text ~ '-' ~ given ~ '-') }}
 {%- endmacro %}
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance import Column
+from tests.between import sent_through
 from tests.macros.package import ROOT
 from tests.newest_oracle import Command
 from tests.stores import quote
@@ -35,6 +36,33 @@ def said(project: Project) -> str:
 
 
 # ---------------------------------------------------------------------------------- changes
+
+
+def test_a_run_that_is_killed_before_it_makes_the_view_leaves_that_to_the_next_one(
+    own_project: OwnProject,
+) -> None:
+    project = own_project("viewless")
+    project.sql("create table {}.log (k string, o bigint, v string) using {format}")
+    project.sql("insert into {}.log values ('a', 1, 'x')")
+    call = (
+        f"trueup.commands(relation='{project.name}.log', sequence_by=['o'], except_columns=['o'])"
+    )
+    project.write_model("c", f"{{{{ {call} }}}}", ["k"], {})
+    project.run("c")
+    project.sql("alter table {}.log add column e string")
+    project.sql("insert into {}.log values ('a', 2, 'x', 'new')")
+
+    def kill(execute: Callable[[str], None], sql: str) -> None:
+        if "create or replace view" in sql:
+            message = "killed"
+            raise RuntimeError(message)
+        execute(sql)
+
+    with sent_through(kill):
+        project.run("c", fails=True)
+    project.run("c")
+    assert "up to date at batch 2" in said(project)
+    assert [tuple(row) for row in project.sql("select * from {}.c")] == [("a", "x", "new")]
 
 
 def test_columns_are_added_widened_dropped_and_come_back(own_project: OwnProject) -> None:
