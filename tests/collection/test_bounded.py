@@ -24,7 +24,8 @@ from tests.collection.test_random_orders import (
     variety,
     write_model,
 )
-from tests.monitoring.test_monitoring import MODELS, add_monitoring, row
+from tests.monitoring.shop import add_monitoring, row
+from tests.monitoring.test_monitoring import MODELS
 from tests.newest_oracle import Command, Newest
 from tests.stores import Store
 
