@@ -126,7 +126,6 @@
 -#}
 {% macro _get_rows_of_epochs(collection, log, properties, query, epochs, snapshot) -%}
     {%- set cuts = epochs | selectattr('from') | map(attribute='from') | list -%}
-    {%- set first = epochs[0].epoch if epochs and epochs[0].from is none else 0 -%}
     {%- if cuts and (snapshot is none
             or trueup._get_commit_operations(log, properties, cuts[0], snapshot, epochs[-1].at) is none) -%}
         {%- do trueup._raise_error(
@@ -135,9 +134,17 @@
             ~ ' the history: dbt run --full-refresh -s ' ~ collection.name ~ " --vars '{trueup_rebase: true}'."
         ) -%}
     {%- endif -%}
+    {{ return(trueup._epochs_select(log, properties, query, epochs, snapshot)) }}
+{%- endmacro %}
+
+
+{#- The commands of a log up to a snapshot, each with its epoch: those before the first cut, and those that came after each cut. -#}
+{% macro _epochs_select(log, properties, query, epochs, snapshot) -%}
+    {%- set cuts = epochs | selectattr('from') | map(attribute='from') | list -%}
     {%- set begin = cuts[0] if cuts else snapshot -%}
     {%- set selects = [trueup._rows_of_epoch(
-        trueup._log_part_select(query, trueup._rows_at(log, properties, begin)) if begin else query, first
+        trueup._log_part_select(query, trueup._rows_at(log, properties, begin)) if begin else query,
+        epochs[0].epoch if epochs and epochs[0].from is none else 0
     )] -%}
     {%- for cut in cuts -%}
         {%- set end = cuts[loop.index] if not loop.last else snapshot -%}

@@ -83,18 +83,9 @@
     {%- if not is_there or not trueup._get_has_current_columns(log, rows) -%}
         {{ return(whole) }}
     {%- endif -%}
-    {%- set selects = [] -%}
-    {%- for cut in cuts + [snapshot] -%}
-        {%- set first = none if loop.first else cuts[loop.index0 - 1] -%}
-        {%- set epoch = epochs | selectattr('from', 'eq', first) | map(attribute='epoch') | first | default(0) -%}
-        {%- set part = trueup._appended_rows(log, properties, first, cut) if first else trueup._rows_at(log, properties, cut) -%}
-        {%- if first != cut -%}
-            {%- do selects.append(
-                'select * from ' ~ trueup._subquery(trueup._rows_of_epoch(trueup._log_part_select(query, part), epoch))
-            ) -%}
-        {%- endif -%}
-    {%- endfor -%}
-    {{ return({'rows': selects | join('\nunion all\n'), 'now': now, 'is_pinned': true}) }}
+    {{ return({
+        'rows': trueup._epochs_select(log, properties, query, epochs, snapshot), 'now': now, 'is_pinned': true,
+    }) }}
 {%- endmacro %}
 
 
