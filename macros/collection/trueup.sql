@@ -372,71 +372,6 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
 {%- endmacro %}
 
 
-{#- The key and value columns with their types, as a list of texts. -#}
-{% macro _column_note(collection) -%}
-    {%- set note = [] -%}
-    {%- for column in collection.columns -%}
-        {%- do note.append(column.name ~ ' ' ~ column.type) -%}
-    {%- endfor -%}
-    {{ return(note) }}
-{%- endmacro %}
-
-
-{#- What makes the order and the identity of a key, as a list of texts: the key, the SQL of `_order`, and `truncate_scope`. -#}
-{% macro _order_of(collection, query) -%}
-    {%- set found = modules.re.search("(?s)named_struct\\(\\s*'_epoch', 0,(.*?)\\) as _order,", query) -%}
-    {%- set scope = collection.options.truncate_scope -%}
-    {{ return(
-        collection.key + [modules.re.sub('\\s+', ' ', found.group(1)) | trim if found else '']
-        + (['truncate_scope: ' ~ (scope | join(', '))] if scope else [])
-    ) }}
-{%- endmacro %}
-
-
-{#- Raises if the store has orders of another meaning, or rows of another key. -#}
-{% macro _require_same_order_as_before(collection, newest, order) -%}
-    {%- if newest.get('order', order) != order -%}
-        {%- do trueup._raise_error(
-            'The order of ' ~ collection.name, 'the one that its store has: ' ~ (newest.order | join(', ')),
-            order | join(', '),
-            'Nothing is written. Put `unique_key`, `sequence_by` and `truncate_scope` back. To begin again from the log, without the history:'
-            ~ ' dbt run --full-refresh -s ' ~ collection.name ~ " --vars '{trueup_rebase: true}'."
-        ) -%}
-    {%- endif -%}
-{%- endmacro %}
-
-
-{#-
-    A fingerprint of all that decides how a command is read: the SQL of the model and of the models that it reads, its columns
-    and its options.
--#}
-{% macro _code_of(collection, query) -%}
-    {{ return(local_md5(tojson([
-        modules.re.sub('\\s+', ' ', query) | trim, collection.key, trueup._column_note(collection), collection.given_types,
-        collection.options.ties, trueup._upstream_checksums(model, {}).values() | list | sort,
-    ]))) }}
-{%- endmacro %}
-
-
-{#- A fingerprint of all that a model says, options and descriptions too, known before a run asks for its columns. -#}
-{% macro _text_of(query) -%}
-    {{ return(local_md5(tojson([
-        query, config.get('unique_key'), config.get('meta'), trueup._upstream_checksums(model, {}).values() | list | sort,
-        [model.description, model.columns] if config.get('persist_docs') else none,
-    ]))) }}
-{%- endmacro %}
-
-
-{#- The checksums of the models before a model, by their id. `found` collects them. -#}
-{% macro _upstream_checksums(node, found) -%}
-    {%- for id in node.depends_on.nodes if id in graph.nodes and id not in found -%}
-        {%- do found.update({id: graph.nodes[id].checksum.checksum}) -%}
-        {%- do trueup._upstream_checksums(graph.nodes[id], found) -%}
-    {%- endfor -%}
-    {{ return(found) }}
-{%- endmacro %}
-
-
 {#- The properties of the store. Raises unless it is the store of this model and keeps two runs apart. -#}
 {% macro _get_store_properties(store) -%}
     {%- set properties = trueup._get_isolated_properties(store) -%}
@@ -466,24 +401,6 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
 {%- endmacro %}
 
 
-{#- What dbt says of the batches that this run has written, as a dict. -#}
-{% macro _outcome_of_batches(batches, plan) -%}
-    {%- set statistics = {} -%}
-    {%- for batch in batches -%}
-        {%- for name, count in batch.statistics.items() -%}
-            {%- do statistics.update({name: statistics.get(name, 0) + count}) -%}
-        {%- endfor -%}
-    {%- endfor -%}
-    {%- set doubt = batches | map(attribute='doubt') | select | list | last | default(none) -%}
-    {%- set first, last = batches[0].seq, batches[-1].seq -%}
-    {{ return({
-        'code': 'OK', 'message': ('batch ' if first == last else 'batches ' ~ first ~ ' to ') ~ last ~ ': '
-            ~ trueup._batch_message(statistics, plan.collection.is_log) ~ trueup._warnings(doubt, statistics),
-        'rows_affected': statistics.updates_committed | int,
-    }) }}
-{%- endmacro %}
-
-
 {#- Raises if a run that another one has overtaken must not look again. -#}
 {% macro _require_another_try(collection, newest, attempt) -%}
     {%- if collection.options.on_conflict == 'fail' or attempt == 4 -%}
@@ -492,49 +409,6 @@ where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(co
             ~ '; nothing of this run is written; run again'
         ) -%}
     {%- endif -%}
-{%- endmacro %}
-
-
-{#- What a person must know of a batch and may not overlook, for dbt's line. -#}
-{% macro _warnings(doubt, statistics) -%}
-    {%- set said = [] -%}
-    {%- if statistics.get('ahead') -%}
-        {%- do said.append(
-            statistics.ahead ~ (' key has' if statistics.ahead == 1 else ' keys have') ~ ' an order more than a day ahead of the clock:'
-            ~ ' no change with an order of today can replace such a row'
-        ) -%}
-    {%- endif -%}
-    {%- if statistics.get('unprovable') -%}
-        {%- do said.append(
-            statistics.unprovable ~ (' new key has' if statistics.unprovable == 1 else ' new keys have') ~ ' an order below that of'
-            ~ ' forgotten tombstones: nobody can know if a later delete was forgotten'
-        ) -%}
-    {%- endif -%}
-    {%- if doubt -%}
-        {%- do said.append(
-            doubt.stale ~ ' of ' ~ doubt.of ~ ' keys got commands that are older than their rows, with content that trueup has'
-            ~ ' never seen. They have no effect. If the orders of the source have begun again, raise the option `order_epoch`. If not, run with'
-            ~ " --vars '{trueup_approve: orders}'"
-        ) -%}
-    {%- endif -%}
-    {{ return('; WARNING: ' ~ (said | join('; ')) if said else '') }}
-{%- endmacro %}
-
-
-{#- The counts of a batch in words; counts of 0 are left out. -#}
-{% macro _batch_message(statistics, is_log) -%}
-    {%- set words = {
-        'inserts': 'inserted', 'updates': 'updated', 'deletes': 'deleted', 'error_inserts': 'errors',
-        'error_retractions': 'errors cleared', 'ties': 'ties', 'superseded': 'superseded' if is_log else none,
-    } -%}
-    {%- set parts = [
-        statistics.messages_received ~ (' command' if statistics.messages_received == 1 else ' commands')
-    ] if is_log else [] -%}
-    {%- for name, word in words.items() if word and statistics.get(name) -%}
-        {%- set one = {'ties': 'tie', 'errors': 'error', 'errors cleared': 'error cleared'}.get(word, word) -%}
-        {%- do parts.append(statistics[name] ~ ' ' ~ (one if statistics[name] == 1 else word)) -%}
-    {%- endfor -%}
-    {{ return(parts | join(', ') or 'no row changed') }}
 {%- endmacro %}
 
 
