@@ -101,6 +101,24 @@ def test_the_pages_stay_short() -> None:
     assert sum(len(page.read_text().splitlines()) for page in pages) < 3500
 
 
+def sentences_of(page: Path) -> list[str]:
+    """The sentences of a page and of the cells of its tables, without code and links."""
+    text = re.sub(r"`[^`]*`", "", prose_of(page))
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
+    parts = re.split(r"\n\s*\n|\n\s*(?:[-*]|\d+\.) |\|", text)
+    return [part for each in parts for part in re.split(r"(?<=[.:;!?])\s+", " ".join(each.split()))]
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent.name != "decisions"], ids=name_of
+)
+def test_no_sentence_needs_a_second_read_because_it_is_long(page: Path) -> None:
+    sentences = sentences_of(page)
+
+    assert len(sentences) > 10
+    assert [one for one in sentences if len(re.findall(r"[\w'-]+", one)) > 28] == []
+
+
 def test_the_torture_table_has_a_line_for_each_case() -> None:
     cases = json.loads((ROOT / "tests" / "acceptance" / "order_cases.json").read_text())["cases"]
     table = (DOCS / "evidence.md").read_text().partition("## The torture table")[2]
