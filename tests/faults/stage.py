@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from tests.faults.subjects import Selected, Subject
+from tests.faults.subjects import Selected, Sliced, Subject, Ticked
 from tests.faults.workers import Workers
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ SITUATIONS = {
     "meanwhile": Situation("retry", "the same run, after the log got a new column"),
     "fail": Situation("fail", "the same run, with `on_conflict: fail`"),
     "select": Situation("selected", "the same run of a collection by a SELECT"),
+    "ticks": Situation("ticked", "the same run of a log with ticks"),
+    "slices": Situation("sliced", "the same run; a first load by slices of the keys"),
     "adopt": Situation("retry", "the same run; a table of the name of the model is there"),
     "compact": Situation("retry", "a compaction of the store by somebody else"),
     "edit": Situation("retry", "an edit of current rows by somebody else"),
@@ -92,8 +94,10 @@ class Stage:
             subject.begin_again()
         if situation == "adopt":
             subject.begin_with_a_table()
-        elif situation == "first":
+        elif situation in {"first", "slices"}:
             subject.drop()
+            while situation == "slices" and subject.tick < 3:
+                subject.arrive(random)
         elif not subject.tick:
             subject.arrive(random)
             self.run_alone(subject)
@@ -122,7 +126,7 @@ class Stage:
             assert "\tat org." not in outcome.text, f"a page of Java: {outcome.text}"
             self.counts["runs that failed with `upper mismatch`"] += 1
             assert may_fail, f"a run with `on_conflict: retry` failed: {outcome.text}"
-        elif commits > 1:
+        elif commits > 1 and situation != "slices":
             self.counts["runs that committed again"] += 1
         elif commits and "up to date at batch" in outcome.text:
             self.counts["runs that looked again and found nothing new"] += 1
@@ -179,8 +183,10 @@ def open_stage(project: Project) -> Iterator[Stage]:
     """Write the models, and start the workers, which end with the block."""
     subjects = [
         Subject(project, "retry"),
-        Subject(project, "fail", "fail"),
+        Subject(project, "fail", on_conflict="fail"),
         Selected(project, "selected"),
+        Ticked(project, "ticked"),
+        Sliced(project, "sliced", max_commands=20),
     ]
     workers = Workers(project.folder)
     with pytest.MonkeyPatch.context() as patch:

@@ -17,38 +17,40 @@ if TYPE_CHECKING:
 ADDED = 6
 """How many columns a log may get after its first batch."""
 WIDTH = 2 + ADDED
-BATCHES = 25
-"""After so many batches a collection begins again: a long history makes all runs slow."""
-
 MODEL = """{{{{ config(
     materialized='trueup',
     unique_key='k',
     meta={{'trueup': {{
-        'on_conflict': '{on_conflict}', 'verify': env_var('TRUEUP_TEST_VERIFY', 'ancestry')
+        {options} 'verify': env_var('TRUEUP_TEST_VERIFY', 'ancestry')
     }}}},
 ) }}}}
 {select}
 """
 COMMANDS = """{{{{ trueup.commands(
     relation='{schema}.{name}_log', sequence_by=['o'],
-    delete_when="op = 'D'", truncate_when="op = 'T'", except_columns=['o', 'op'],
+    delete_when="op = 'D'", truncate_when="op = 'T'", except_columns=['o', 'op'],{arguments}
 ) }}}}"""
 
 
 class Subject:
     """A collection that reads a log. Runs act on it one after the other; it just goes on."""
 
-    def __init__(self, project: Project, name: str, on_conflict: str = "retry") -> None:
-        """Write the model."""
-        self.project, self.name, self.on_conflict = project, name, on_conflict
+    batches = 25
+    """After so many batches it begins again: a long history makes all runs slow."""
+    arguments = ""
+    """Further arguments of `trueup.commands`."""
+
+    def __init__(self, project: Project, name: str, **options: object) -> None:
+        """Write the model, with options other than the default ones."""
+        self.project, self.name, self.may_fail = project, name, "on_conflict" in options
         self.numbers = count(1)
-        text = MODEL.format(on_conflict=on_conflict, select=self.select())
-        project.write(f"models/{name}.sql", text)
+        given = "".join(f"'{option}': {value!r}, " for option, value in options.items())
+        project.write(f"models/{name}.sql", MODEL.format(options=given, select=self.select()))
         self.begin_again()
 
     def select(self) -> str:
         """The SELECT of the model."""
-        return COMMANDS.format(schema=self.project.name, name=self.name)
+        return COMMANDS.format(schema=self.project.name, name=self.name, arguments=self.arguments)
 
     @property
     def input(self) -> str:
@@ -101,7 +103,7 @@ class Subject:
     @property
     def is_used_up(self) -> bool:
         """Whether the collection should begin again before the next script."""
-        return self.tick > BATCHES or len(self.columns) == ADDED
+        return self.tick > self.batches or len(self.columns) == ADDED
 
     def add_column(self) -> None:
         """Give the log one more column."""
@@ -176,6 +178,18 @@ class Subject:
         assert not wrong, f"rows, found and right: {wrong}"
         assert store.errors() == self.oracle.errors()
         assert not store.order_errors()
+
+
+class Ticked(Subject):
+    """A collection whose log has ticks: ten orders each. Late commands act as always."""
+
+    arguments = " ts='o div 10',"
+
+
+class Sliced(Subject):
+    """A collection whose first load has many batches, each of a slice of the keys."""
+
+    batches = 12
 
 
 class Selected(Subject):

@@ -52,7 +52,7 @@ def play(stage: Stage, script: str) -> bool:
             subject.arrive(random)
     outcome = one.finish()
     stage.workers.release(*crew)
-    stage.note(situation, one, outcome, may_fail=subject.on_conflict == "fail")
+    stage.note(situation, one, outcome, may_fail=subject.may_fail)
     stage.settle(subject)
     return stood
 

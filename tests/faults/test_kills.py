@@ -13,6 +13,7 @@ import pytest
 
 from tests.faults import counts
 from tests.faults.stage import SECONDS, SEED, advance, given_scripts
+from tests.faults.stage import SITUATIONS as ALL_SITUATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.iceberg_only
 
-SITUATIONS = ("run", "first", "heal", "schema", "select", "adopt")
+SITUATIONS = ("run", "first", "heal", "schema", "select", "adopt", "ticks", "slices")
 """What the run finds that is killed."""
 
 FAULTS = {
@@ -85,7 +86,7 @@ def play(stage: Stage, home: Path, script: str) -> str | None:
         happened = kill_inside(stage, home, fault, situation, random)
     else:
         happened = kill_between(stage, fault, situation, stop, random)
-    subject = stage.subjects["selected" if situation == "select" else "retry"]
+    subject = stage.subjects[ALL_SITUATIONS[situation].subject]
     if more:
         subject.arrive(random)
     if fault == "during":

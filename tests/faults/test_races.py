@@ -96,7 +96,7 @@ def play(stage: Stage, script: str, guests: Sequence[Worker] = ()) -> bool:
     at_once([*(worker.finish for worker in crew), *beside])
     stage.workers.release(*hired)
     # Three repeats are not always enough for all of many runs.
-    may_fail = subject.on_conflict == "fail" or len(crew) > 4
+    may_fail = subject.may_fail or len(crew) > 4
     for worker in crew:
         assert worker.outcome is not None
         stage.note(situation, worker, worker.outcome, may_fail=may_fail)
