@@ -91,7 +91,13 @@
 {% macro _get_log_checks(collection, newest) -%}
     {%- set query = run_query(trueup._last_query_select(collection.store)).rows[0][0] -%}
     {%- set log_table = trueup._log_of_one_model(query) if query else none -%}
-    {%- set last = newest.get('position') -%}
+    {%- set last, slices = newest.get('position'), newest.get('slices') -%}
+    {%- if slices -%}
+        {{ return([{
+            'text': 'the whole log is read in slices of the keys: ' ~ slices.done ~ ' of ' ~ slices.n ~ ' are done',
+            'next_step': 'dbt run -s ' ~ collection.name ~ ' goes on with the next one.',
+        }]) }}
+    {%- endif -%}
     {%- if not log_table or not last -%}
         {{ return([{
             'text': 'each run reads the whole input: it has no snapshots, or the SELECT does more than to read one log',

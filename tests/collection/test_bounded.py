@@ -99,6 +99,7 @@ def test_slices_of_keys_give_the_rows_of_one_batch(
     assert store.batches()[-1]["slices"]["n"] == n
     assert store.batches()[-1]["position"] is None
     assert not shows(project, "c")
+    assert f"2 of {n} are done" in "\n".join(project.operate("doctor", collection="c"))
     add_monitoring(project)
     project.run(*MODELS)
     assert row(project, "trueup_statistics")["snapshot_committed"] is False
