@@ -29,13 +29,13 @@ quick: export PYTHONDONTWRITEBYTECODE =
 quick: $(VENV)/trueup ## most tests that need no Spark, in less than a minute, with fewer random examples
 	$(BIN)/pytest -m "not spark and not long and not slow" --numprocesses 2 --dist loadfile --hypothesis-profile quick
 
-# Interleavings, kills and random scripts take TRUEUP_SECONDS each. A failing script is printed, with
-# the variable that plays it again.
+# Interleavings, kills and races take TRUEUP_SECONDS each. A failing script is printed, with the
+# variable that plays it again.
 faults: export TRUEUP_SEED ?= 1
 faults: export TRUEUP_SECONDS ?= 900
-faults: $(VENV)/trueup ## the long form: kills, races, interleavings, random logs; TRUEUP_SEED=1 TRUEUP_SECONDS=900
-	TRUEUP_KILL_STRIDE=1 TRUEUP_RACES=100 TRUEUP_EXAMPLES=100 \
-		$(BIN)/pytest tests/faults tests/collection/test_random_orders.py
+faults: export TRUEUP_SCRIPTS ?= 1000
+faults: $(VENV)/trueup ## the long form: kills, races, interleavings, random scripts; TRUEUP_SEED=1 TRUEUP_SECONDS=900 TRUEUP_SCRIPTS=1000
+	TRUEUP_RACES=100 $(BIN)/pytest tests/faults tests/collection/test_random_orders.py
 
 mutations: $(VENV)/trueup ## bugs in the macros, one at a time, each of which must show; a few minutes
 	$(BIN)/pytest tests/mutations

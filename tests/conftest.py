@@ -42,7 +42,11 @@ SMALL = {
         "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m"
         # With the default sizes, Java spends 6% of the time on collecting garbage.
         " -Xms1g -Xmn512m -XX:MetaspaceSize=512m"
-        + ("" if "TRUEUP_SECONDS" in os.environ else " -XX:TieredStopAtLevel=1")
+        + (
+            ""
+            if {"TRUEUP_SECONDS", "TRUEUP_SCRIPTS"} & os.environ.keys()
+            else " -XX:TieredStopAtLevel=1"
+        )
     ),
     "spark.ui.showConsoleProgress": "false",
 }

@@ -93,7 +93,7 @@ def logs(
         log = without_ties(log)
     for command in [*log]:
         if command.source is not None and draw(st.booleans()):
-            log.append(Command(command.order, command.source[0], None))
+            log.append(Command(command.order, command.old_key, None))
     if kinds.duplicates and log:
         log += draw(st.lists(st.sampled_from(log), max_size=10))
     return log

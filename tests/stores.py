@@ -80,7 +80,12 @@ class Store:
 
     def _errors(self, condition: str) -> dict[Identity, str]:
         rows = self.stored(f"_kind = 'error' and _error_kind {condition}")
-        errors = {self._content(row).identity: row["_error_kind"] for row in rows}
+        # A store says `origin` for an error that people read as `order`.
+        shown = {"origin": "order"}
+        kinds = {
+            row["_error_kind"]: shown.get(row["_error_kind"], row["_error_kind"]) for row in rows
+        }
+        errors = {self._content(row).identity: kinds[row["_error_kind"]] for row in rows}
         assert len(errors) == len(rows), rows
         return errors
 

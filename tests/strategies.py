@@ -8,7 +8,6 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import hypothesis
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from tests.oracle import Command, Value
@@ -21,18 +20,6 @@ KEY_COLUMNS = {
     2: (("k1", "string"), ("k2", "double")),
 }
 """Names and Spark SQL types by the number of key columns."""
-few = settings(
-    max_examples=int(os.environ.get("TRUEUP_EXAMPLES", "2")),
-    derandomize="TRUEUP_EXAMPLES" not in os.environ,
-    database=None,
-    deadline=None,
-    phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
-"""For tests whose examples each run about a dozen dbt models. A long run sets a greater number.
-
-The first example is always the smallest one.
-"""
 EXAMPLES = int(os.environ.get("TRUEUP_EXAMPLES", "1"))
 """How many examples a test with `choose` has. A long run sets a greater number."""
 LEAST = 0 if "TRUEUP_EXAMPLES" in os.environ else 20

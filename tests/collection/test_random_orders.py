@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
+from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import strategies as st
 
 from tests import newest_logs, strategies
+from tests.bundles import (
+    ALWAYS,
+    FORMS,
+    Oracles,
+    count_kinds,
+    draw_bundle,
+    draw_options,
+    owner_of,
+    scripts_with,
+    tick_of,
+)
+from tests.faults import counts
 from tests.newest_logs import Kinds
 from tests.newest_oracle import Command, Newest, Ties
+from tests.project import LOG_PROPERTIES
 from tests.stores import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
+    from tests.bundles import Bundle
     from tests.project import Project
 
 WHOLE = Kinds(
     errors=True, partial=False, truncates=True, ties=True, null_orders=True, duplicates=True
 )
 PARTIAL = WHOLE._replace(partial=True)
-TIES: tuple[Ties, ...] = ("error", "prefer_upsert", "prefer_delete")
+KEYS = {**strategies.KEY_COLUMNS, 3: (*strategies.KEY_COLUMNS[2], ("k3", "bigint"))}
+"""The key columns by their number."""
 VALUE = [name for name, _ in strategies.VALUE_COLUMNS]
 TICK = "o1 * 2 + o2 div 2"
-"""A tick that never goes down as the order grows."""
+"""The tick of a command, as `tick_of` computes it."""
 EXTRA = "o1 bigint, o2 bigint, op string, err string, err_key string, same array<string>"
+
+SEED = int(os.environ.get("TRUEUP_SEED", "1"))
+SCRIPTS = int(os.environ.get("TRUEUP_SCRIPTS", "0"))
+"""How many scripts the long form plays."""
+SIZE = 100 if SCRIPTS else 20
+"""How many scripts are in a bundle."""
 
 
 class Script(NamedTuple):
@@ -48,7 +72,7 @@ def scripts(draw: st.DrawFn, kinds: Kinds, ties: Ties) -> Script:
     few = kinds._replace(
         ties=draw(st.booleans()), truncates=draw(st.booleans()), null_orders=draw(st.booleans())
     )
-    log = draw(newest_logs.logs(width, few, min_size=strategies.LEAST, max_size=40))
+    log = draw(newest_logs.logs(width, few, min_size=20, max_size=40))
     return Script(width, ties, draw(newest_logs.splits(log)))
 
 
@@ -70,20 +94,21 @@ def write_model(  # noqa: PLR0913
     *,
     is_partial: bool,
     has_ticks: bool,
+    has_moves: bool = False,
     verify: str = "ancestry",
     name: str = "c",
     **options: Any,
 ) -> None:
     """Write the model of a collection. Its store is scanned if `verify` is `always`."""
-    key = [name for name, _ in strategies.KEY_COLUMNS[script.width]]
     more = ", unchanged='same'" if is_partial else ""
     more += f", ts='{TICK}'" if has_ticks else ""
+    more += ", old_key='old_key'" if has_moves else ""
     options |= {"ties": script.ties, "verify": verify}
     project.write(
         f"models/{name}.sql",
         f"""{{{{ config(
             materialized='trueup',
-            unique_key={key},
+            unique_key={[name for name, _ in KEYS[script.width]]},
             meta={{'trueup': {options}}}
         ) }}}}
         {{{{ trueup.commands(
@@ -95,9 +120,14 @@ def write_model(  # noqa: PLR0913
 
 
 def add_log(project: Project, width: int) -> None:
-    columns = [*strategies.KEY_COLUMNS[width], *strategies.VALUE_COLUMNS]
+    columns = [*KEYS[width], *strategies.VALUE_COLUMNS]
     named = ", ".join(f"{name} {type_}" for name, type_ in columns)
-    project.sql(f"create table {{}}.log ({named}, {EXTRA}) using {{format}}")
+    old_key = ", ".join(f"{name}: {type_}" for name, type_ in KEYS[width])
+    properties = ", ".join(f"{one!r} = {value!r}" for one, value in LOG_PROPERTIES.items())
+    project.sql(
+        f"create table {{}}.log ({named}, {EXTRA}, old_key struct<{old_key}>) using {{format}}"
+        f" tblproperties ({properties})"
+    )
 
 
 def append(project: Project, width: int, run: list[Command]) -> None:
@@ -112,22 +142,28 @@ def append(project: Project, width: int, run: list[Command]) -> None:
                 command.error,
                 command.error_key,
                 [VALUE[position] for position in sorted(command.unchanged)],
+                command.old_key,
             )
             for command in run
         ],
     )
 
 
-def compare(store: Store, newest: Newest) -> None:
-    assert store.rows() == newest.rows()
-    assert store.errors() == newest.errors()
-    assert store.order_errors() == newest.order_errors()
+def compare(store: Store, newest: Newest | Oracles) -> None:
+    compare_results("rows", store.rows(), newest.rows())
+    compare_results("errors", store.errors(), newest.errors())
+    compare_results("order errors", store.order_errors(), newest.order_errors())
 
 
-def tick_of(command: Command) -> int | None:
-    """The tick of a command, as `TICK` computes it."""
-    first, second = command.order or (None, None)
-    return None if first is None else first * 2 + second // 2
+def compare_results(what: str, found: Mapping[Any, Any], right: Mapping[Any, Any]) -> None:
+    """Compare what a store has, by key or by identity, with the oracle."""
+    wrong = {
+        key: (found.get(key), right.get(key))
+        for key in found.keys() | right.keys()
+        if found.get(key) != right.get(key)
+    }
+    scripts = {owner_of((key, None) if what.startswith("rows") else key) for key in wrong}
+    assert not wrong, f"scripts {sorted(scripts)}: {what}, found and right: {wrong}"
 
 
 class Ticks:
@@ -161,66 +197,166 @@ def check_history(store: Store, ticks: Ticks) -> None:
         assert rows == expected.rows(), tick
 
 
-def check(
-    project: Project, script: Script, *, is_partial: bool = False, has_ticks: bool = False
-) -> None:
-    """Play a script, compare each run with the oracle, and check what must hold at its end."""
-    add_log(project, script.width)
-    write_model(project, script, is_partial=is_partial, has_ticks=has_ticks, verify="ancestry")
-    key = [name for name, _ in strategies.KEY_COLUMNS[script.width]]
-    store, newest = Store(project, "c", key, VALUE), Newest(ties=script.ties)
-    ticks = Ticks(script.ties)
-    for run in script.runs:
-        append(project, script.width, run)
+def write_models(project: Project, bundle: Bundle, **more: Any) -> None:
+    """Write the model of a bundle: `c`, or the one that `more` names."""
+    options, log = bundle.options, bundle.log
+    if options.is_bounded:
+        more = {"max_commands": max(3, len(log) // 12), **more}
+    write_model(
+        project,
+        Script(options.width, options.ties, bundle.runs),
+        is_partial=options.is_partial,
+        has_ticks=options.has_ticks,
+        has_moves=options.has_moves,
+        **more,
+    )
+
+
+def play(project: Project, bundle: Bundle, random: Random) -> None:
+    """Play a bundle, compare each run with the oracle, and check what must hold at its end."""
+    options, log = bundle.options, bundle.log
+    add_log(project, options.width)
+    write_models(project, bundle)
+    store = Store(project, "c", [name for name, _ in KEYS[options.width]], VALUE)
+    oracles, ticks, has_log = Oracles(options.ties, bundle), Ticks(options.ties), False
+    # At the end the whole log comes once more, in another sequence.
+    for run in [*bundle.runs, random.sample(log, len(log))]:
+        commits = cut(run, random) if options.is_bounded else [run]
+        for commit in commits:
+            append(project, options.width, commit)
+        # Only these batches end between two commits to the log: see `max_commands`.
+        cuts_commits = options.is_bounded and not options.has_ticks and has_log
+        before = len(store.batches()) if cuts_commits else 0
         project.run("c")
-        newest.run(run)
+        for batch in read_in_batches(store, before, commits) if cuts_commits else [run]:
+            oracles.run(batch)
+        has_log = has_log or bool(run)
         ticks.run(run)
-        compare(store, newest)
-        if run:
+        compare(store, oracles)
+        if options.loses:
+            # The newest commands of many keys are among these.
+            project.sql(f"delete from {{}}.log where o2 = {random.randrange(4)}")
+        elif run and not options.is_bounded:
             assert store.batches()[-1]["statistics"]["messages_received"] == len(run)
-    if has_ticks and script.log:
+    if options.has_ticks and log:
         check_history(store, ticks)
-    # Reading the whole log again changes no row.
-    append(project, script.width, script.log)
-    project.run("c")
-    rows = newest.rows()
-    newest.run(script.log)
-    assert newest.rows() == rows
-    compare(store, newest)
     store.check_laws()
-    # Running again changes nothing, and a scan of the store finds no damage.
-    write_model(project, script, is_partial=is_partial, has_ticks=has_ticks, verify="always")
-    project.run("c")
-    (message,) = project.messages
-    if script.log:
-        assert message.startswith("c: up to date"), message
-    assert "rebuilt" not in message, message
-    assert "restored" not in message, message
+    if not options.has_moves:
+        compare_results("rows of the runs and of one", oracles.rows(), read_at_once(bundle).rows())
+    check_again(store, bundle, oracles)
 
 
-@pytest.mark.parametrize("seed", range(strategies.EXAMPLES))
-def test_whole_commands_equal_the_oracle(own_project: Callable[[str], Project], seed: int) -> None:
-    ties = TIES[seed % len(TIES)]
-    script = strategies.choose(scripts(WHOLE, ties), seed, variety)
-    assert seed or not strategies.LEAST or variety(script) > 10
-    check(own_project("random_whole"), script)
+def check_again(store: Store, bundle: Bundle, oracles: Oracles) -> None:
+    """Running again changes nothing, and a scan of the store finds no damage."""
+    project, options = store.project, bundle.options
+    write_models(project, bundle, verify="always")
+    has_other = options.is_bounded and not options.has_moves
+    if has_other:
+        # Another collection reads the whole log in one run of several batches.
+        write_models(project, bundle, max_commands=max(3, len(bundle.log) // 2), name="other")
+    project.run()
+    said = dict(message.split(": ", 1) for message in project.messages)
+    if bundle.log:
+        assert said["c"].startswith("up to date") or options.loses, said
+    assert "rebuilt" not in said["c"], said
+    assert "restored" not in said["c"], said
+    compare(store, oracles)
+    if has_other:
+        other = Store(project, "other", store.key, VALUE)
+        compare_results("rows", other.rows(), oracles.rows())
+        compare_results("errors", other.errors(), oracles.errors())
+        other.check_laws()
 
 
-@pytest.mark.parametrize("seed", range(strategies.EXAMPLES))
-def test_partial_commands_equal_the_oracle(
-    own_project: Callable[[str], Project], seed: int
-) -> None:
-    ties = TIES[seed % len(TIES)]
-    script = strategies.choose(scripts(PARTIAL, ties), seed + 1, variety)
-    assert seed or not strategies.LEAST or variety(script) > 10
-    check(own_project("random_partial"), script, is_partial=True)
+def cut(run: list[Command], random: Random) -> list[list[Command]]:
+    """Cut a run into commits. None of them is empty."""
+    cuts = sorted(random.choices(range(len(run) + 1), k=2))
+    bounds = zip([0, *cuts], [*cuts, len(run)], strict=True)
+    return [run[first:last] for first, last in bounds if first < last]
 
 
-@pytest.mark.parametrize("is_partial", [pytest.param(False, marks=pytest.mark.long), True])
-@pytest.mark.parametrize("seed", range(strategies.EXAMPLES))
-def test_each_change_is_at_its_tick(
-    own_project: Callable[[str], Project], *, seed: int, is_partial: bool
-) -> None:
-    kinds = PARTIAL if is_partial else WHOLE
-    script = strategies.choose(scripts(kinds, TIES[seed % len(TIES)]), seed + 2, variety)
-    check(own_project("random_ticks"), script, is_partial=is_partial, has_ticks=True)
+def read_in_batches(
+    store: Store, before: int, commits: list[list[Command]]
+) -> Iterator[list[Command]]:
+    """What each new batch has read: one commit to the log, or more."""
+    rest = list(commits)
+    for batch in store.batches()[before:]:
+        received, read = batch["statistics"]["messages_received"], list[Command]()
+        while rest and len(read) < received:
+            read += rest.pop(0)
+        assert len(read) == received, "a batch has read a part of a commit"
+        yield read
+    assert not rest, f"some commits were not read: {[len(commit) for commit in rest]}"
+
+
+def read_at_once(bundle: Bundle) -> Oracles:
+    """The oracle that reads the whole log in one batch."""
+    oracles = Oracles(bundle.options.ties, bundle)
+    oracles.run(bundle.log)
+    return oracles
+
+
+def play_number(own_project: Callable[[str], Project], number: int, *only: int) -> Bundle:
+    """Play the bundle of this number, or only one of its scripts."""
+    bundle = draw_bundle(SEED, number, SIZE)
+    for script in only:
+        bundle = bundle.only(script)
+    random = Random(f"play {SEED} {number}")  # noqa: S311 - the scripts must be repeatable
+    play(own_project("random"), bundle, random)
+    return bundle
+
+
+def test_whole_commands_equal_the_oracle(own_project: Callable[[str], Project]) -> None:
+    bundle = play_number(own_project, 0)
+    assert bundle.options.form == "whole"
+    assert count_kinds(bundle.log).keys() >= ALWAYS
+
+
+def test_partial_commands_equal_the_oracle(own_project: Callable[[str], Project]) -> None:
+    bundle = play_number(own_project, 1)
+    assert bundle.options.form == "partial"
+    assert count_kinds(bundle.log).keys() >= ALWAYS
+
+
+@pytest.mark.parametrize("number", [pytest.param(2, marks=pytest.mark.long), 3])
+def test_each_change_is_at_its_tick(own_project: Callable[[str], Project], number: int) -> None:
+    bundle = play_number(own_project, number)
+    assert bundle.options.has_ticks
+    assert count_kinds(bundle.log).keys() >= ALWAYS
+
+
+@pytest.mark.long
+def test_changes_of_key_equal_the_oracle(own_project: Callable[[str], Project]) -> None:
+    bundle = play_number(own_project, 4)
+    assert bundle.options.has_moves
+    assert count_kinds(bundle.log).keys() >= {"changes of key", *ALWAYS}
+
+
+@pytest.mark.long
+def test_many_random_scripts_equal_the_oracle(own_project: Callable[[str], Project]) -> None:
+    if "TRUEUP_BUNDLE" in os.environ:
+        play_number(own_project, *map(int, os.environ["TRUEUP_BUNDLE"].split()))
+        return
+    played, happened, violations = Counter[str](), Counter[str](), list[str]()
+    # Other tests play the first bundle of each form.
+    for number in range(len(FORMS), len(FORMS) + -(-(SCRIPTS or SIZE) // SIZE)):
+        options = draw_options(SEED, number)
+        try:
+            bundle = play_number(own_project, number)
+        except Exception as error:
+            again = f'TRUEUP_SEED={SEED} TRUEUP_SCRIPTS={SCRIPTS} TRUEUP_BUNDLE="{number}"'
+            print(  # noqa: T201
+                f"{again} plays this again. A script's number behind it plays only that one."
+            )
+            if not SCRIPTS:
+                raise
+            violations.append(f"bundle {number}, {options}: {type(error).__name__}: {error}")
+            print(violations[-1][:4000], flush=True)  # noqa: T201
+            continue
+        played[options.form] += SIZE
+        happened.update(count_kinds(bundle.log))
+        happened.update(scripts_with(options))
+        happened["bundles"] += 1
+        happened["runs"] += len(bundle.runs) + 1
+    counts.report("random scripts", SEED, played, happened, violations, is_long=bool(SCRIPTS))
+    assert not violations, "\n\n".join(violations)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.faults.stage import SECONDS
 from tests.project import TABLE_FORMAT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from tests.faults.stage import Stage
-
+SECONDS = int(os.environ.get("TRUEUP_SECONDS", "0"))
+"""How long the long form of a test may take; 0 for the short form."""
 PATH = Path(__file__).with_name("counts.json")
 
 COMMIT = subprocess.run(
@@ -28,14 +28,24 @@ COMMIT = subprocess.run(
 """The commit that is tested; empty outside of a repository."""
 
 
-def report(kind: str, seed: int, classes: Mapping[str, int], stage: Stage) -> None:
+def report(  # noqa: PLR0913
+    kind: str,
+    seed: int,
+    classes: Mapping[str, int],
+    happened: Mapping[str, int],
+    violations: Sequence[str],
+    *,
+    is_long: bool = SECONDS > 0,
+) -> None:
     """Print the counts of an execution. Those of a long form are added to the file.
 
     Args:
-        kind: `races`, `interleavings` or `kills`.
+        kind: `races`, `interleavings`, `kills` or `random scripts`.
         seed: Its seed.
         classes: How often each class of script was played and took effect.
-        stage: What else was counted, and the violations.
+        happened: What else was counted.
+        violations: What did not hold.
+        is_long: Whether it was a long form.
     """
     execution = {
         "kind": kind,
@@ -45,11 +55,11 @@ def report(kind: str, seed: int, classes: Mapping[str, int], stage: Stage) -> No
         "seed": seed,
         "seconds": SECONDS,
         "classes": dict(classes),
-        "happened": dict(stage.counts),
-        "violations": len(stage.violations),
+        "happened": dict(happened),
+        "violations": len(violations),
     }
     print(json.dumps(execution))  # noqa: T201
-    if not SECONDS:
+    if not is_long:
         return
     executions = json.loads(PATH.read_text()) if PATH.exists() else []
     lines = ",\n".join(json.dumps(one) for one in [*executions, execution])

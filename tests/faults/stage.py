@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from tests.faults.counts import SECONDS
 from tests.faults.subjects import Selected, Sliced, Subject, Ticked
 from tests.faults.workers import Workers
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 SEED = int(os.environ.get("TRUEUP_SEED", "1"))
-SECONDS = int(os.environ.get("TRUEUP_SECONDS", "0"))
-"""How long the long form of a test may take; 0 for the short form."""
 
 COMMIT = re.compile(r"/\* trueup: (commit|heal) \*/")
 """The marker of the two statements that write batches."""

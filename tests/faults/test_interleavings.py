@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faults import counts
-from tests.faults.stage import FOREIGN, SECONDS, SEED, SITUATIONS, advance, given_scripts
+from tests.faults.counts import SECONDS
+from tests.faults.stage import FOREIGN, SEED, SITUATIONS, advance, given_scripts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,6 +95,6 @@ def test_a_run_that_stands_at_any_statement_loses_nothing_and_doubles_nothing(st
     for script in scripts(stage, Random(SEED)):  # noqa: S311 - the scripts must be repeatable
         with stage.playing(script):
             played[script.split()[1]] += play(stage, script)
-    counts.report("interleavings", SEED, played, stage)
+    counts.report("interleavings", SEED, played, stage.counts, stage.violations)
     assert not stage.violations, "\n\n".join(stage.violations)
     assert all(played[script.split()[1]] for script in SHORT), played

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faults import counts
-from tests.faults.stage import SECONDS, SEED, advance, given_scripts
+from tests.faults.counts import SECONDS
+from tests.faults.stage import SEED, advance, given_scripts
 from tests.faults.stage import SITUATIONS as ALL_SITUATIONS
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ def test_the_next_run_completes_what_a_killed_run_has_left(stage: Stage, home: P
             fault = play(stage, home, script)
             if fault is not None:
                 played[fault] += 1
-    counts.report("kills", SEED, played, stage)
+    counts.report("kills", SEED, played, stage.counts, stage.violations)
     assert not stage.violations, "\n\n".join(stage.violations)
     expected = () if SECONDS else {script.split()[0] for script in SHORT}
     assert sum(played.values()), "no fault happened"

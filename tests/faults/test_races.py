@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faults import counts
-from tests.faults.stage import FOREIGN, SECONDS, SEED, SITUATIONS, advance, given_scripts
+from tests.faults.counts import SECONDS
+from tests.faults.stage import FOREIGN, SEED, SITUATIONS, advance, given_scripts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -147,6 +148,6 @@ def test_runs_at_the_same_moment_write_each_batch_once_and_lose_nothing(stage: S
                 played[script.split()[1]] += 1
                 stage.counts["races of two JVMs"] += bool(invited)
     print(f"races that somebody lost: {lost}")  # noqa: T201
-    counts.report("races", SEED, played, stage)
+    counts.report("races", SEED, played, stage.counts, stage.violations)
     assert not stage.violations, "\n\n".join(stage.violations)
     assert sum(lost.values()), "nobody lost: the processes did not race"
