@@ -116,7 +116,7 @@ def test_a_change_of_key_takes_columns_that_the_truncate_of_the_old_scope_spares
         put("a/moved", 20, "moved", None, ["b"], ("b", "x")),
     )
     assert log.store.rows() == {("b", "moved"): ("moved", "kept")}
-    assert log.store.errors() == {(("a", "moved"), None): "origin"}
+    assert log.store.errors() == {(("a", "moved"), None): "order"}
     log.store.check_laws()
     assert prove(log.project, "c")["differences"] == []
 
