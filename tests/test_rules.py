@@ -1,4 +1,4 @@
-"""The index from each rule to its tests is complete, and each test in it exists."""
+"""The index from each rule, and each row of Moving here, to its tests is complete."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from tests.conftest import ROOT, SLOWEST_FIRST
+from tests.test_docs import first_cells
 
 RULES: list[dict[str, Any]] = yaml.safe_load((ROOT / "tests" / "rules.yml").read_text())
 CASES = ROOT / "tests" / "acceptance" / "order_cases.json"
@@ -43,6 +44,19 @@ def test_each_rule_of_the_page_and_of_the_cases_is_in_the_index() -> None:
     assert written == indexed
     cases = {case["rule"] for case in json.loads(CASES.read_text())["cases"]}
     assert cases <= {rule["case"] for rule in RULES if "case" in rule}
+
+
+def test_each_row_of_the_tables_of_moving_here_is_in_the_index() -> None:
+    indexed: dict[str, list[str]] = {}
+    for rule in RULES:
+        for section, cells in rule.get("rows", {}).items():
+            indexed.setdefault(section, []).extend(cells)
+
+    page = ROOT / "docs" / "moving-here.md"
+    assert len(indexed) == len(re.findall("^## ", page.read_text(), re.MULTILINE))
+    assert {section: sorted(first_cells(page, section)) for section in indexed} == {
+        section: sorted(cells) for section, cells in indexed.items()
+    }
 
 
 def test_each_file_of_tests_has_a_name_of_its_own() -> None:
