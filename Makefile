@@ -71,7 +71,7 @@ lint-python:
 lint-models:
 	$(BIN)/dbt parse --quiet --no-partial-parse --warn-error
 	@mkdir -p target/lint
-	DBT_ALLOW_EXPERIMENTAL_ADAPTERS=true $(BIN)/dbt-core-experimental-parser compile --quiet \
+	DBT_ALLOW_EXPERIMENTAL_ADAPTERS=true $(BIN)/dbt-core-experimental-parser compile --quiet --no-introspect \
 		--profiles-dir tests/dbt_2 --target-path target/dbt_2 --log-path target/dbt_2/logs \
 		--no-manage-state --no-version-check --no-send-anonymous-usage-stats
 	TRUEUP_HOME=target/lint $(BIN)/sqlfluff lint models

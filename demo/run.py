@@ -72,6 +72,7 @@ class Tables(NamedTuple):
 
     log: str
     files: str
+    live: str
     types: str
     file_format: str
 
@@ -87,14 +88,14 @@ class Outcome:
     """What dbt says of each collection."""
     types: Sequence[Row]
     """The rows of `files_by_type` with the most files."""
-    found: Counter[TreeRow]
-    """The rows of the collection."""
+    found: Mapping[str, Counter[TreeRow]]
+    """The rows of `files` and of `files_by_commit_live`, which both have the last commit."""
     expected: Counter[TreeRow]
     """The rows of the tree of the last commit."""
 
     def is_exact(self) -> bool:
-        """Return whether the collection equals that tree, row by row."""
-        return self.found == self.expected
+        """Return whether both tables equal that tree, row by row."""
+        return all(rows == self.expected for rows in self.found.values())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -149,20 +150,26 @@ def run(repository: Path) -> Outcome:
     tables = Tables(
         log=manifest.sources["source.trueup.git.git_changes"].relation_name,
         files=manifest.nodes["model.trueup.files"].relation_name,
+        live=manifest.nodes["model.trueup.files_by_commit_live"].relation_name,
         types=manifest.nodes["model.trueup.files_by_type"].relation_name,
         file_format=manifest.nodes["model.trueup.files"].config.get("file_format"),
     )
 
     append_new_changes(spark, tables, repository, history)
     ran = dbt("run", "--select", "path:models/demo", manifest=manifest)
-    files = spark.table(tables.files).select(*TreeRow._fields).collect()
+    shown = {"files": tables.files, "files_by_commit_live": tables.live}
     types = spark.table(tables.types).orderBy(f.desc("file_count"), "extension")
     return Outcome(
         repository=repository,
         history=history,
         said=dict(sorted((one.node.name, one.message) for one in ran.results)),
         types=types.limit(SHOWN_TYPES).collect(),
-        found=Counter(TreeRow(*row) for row in files),
+        found={
+            name: Counter(
+                TreeRow(*row) for row in spark.table(table).select(*TreeRow._fields).collect()
+            )
+            for name, table in shown.items()
+        },
         expected=Counter(read_tree(repository, history[-1])),
     )
 
@@ -235,9 +242,10 @@ def split_into_appends(changes: Iterable[Change]) -> Iterator[list[Change]]:
 
 def describe(outcome: Outcome) -> str:
     """Describe the result for people, with the rows that differ."""
-    proof = "equals" if outcome.is_exact() else "differs from"
+    wrong = [name for name, rows in outcome.found.items() if rows != outcome.expected]
+    proof = f"{' and '.join(wrong or outcome.found)}: {'differs from' if wrong else 'equals'}"
     head, commits = outcome.history[-1][:7], count(len(outcome.history), "commit")
-    said = {**outcome.said, "rows": f"{outcome.found.total():,}"}
+    said = {**outcome.said, "rows": f"{outcome.found['files'].total():,}"}
     said["types"] = ", ".join(
         f"{row.extension or 'none'} {row.file_count:,}" for row in outcome.types
     )
@@ -245,10 +253,12 @@ def describe(outcome: Outcome) -> str:
     lines = [
         f"files of {outcome.repository.name} at {head} ({commits})",
         "",
-        *(f"  {name:<15}  {text}" for name, text in said.items()),
-        *_describe_rows("only in the table", outcome.found - outcome.expected),
-        *_describe_rows("only in git", outcome.expected - outcome.found),
+        *(f"  {name:<20}  {text}" for name, text in said.items()),
     ]
+    for name in wrong:
+        rows = outcome.found[name]
+        lines += _describe_rows(f"only in {name}", rows - outcome.expected)
+        lines += _describe_rows(f"only in git, not in {name}", outcome.expected - rows)
     return "\n".join([*lines, ""])
 
 

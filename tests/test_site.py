@@ -35,7 +35,6 @@ FOR_USERS = [
     "dbt_trueup.expectations",
     "dbt_trueup.udfs.accumulator",
     "dbt_trueup.udfs.aggregates",
-    "dbt_trueup.udfs.provisional",
 ]
 """The modules of Python that users may import from."""
 

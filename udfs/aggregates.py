@@ -21,6 +21,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    BooleanType,
     DataType,
     LongType,
     StringType,
@@ -29,7 +30,7 @@ from pyspark.sql.types import (
 )
 
 from .bucket import Bucket
-from .fold_bucket import fold_bucket
+from .provisional import newest_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,15 +60,8 @@ LIVE = _lists(
 )
 """The result of `trueup_consolidate`: one item for each key that has a value or a fault."""
 
-TICKS = _lists(
-    key=BinaryType(),
-    ts=LongType(),
-    rank=LongType(),
-    value=BinaryType(),
-    retracted=BinaryType(),
-    added=BinaryType(),
-)
-"""The result of `trueup_provisional`: one item for each key and tick that has a command."""
+NEWEST = _lists(key=BinaryType(), value=BinaryType(), is_final=BooleanType())
+"""The result of `trueup_provisional`: one item for each key that has a value."""
 
 
 @arrow_udf(LIVE)  # type: ignore[call-overload,untyped-decorator]
@@ -166,40 +160,32 @@ def trueup_merge(  # noqa: PLR0913, PLR0917 - an accumulator has so many parts
     return _read(bucket, seq, ts)
 
 
-@arrow_udf(TICKS)  # type: ignore[call-overload,untyped-decorator]
-def trueup_provisional(
-    key: pa.Array,
-    value: pa.Array,
-    ts: pa.Array,
-    rank: pa.Array,
-    is_emitted: pa.Array,
-) -> Lists:
-    """SQL aggregate: fold the commands of a bucket over the finalized values of its keys.
+@arrow_udf(NEWEST)  # type: ignore[call-overload,untyped-decorator]
+def trueup_provisional(key: pa.Array, value: pa.Array, rank: pa.Array, is_final: pa.Array) -> Lists:
+    """SQL aggregate: the newest value of each key of a bucket, settled or provisional.
 
     Args:
         key: The encoded keys; binary, shape `(rows,)`.
-        value: The encoded values; binary, null for a delete. A value without bytes is a value.
-        ts: The tick of a command; bigint. Null marks the finalized value of a key, of which there
-            is at most one.
-        rank: The order of a command within its key and tick; bigint, null exactly if `ts` is. If
-            the order has another type, pass its rank.
-        is_emitted: Whether a command is the provisional part of its key, which was emitted last;
-            boolean.
+        value: The encoded values; binary, null if the key has none: a delete or an error. A value
+            without bytes is a value.
+        rank: The place of the row in the order of its key; bigint. An order may have any type, so
+            SQL turns it into a number.
+        is_final: Whether the row is the settled one of its key; boolean. The other rows are
+            commands.
 
     Returns:
-        `TICKS`, of the shape `(pairs of key and tick,)`: the value of the key at exactly this tick,
-        the rank that won, and the retraction and addition to emit, null for none. At all other
-        ticks a key has its finalized value.
+        `NEWEST`, of the shape `(keys with a value,)`: the value of the greatest rank, and whether
+        it is the settled one. A key without a value is left out, and so is one with two different
+        values of the greatest rank.
 
     Note:
-        The rules are those of `State.apply`: the greatest order of a tick wins, an equal one is
-        skipped, and a delete hides the finalized value. No command changes the finalized value.
+        The order of the rows does not matter. All rows of a key must be in the bucket.
 
     Raises:
-        ConsolidationError: A key has two finalized values.
-        InvalidArraysError: A key, a flag or the rank of a command is null.
+        ConsolidationError: A key has two settled rows.
+        InvalidArraysError: A key, a rank or a flag is null.
     """
-    return fold_bucket(key, value, ts, rank, is_emitted)
+    return newest_values(key, value, rank, is_final)
 
 
 def register(session: SparkSession) -> None:

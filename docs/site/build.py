@@ -46,7 +46,6 @@ MODULES = {
     "The same for one key, in plain Python": [
         "dbt_trueup.udfs.accumulator",
         "dbt_trueup.udfs.checksums.checksum",
-        "dbt_trueup.udfs.provisional",
     ],
     "Great Expectations": [
         "dbt_trueup.expectations",

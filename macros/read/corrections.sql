@@ -13,7 +13,9 @@
     {%- if not read -%}
         {{ return(trueup._no_corrections_select(relation)) }}
     {%- endif -%}
-{{ trueup._corrections_select(read.collection, read.store, read.query, read.truncated) }}
+{{ trueup._corrections_select(
+    read.collection, read.store, trueup._reading_plan(read.collection, read.query, read.truncated, since=1)
+) }}
 {%- endmacro %}
 
 
@@ -23,14 +25,24 @@
 -#}
 {% macro _get_reading(relation, macro) -%}
     {%- set store = trueup._store_of(relation) -%}
-    {#- dbt's cache does not know a store that this run has made. -#}
-    {%- set is_there = run_query('show tables in ' ~ store.without_identifier() ~ " like '" ~ store.identifier ~ "'").rows | length -%}
+    {#- dbt's cache does not know a store that this run has made. `dbt compile` may look before there is a schema. -#}
+    {%- set is_there = adapter.check_schema_exists(store.database, store.schema) and run_query(
+        'show tables in ' ~ store.without_identifier() ~ " like '" ~ store.identifier ~ "'"
+    ).rows | length -%}
     {%- set batch = run_query(trueup._last_query_select(store)).rows[0] if is_there else [none] -%}
     {%- if not batch[0] -%}
         {{ return(none) }}
     {%- endif -%}
+    {%- set epochs = fromjson(batch[2] or '[]') -%}
+    {%- if epochs | selectattr('from') | list -%}
+        {%- do trueup._raise_error(
+            trueup._argument(macro, 'collection'), 'a collection whose orders have not begun again (option `order_epoch`)', relation,
+            'A view cannot tell which commands are of which epoch. Leave this model out.'
+        ) -%}
+    {%- endif -%}
+    {%- set query = trueup._rows_of_epoch(batch[0], epochs[0].epoch if epochs else 0) -%}
     {%- set node = graph.nodes.get(trueup._get_properties(store).get('trueup.owner'), {}) -%}
-    {%- set described = trueup._get_columns(batch[0]) -%}
+    {%- set described = trueup._get_columns(query) -%}
     {%- set collection = trueup._get_corrected_collection(store, node, described) -%}
     {%- if collection.has_old_key and collection.is_partial -%}
         {%- do trueup._raise_error(
@@ -40,7 +52,7 @@
         ) -%}
     {%- endif -%}
     {{ return({
-        'collection': dict(collection, has_ticks='_ts' in described | map(attribute='name')), 'store': store, 'query': batch[0],
+        'collection': dict(collection, has_ticks='_ts' in described | map(attribute='name')), 'store': store, 'query': query,
         'truncated': fromjson(batch[1]) if batch[1] and collection.options.truncate_scope else batch[1],
     }) }}
 {%- endmacro %}
@@ -56,11 +68,12 @@ where false
 {%- endmacro %}
 
 
-{#- The SELECT that the batches of a store were computed by, and the bound of its truncates, as a select of one row. -#}
+{#- The SELECT that the batches of a store were computed by, the bound of its truncates and its epochs, as a select of one row. -#}
 {% macro _last_query_select(store) -%}
 select
     max_by(get_json_object(_batch, '$.query'), _seq) filter (where get_json_object(_batch, '$.query') is not null) as query,
-    max_by(get_json_object(_batch, '$.truncated'), _seq) as truncated
+    max_by(get_json_object(_batch, '$.truncated'), _seq) as truncated,
+    max_by(get_json_object(_batch, '$.epochs'), _seq) as epochs
 from {{ store }}
 where _kind = 'batch'
 {%- endmacro %}
@@ -82,13 +95,13 @@ where _kind = 'batch'
 
 
 {#- The corrections as a select: key and value columns, `_error`, `_error_key`, `_diff` and `_cause`. -#}
-{% macro _corrections_select(collection, store, query, truncated) -%}
+{% macro _corrections_select(collection, store, plan) -%}
     {%- set identity = collection.key + ['_error_key'] -%}
     {%- set content = collection.key + collection.value_names + ['_error', '_error_key', '_error_kind'] -%}
     {%- set order_errors = "_error_kind <=> 'order'" -%}
 with
 
-{{ trueup._change_ctes(collection, store, query, truncated) }},
+{{ trueup._change_ctes(collection, store, plan) }},
 
 _shown as (
 
@@ -171,13 +184,37 @@ left join (select *, true as _is_edited from _edited) as _edited
 
     Reads: the store. Ends with: `_changes`.
 -#}
-{% macro _change_ctes(collection, store, query, truncated) -%}
-    {#- The numbers of the batches are set to 0, so that the view holds also after the next batch. -#}
-    {%- set plan = {
-        'rows': query, 'seq': 1, 'ts': 0, 'since': 1, 'cause': none, 'filter': none, 'truncated': truncated,
+{% macro _change_ctes(collection, store, plan) -%}
+{{ trueup._persisted_ctes(collection, store) }},
+
+_changes as (
+
+    {{ trueup._changes_select(collection, plan) }}
+
+)
+{%- endmacro %}
+
+
+{#-
+    What a run over a SELECT of commands or rows would do, as `_changes_select` needs it. All stored rows count as those of
+    batch 0, so that a view holds also after the next batch: with `since` 1, a command replaces what was read at its order; with
+    0, both are compared as commands of one order are.
+-#}
+{% macro _reading_plan(collection, rows, truncated, since) -%}
+    {{ return({
+        'rows': rows, 'seq': 1, 'ts': 0, 'since': since, 'cause': none, 'filter': none, 'truncated': truncated,
         'has_truncates': collection.is_log, 'new_truncates': collection.is_log, 'has_unordered': collection.is_log,
         'moves': collection.has_old_key, 'reads_all': true, 'is_dry': true, 'notes': {'base': none},
-    } -%}
+    }) }}
+{%- endmacro %}
+
+
+{#-
+    What the store has: its current rows, each with the digest of what it holds now, and the newest batch row.
+
+    Reads: the store. Ends with: `_persisted`.
+-#}
+{% macro _persisted_ctes(collection, store) -%}
 _persisted as (
 
     select
@@ -190,52 +227,5 @@ _persisted as (
         _kind in ({{ trueup._current_kinds() }})
         or _kind = 'batch' and _seq = (select max(_seq) from {{ store }} where _kind = 'batch')
 
-),
-
-_changes as (
-
-    {{ trueup._changes_select(collection, plan) }}
-
 )
-{%- endmacro %}
-
-
-{#-
-    The rows that a collection would have if all ticks were settled now, with `_is_final`: false if a command of an open tick
-    changes the row.
--#}
-{% macro _get_live_select(relation) -%}
-    {%- set read = trueup._get_reading(relation, 'live') -%}
-    {%- if not read -%}
-        {{ return(trueup._no_live_select(relation)) }}
-    {%- elif not read.collection.has_ticks -%}
-        {%- do trueup._raise_error(
-            trueup._argument('live', 'collection'), 'a collection whose commands have ticks (argument `ts`)', relation,
-            'Without ticks nothing is open: the view of the collection has all that was read.'
-        ) -%}
-    {%- endif -%}
-    {%- set names = read.collection.key + read.collection.value_names -%}
-    {%- set open = 'select * from ' ~ trueup._subquery(read.query) ~ " where _ts >= (select max(cast(get_json_object(_batch,"
-        ~ " '$.upper') as bigint)) from " ~ read.store ~ " where _kind = 'batch')" -%}
-with
-
-{{ trueup._change_ctes(read.collection, read.store, open, read.truncated) }}
-
-select {{ trueup._column_list(names, '_persisted') }}, true as _is_final
-from _persisted
-left anti join _changes
-    on {{ trueup._same_key_expr(read.collection.key + ['_error_key'], '_persisted', '_changes') }} and _changes._kind = 'retraction'
-where _persisted._kind = 'row'
-
-union all
-
-select {{ trueup._column_list(names) }}, false
-from _changes
-where _kind = 'row'
-{%- endmacro %}
-
-
-{#- The columns of the live rows without a row: before the first run of the collection. -#}
-{% macro _no_live_select(relation) -%}
-select *, true as _is_final from {{ relation }} where false
 {%- endmacro %}

@@ -49,9 +49,8 @@
 {%- endmacro %}
 
 
-{#- The rows as they would be if all ticks were settled now, for a collection with ticks. -#}
+{#- The rows as they would be if everything were settled now, for a collection with ticks. The model is a view or a table. -#}
 {% macro live(collection) -%}
-    {{- config(materialized='view') -}}
     {%- set relation = trueup._collection_relation('live', collection) -%}
 {{ trueup._get_live_select(relation) if execute and flags.INTROSPECT else trueup._no_live_select(relation) }}
 {%- endmacro %}

@@ -236,13 +236,13 @@ where
 
 {#- The same of a model in the graph, with the options that decide what its rows are. -#}
 {% macro _get_collection_of_store(store, node) -%}
-    {%- set options = {'errors': 'keep', 'max_retractions': none, 'ties': 'error', 'on_conflict': 'fail'} -%}
     {%- set given = trueup._given_options(node.config.meta) -%}
     {{ return(dict(
         trueup._get_stored_collection(trueup._relation_of_node(node), store, trueup._names(node.config.unique_key)),
-        name=node.name, options=dict(
-            options, ties=given.get('ties', options.ties), truncate_scope=trueup._names(given.get('truncate_scope'))
-        )
+        name=node.name, options={
+            'errors': 'keep', 'max_retractions': none, 'on_conflict': 'fail', 'ties': given.get('ties', 'error'),
+            'late': given.get('late', 'newest'), 'truncate_scope': trueup._names(given.get('truncate_scope')),
+        }
     )) }}
 {%- endmacro %}
 

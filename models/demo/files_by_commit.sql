@@ -1,4 +1,8 @@
-{{ config(materialized='trueup', unique_key='path') }}
+{{ config(
+    materialized='trueup',
+    unique_key='path',
+    meta={'trueup': {'input_upper': 'log_upper - 1'}}
+) }}
 
 {{ trueup.commands(
     relation=source('git', 'git_changes'),

@@ -129,6 +129,9 @@ def test_order_epoch_compares_before_the_order(own_project: OwnProject) -> None:
     log.write(options={"order_epoch": 1}, more=", skip_when='false'")
     log.run(put("a", 4, "a3"))
     assert log.rows == expected | {"a": "a3"}
+    log.project.write("models/c_corrections.sql", "{{ trueup.corrections('c') }}")
+    log.project.run("c_corrections", fails=True)
+    assert "a collection whose orders have not begun again" in log.project.messages[0]
     log.write(options={"order_epoch": 0})
     assert "Option `order_epoch`" in log.run()
     log.store.check_laws()

@@ -308,19 +308,99 @@ def test_options_of_ticks_are_refused_without_ticks(own_project: OwnProject) -> 
         assert "left out: the commands of c have no ticks" in message, message
 
 
-def test_live_shows_open_ticks(own_project: OwnProject) -> None:
-    log = Log(own_project("live"), input_upper="log_upper - 1")
-    log.project.write("models/c_live.sql", "{{ trueup.live('c') }}")
-    log.project.insert(
-        "log", [put("x", 1, 1, "x1"), put("y", 1, 1, "y1"), put("x", 3, 1, "x3"), delete("y", 3, 1)]
+def live(project: Project) -> dict[str, tuple[str, bool]]:
+    """The first value of each key as a view and a table show it, and whether it is final."""
+    project.run("c_shown", "c_kept")
+    shown, kept = (
+        project.sql(f"select k, a, _is_final from {{}}.{name} order by k")
+        for name in ("c_shown", "c_kept")
     )
+    assert shown == kept
+    return {row["k"]: (row["a"], row["_is_final"]) for row in shown}
+
+
+def test_live_shows_open_ticks_and_late_commands(own_project: OwnProject) -> None:
+    log = Log(own_project("live"), input_upper="log_upper - 1")
+    call = "{{ trueup.live('c') }}"
+    log.project.write("models/c_shown.sql", call)
+    log.project.write("models/c_kept.sql", "{{ config(materialized='table') }}\n" + call)
+    settled = [put(key, 1, 1, f"{key}1") for key in ("erased", "late", "gone", "x")]
+    log.project.insert("log", [*settled, put("x", 3, 1, "x3"), delete("gone", 3, 1)])
     log.project.run()
-    log.project.insert("log", [put("z", 4, 1, "z4")])
-    log.project.run("c_live")
-    rows = log.project.sql("select k, a, _is_final from {}.c_live order by k")
-    assert [tuple(row) for row in rows] == [("x", "x3", False), ("z", "z4", False)]
-    assert log.store.rows() == {("x",): ("x1", None), ("y",): ("y1", None)}
+    log.project.operate("erase", collection="c", keys=["erased"])
+    open_rows = {"x": ("x3", False), "z": ("z4", False), "erased": ("again", False)}
+    log.project.insert("log", [put("z", 4, 1, "z4"), put("erased", 4, 1, "again")])
+    assert live(log.project) == {"late": ("late1", True), **open_rows}
+    # What no run has read, of a settled tick: a newer value, an older one, and a new key.
+    late = [put("late", 2, 1, "late2"), put("late", 0, 1, "old"), put("new", 1, 1, "new1")]
+    log.project.insert("log", late)
+    late_rows = {"late": ("late2", False), "new": ("new1", False)}
+    assert live(log.project) == {**late_rows, **open_rows}
+    rows = {("late",): ("late1", None), ("gone",): ("gone1", None), ("x",): ("x1", None)}
+    assert log.store.rows() == rows
+    # Late commands that a run would drop or refuse are left out.
+    for value in ("drop", "fail"):
+        log.write(input_upper="log_upper - 1", late=value)
+        assert live(log.project) == {"late": ("late1", True), **open_rows}
     log.write()
-    log.project.run()
-    rows = log.project.sql("select k, a, _is_final from {}.c_live order by k")
-    assert [tuple(row) for row in rows] == [("x", "x3", True), ("z", "z4", True)]
+    log.run()
+    final = {key: (value, True) for key, (value, _) in (late_rows | open_rows).items()}
+    assert live(log.project) == final
+
+
+def test_live_is_refused_where_it_cannot_be_right(log: Log) -> None:
+    log.run(put("x", 1, 1, "x1"))
+    refused = {
+        "{{ config(materialized='incremental') }}{{ trueup.live('c') }}": "must be view or table",
+        "{{ trueup.live('plain') }}": "a collection whose commands have ticks",
+    }
+    log.project.add_select("plain", f"select k, a from {log.project.name}.log", ["k"])
+    log.project.run("plain")
+    for text, words in refused.items():
+        log.project.write("models/c_live.sql", text)
+        log.project.run("c_live", fails=True)
+        assert words in log.project.messages[0]
+
+
+@pytest.mark.long
+def test_live_breaks_ties_and_truncates_as_the_next_run_does(own_project: OwnProject) -> None:
+    log = Log(own_project("live_ties"))
+    options = ("error", "prefer_upsert", "prefer_delete", "greatest")
+    call = (log.project.folder / "models" / "c.sql").read_text().partition("\n")[2]
+    (log.project.folder / "models" / "c.sql").unlink()
+    for ties in options:
+        given = {"ties": ties, "truncate_scope": "k"}
+        log.project.write_model(ties, call, ["k"], given | {"input_upper": "log_upper - 1"})
+        live_call = f"{{{{ trueup.live('{ties}') }}}}"
+        log.project.write(f"models/{ties}_shown.sql", live_call)
+        table = "{{ config(materialized='table') }}\n"
+        log.project.write(f"models/{ties}_kept.sql", table + live_call)
+    keys = ("late", "late_delete", "late_upsert", "truncated", "x")
+    log.project.insert("log", [put(key, 1, 1, f"{key}1") for key in keys])
+    log.project.insert("log", [delete("late_upsert", 1, 2), put("x", 3, 1, "x3")])
+    log.project.run(*options)
+    # Commands of one order: two in an open tick, and one beside what is settled.
+    two = [put("two", 3, 1, "A"), put("two", 3, 1, "B"), put("both", 3, 1, "C")]
+    late = [put("late", 1, 1, "L"), delete("late_delete", 1, 1), put("late_upsert", 1, 2, "U")]
+    scoped = put("truncated", 3, 1, None, op="T")
+    log.project.insert("log", [*two, delete("both", 3, 1), *late, scoped])
+    log.project.run(*(f"{ties}_{kind}" for ties in options for kind in ("shown", "kept")))
+    columns = "k, a, _is_final"
+    found = {}
+    for ties in options:
+        shown, kept = (
+            log.project.sql(f"select {columns} from {{}}.{ties}_{kind} order by k")
+            for kind in ("shown", "kept")
+        )
+        assert shown == kept, ties
+        found[ties] = {row["k"]: row["a"] for row in shown}
+        log.project.write_model(ties, call, ["k"], {"ties": ties, "truncate_scope": "k"})
+    log.project.run(*options)
+    for ties in options:
+        rows = log.project.sql(f"select k, a from {{}}.{ties}")
+        assert found[ties] == {row["k"]: row["a"] for row in rows}, ties
+    assert found["error"] == {"x": "x3"}
+    assert found["prefer_delete"] == {"x": "x3"}
+    upserts = {"both": "C", "late_delete": "late_delete1", "late_upsert": "U"}
+    assert found["prefer_upsert"] == {"x": "x3", **upserts}
+    assert found["greatest"].keys() == {"x", "two", "late", *upserts}

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 WITH_SPARK = pytest.mark.usefixtures("spark", "profile")
-EXACT = "  proof            equals git ls-tree -r HEAD, row by row\n"
+PROOF = f"  {'proof':<20}  {{}} git ls-tree -r HEAD, row by row\n"
+EXACT = PROOF.format("files and files_by_commit_live: equals")
 
 
 class KilledError(BaseException):
@@ -88,20 +89,22 @@ def test_the_demo_reads_a_history_and_then_only_new_commits(
     assert demo() == (
         0,
         f"files of small.git at {head[:7]} (3 commits)\n\n"
-        "  files            batch 1: 4 commands, 3 inserted, 1 superseded\n"
-        "  files_by_commit  batch 1: 4 commands, 3 inserted, 1 updated\n"
-        "  files_by_type    batch 1: 1 inserted\n"
-        "  rows             3\n"
-        "  types            none 3\n" + EXACT,
+        "  files                 batch 1: 4 commands, 3 inserted, 1 superseded\n"
+        # The last commit is open, and only the live table has it.
+        "  files_by_commit       batch 1: 3 commands, 3 inserted\n"
+        "  files_by_commit_live  OK\n"
+        "  files_by_type         batch 1: 1 inserted\n"
+        "  rows                  3\n"
+        "  types                 none 3\n" + EXACT,
         "",
     )
 
     commit(repository, {})
     again = demo()
     assert again.exit_code == 0
-    assert "  files            up to date at batch 1\n" in again.out
-    assert "  files_by_commit  up to date at batch 1\n" in again.out
-    assert "  files_by_type    up to date at batch 1\n" in again.out
+    assert "  files                 up to date at batch 1\n" in again.out
+    assert "  files_by_commit       up to date at batch 1\n" in again.out
+    assert "  files_by_type         up to date at batch 1\n" in again.out
     assert EXACT in again.out
 
     commit(repository, {b"a": None, b"b": (PROGRAM, "2"), b"c.py": (FILE, "3")})
@@ -109,11 +112,12 @@ def test_the_demo_reads_a_history_and_then_only_new_commits(
     assert later.exit_code == 0
     assert "(5 commits)" in later.out
     assert (
-        "  files            batch 2: 3 commands, 1 inserted, 1 updated, 1 deleted\n"
-        "  files_by_commit  batch 2: 3 commands, 1 inserted, 1 updated, 1 deleted\n"
-        "  files_by_type    batch 2: 1 inserted, 1 updated\n"
-        "  rows             3\n"
-        "  types            none 2, py 1\n" + EXACT
+        "  files                 batch 2: 3 commands, 1 inserted, 1 updated, 1 deleted\n"
+        "  files_by_commit       batch 2: 1 command, 1 updated\n"
+        "  files_by_commit_live  OK\n"
+        "  files_by_type         batch 2: 1 inserted, 1 updated\n"
+        "  rows                  3\n"
+        "  types                 none 2, py 1\n" + EXACT
     ) in later.out
 
 
@@ -175,7 +179,7 @@ def test_a_kill_neither_loses_nor_repeats_a_change(
 
     assert [row["commit_no"] for row in log()] == [1, 1, 1, 3]
     assert after.exit_code == 0
-    assert "  files            batch 1: 4 commands, 3 inserted, 1 superseded\n" in after.out
+    assert "  files                 batch 1: 4 commands, 3 inserted, 1 superseded\n" in after.out
     assert EXACT in after.out
 
 
@@ -189,7 +193,7 @@ def test_rows_that_differ_from_git_are_printed_and_fail_the_run(
         history=["c1"],
         said={"files": "up to date at batch 1"},
         types=[],
-        found=Counter(both * 2),
+        found={"files": Counter(both * 2), "files_by_commit_live": Counter(both + tree)},
         expected=Counter(both + tree),
     )
     monkeypatch.setattr(run, "run", lambda _: outcome)
@@ -197,9 +201,9 @@ def test_rows_that_differ_from_git_are_printed_and_fail_the_run(
     assert run.main([]) == 1
 
     printed = capsys.readouterr().out
-    assert "  proof            differs from git ls-tree -r HEAD, row by row\n" in printed
-    assert "\n  1 row only in the table\n    100644 1 'both'\n" in printed
-    assert "\n  12 rows only in git\n    100644 1 'only git 00'\n" in printed
+    assert PROOF.format("files: differs from") in printed
+    assert "\n  1 row only in files\n    100644 1 'both'\n" in printed
+    assert "\n  12 rows only in git, not in files\n    100644 1 'only git 00'\n" in printed
     assert printed.endswith("'only git 09'\n")
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from dbt_trueup.udfs.provisional import Command, State, Update, fold
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +16,7 @@ from tests.udfs import test_consolidation as pure
 from tests.udfs import test_provisional as provisional
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import SparkSession
 
@@ -188,161 +187,29 @@ def test_every_way_gives_the_values_and_errors_of_pure_python(spark: SparkSessio
 # ------------------------------------------------------------------------------- provisional
 
 
-def steps(
-    spark: SparkSession, given: dict[str, tuple[State, list[Command]]]
-) -> dict[tuple[str, int], Any]:
-    """Fold commands over states in Spark. Return the row of each name and tick."""
-    rows: list[tuple[bytes, bytes | None, int | None, int | None, bool]] = []
-    for name, (state, commands) in given.items():
-        if (finalized := state.finalized_value()) is not None:
-            rows.append((name.encode(), finalized, None, None, False))
-        if (shown := state.provisional) is not None:
-            rows.append((name.encode(), shown.value, shown.ts, shown.order, True))
-        rows += [(name.encode(), each.value, each.ts, each.order, False) for each in commands]
-    schema = "key binary, value binary, ts bigint, rank bigint, is_emitted boolean"
-    spark.createDataFrame(rows, schema).repartition(3).createOrReplaceTempView("commands")
-    folded = spark.sql(
+def test_spark_finds_the_newest_values_as_pure_python_does(spark: SparkSession) -> None:
+    rows: list[provisional.Row] = []
+    examples = iter(range(1000))
+
+    @drawn
+    @given(provisional.rows_of_keys())
+    def collect(drawn_rows: list[provisional.Row]) -> None:
+        example = b"%d/" % next(examples)
+        rows.extend(row._replace(key=example + row.key) for row in drawn_rows)
+
+    collect()
+    schema = "key binary, value binary, rank bigint, is_final boolean"
+    spark.createDataFrame(rows, schema).repartition(3).createOrReplaceTempView("provisional")
+    found = spark.sql(
         """
-        select inline(arrays_zip(
-            ticks.key, ticks.ts, ticks.rank, ticks.value, ticks.retracted, ticks.added
-        ))
+        select inline(arrays_zip(live.key, live.value, live.is_final))
         from (
-            select trueup_provisional(key, value, ts, rank, is_emitted) as ticks
-            from commands
-            group by pmod(hash(key), 3)
+            select trueup_provisional(key, value, rank, is_final) as live
+            from provisional
+            group by pmod(hash(key), 7)
         )
         """
     ).collect()
-    found = {(bytes(row.key).decode(), row.ts): row for row in folded}
-    assert len(found) == len(folded)
-    return found
-
-
-def emitted(row: Any) -> list[Update]:
-    changes = [(row.retracted, -1), (row.added, 1)]
-    return [Update(bytes(value), row.ts, diff) for value, diff in changes if value is not None]
-
-
-def value_of(row: Any) -> bytes | None:
-    return None if row.value is None else bytes(row.value)
-
-
-class Case(NamedTuple):
-    """A state, at most one command, and the expected key at the tick `ts` afterwards.
-
-    `updates` are the updates that the command emits; None if the vector does not list them.
-    """
-
-    state: State
-    commands: list[Command]
-    ts: int
-    order: int | None
-    value: bytes | None
-    updates: list[Update] | None
-
-
-def read_cases() -> Iterator[tuple[str, Case]]:
-    for vector in (param.values[0] for param in provisional.vectors("accessors")):
-        if "error" not in vector:
-            state, ts = provisional.state_of(vector["state"]), vector["ts"]
-            value = provisional.value_of(vector["provisional_value"])
-            order = vector["provisional_order"]
-            yield vector["name"], Case(state, [], ts, order, value, None)
-
-
-def write_case(state: State, command: Command, after: State, updates: Any) -> Case:
-    written = after.provisional
-    assert written is not None
-    assert after.finalized == state.finalized
-    return Case(state, [command], written.ts, written.order, written.value, updates)
-
-
-def constructor_cases() -> Iterator[tuple[str, Case]]:
-    for vector in (param.values[0] for param in provisional.vectors("constructors")):
-        state, after = (provisional.state_of(vector[side]) for side in ("from", "to"))
-        command = provisional.command_of(vector["command"])
-        yield vector["name"], write_case(state, command, after, None)
-
-
-def scenario_cases() -> Iterator[tuple[str, Case]]:
-    for vector in (param.values[0] for param in provisional.vectors("scenarios")):
-        state = provisional.state_of(vector["start"])
-        for number, step in enumerate(vector["steps"]):
-            name, after = f"{vector['name']} {number}", provisional.state_of(step["state"])
-            if "command" in step:
-                updates = [provisional.update_of(item) for item in step["emitted"]]
-                command = provisional.command_of(step["command"])
-                yield name, write_case(state, command, after, updates)
-            for read in step["reads"]:
-                ts, value = read["ts"], provisional.value_of(read["value"])
-                order = after.provisional_order(ts)
-                yield f"{name} read at {ts}", Case(after, [], ts, order, value, None)
-            state = after
-
-
-def test_states_and_commands_give_the_expected_results_of_each_vector(
-    spark: SparkSession,
-) -> None:
-    cases = dict([*read_cases(), *constructor_cases(), *scenario_cases()])
-    rows = steps(spark, {name: (case.state, case.commands) for name, case in cases.items()})
-    for name, case in cases.items():
-        row = rows.get((name, case.ts))
-        found = (None, case.state.finalized) if row is None else (row.rank, value_of(row))
-        assert found == (case.order, case.value), name
-        if case.updates is not None:
-            assert emitted(row) == case.updates, name
-
-
-def test_feedback_gives_the_finalized_value_of_each_scenario(spark: SparkSession) -> None:
-    updates: list[pure.KeyedUpdate] = []
-    expected: dict[bytes, bytes | None] = {}
-    for vector in (param.values[0] for param in provisional.vectors("scenarios")):
-        state = provisional.state_of(vector["start"])
-        for number, step in enumerate(vector["steps"]):
-            if step.get("feedback"):
-                key = f"{vector['name']} {number}".encode()
-                feedback = [provisional.update_of(item) for item in step["feedback"]]
-                finalized = state.finalized_value()
-                if finalized is not None:
-                    updates.append((key, finalized, 1))
-                updates += [(key, update.value, update.diff) for update in feedback]
-                expected[key] = provisional.state_of(step["state"]).finalized_value()
-            state = provisional.state_of(step["state"])
-    rows = consolidate(spark, "by_bucket", updates)
-    left = {key: bytes(row.value) for key, row in rows.items()}
-    assert left == {key: value for key, value in expected.items() if value is not None}
-
-
-def test_a_key_with_two_finalized_values_is_an_error(spark: SparkSession) -> None:
-    sql = """
-        select trueup_provisional(key, key, ts, ts, false) as ticks
-        from values (binary('k'), bigint(null)), (binary('k'), bigint(null)) as rows (key, ts)
-    """
-    with pytest.raises(Exception, match="consolidating"):
-        spark.sql(sql).collect()
-
-
-def test_spark_folds_commands_as_pure_python_does(spark: SparkSession) -> None:
-    given_states: dict[str, tuple[State, list[Command]]] = {}
-    commands = st.lists(
-        st.builds(Command, st.none() | provisional.values, st.integers(5, 6), st.integers(0, 9)),
-        max_size=6,
-        unique_by=lambda command: (command.ts, command.order),
-    )
-    shown = st.none() | st.builds(
-        Command, st.none() | provisional.values, st.integers(5, 6), st.integers(0, 9)
-    )
-
-    @drawn
-    @given(provisional.finalized, shown, commands)
-    def collect(finalized: bytes | None, shown: Command | None, tick: list[Command]) -> None:
-        given_states[str(len(given_states))] = (State(finalized, shown), tick)
-
-    collect()
-    rows = steps(spark, given_states)
-    for name, (state, log) in given_states.items():
-        for ts in {command.ts for command in log}:
-            after, updates = fold(state, [command for command in log if command.ts == ts])
-            row = rows[name, ts]
-            assert (value_of(row), row.rank) == (after.value_at(ts), after.provisional_order(ts))
-            assert provisional.net(emitted(row)) == provisional.net(updates)
+    newest = {bytes(row.key): (bytes(row.value), row.is_final) for row in found}
+    assert len(newest) == len(found) > 100
+    assert newest == provisional.newest(rows)

@@ -425,7 +425,7 @@ def test_sums_that_may_exceed_64_bits_are_an_error() -> None:
 @pytest.mark.slow
 def test_the_modules_of_the_aggregates_import_neither_pandas_nor_pyspark() -> None:
     lines = [
-        "import sys, dbt_trueup.udfs.bucket, dbt_trueup.udfs.fold_bucket",
+        "import sys, dbt_trueup.udfs.bucket, dbt_trueup.udfs.provisional",
         "print({'pandas', 'pyspark'} & {*sys.modules})",
     ]
     command = [sys.executable, "-c", "\n".join(lines)]

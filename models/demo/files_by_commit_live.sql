@@ -1,0 +1,3 @@
+{{ config(materialized='table') }}
+
+{{ trueup.live('files_by_commit') }}
