@@ -5,6 +5,7 @@
     `key`, `value_names`, `columns`  names of key and value columns; all of them with `name` and `type`, as the store has them
     `given_types`               the types of the columns in this run's SELECT, by name in lower case; the store may have wider ones
     `is_log`, `is_partial`      whether the SELECT gives commands; whether they may leave columns unchanged
+    `texts`                     the types of the columns that the store keeps as texts, by name in lower case: see `texts.sql`
     `has_ticks`                 whether the commands have ticks of their own (`ts`)
     `has_place`                 whether the commands say where their messages lie in the log (`reclock`)
     `order_type`                the type of `_order`
@@ -22,8 +23,12 @@
     {%- endfor -%}
     {%- set order = described | selectattr('name', 'eq', '_order') | map(attribute='type') | first if is_log else 'struct<_epoch:int,_1:bigint>' -%}
     {%- do trueup._require_key_columns(key, given) -%}
-    {%- do trueup._require_user_columns(given, source='The SELECT of ' ~ model.name) -%}
-    {%- do trueup._require_storable_columns(given) -%}
+    {%- do trueup._require_user_columns(given, key, source='The SELECT of ' ~ model.name) -%}
+    {%- set texts, columns = trueup._text_types(given), [] -%}
+    {%- for column in given -%}
+        {%- do columns.append({'name': column.name, 'type': 'string' if column.name | lower in texts else column.type}) -%}
+    {%- endfor -%}
+    {%- do trueup._require_storable_columns(columns) -%}
     {%- set options = trueup._store_options('ticks' if is_log and '_ts' in names else 'log' if is_log else 'select') -%}
     {%- do trueup._require_places(options, names, order) -%}
     {%- do trueup._require_comparable_scope(options, given) -%}
@@ -33,7 +38,8 @@
         'store': trueup._store_of(this),
         'key': key,
         'value_names': given | map(attribute='name') | reject('in', key) | list,
-        'columns': given,
+        'columns': columns,
+        'texts': texts,
         'given_types': types,
         'is_log': is_log,
         'has_ticks': is_log and '_ts' in names,
@@ -107,8 +113,8 @@
 {%- endmacro %}
 
 
-{#- Raises if a key or value column has one of our names, or a type without equality. -#}
-{% macro _require_user_columns(columns, source=none) -%}
+{#- Raises if a key or value column has one of our names, or a type that the store cannot hold. -#}
+{% macro _require_user_columns(columns, key, source=none) -%}
     {%- set subject = source or '`trueup.commands` in ' ~ model.name -%}
     {%- set subject = subject ~ ': a key or value column' -%}
     {%- set place = source or 'the relation that `trueup.commands` reads' -%}
@@ -125,12 +131,11 @@
                 column.name ~ ' ' ~ column.type, 'Rename it in ' ~ place ~ '.'
             ) -%}
         {%- endif -%}
-        {%- set incomparable = modules.re.search('(^|[:<])(map<|variant($|[,>]))', column.type) -%}
-        {%- if incomparable -%}
+        {%- set is_text = trueup._is_kept_as_text(column.type) -%}
+        {%- if is_text and (column.name in key or modules.re.search('map<(?!string,)|(^|[:<,])(interval[a-z ]*|void)($|[,>])', column.type)) -%}
             {%- do trueup._raise_error(
-                subject, 'of a type that can be compared; maps and variants cannot',
-                column.name ~ ' ' ~ column.type,
-                'Turn it into a string with to_json, or into an array of structs.'
+                subject, 'a value, if it has a map or a variant; the keys of a map must be strings', column.name ~ ' ' ~ column.type,
+                'Turn it into a string with to_json, or the keys of the map into strings with transform_keys, in ' ~ place ~ '.'
             ) -%}
         {%- endif -%}
     {%- endfor -%}
@@ -141,12 +146,21 @@
     Raises for columns that the tables would take, but that no later run could write:
 
     - those whose type has no digest, such as `void`, the type of `null as x`;
-    - on Delta those with a backquote in their name. Its MERGE does not escape it.
+    - on Delta those with a backquote in their name, which its MERGE does not escape, and those whose name needs the property
+      `delta.columnMapping.mode`.
 -#}
 {% macro _require_storable_columns(columns) -%}
     {%- for column in columns -%}
         {%- do trueup._parsed_type(column.type, column) -%}
-        {%- if '`' in column.name and trueup._file_format() == 'delta' -%}
+        {%- set is_delta = trueup._file_format() == 'delta' -%}
+        {%- set mapping = (config.get('tblproperties') or {}).get('delta.columnMapping.mode') -%}
+        {%- if is_delta and not mapping and modules.re.search('[ ,;{}()\n\t=]', column.name) -%}
+            {%- do trueup._raise_error(
+                'A key or value column of a collection on Delta',
+                'named without a blank and without the signs , ; { } ( ) =, unless Delta maps the names of columns', column.name,
+                "Nothing is written. Set `+tblproperties: {delta.columnMapping.mode: name}` of the collection, or rename the column."
+            ) -%}
+        {%- elif is_delta and '`' in column.name -%}
             {%- do trueup._raise_error(
                 'A key or value column of a collection on Delta',
                 'named without a backquote, because the MERGE of Delta cannot write it', column.name,

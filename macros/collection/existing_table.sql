@@ -86,7 +86,7 @@
         {%- set type = found.get(column.name | lower) -%}
         {%- if type is none and column.name in collection.key -%}
             {%- do refused.append(column.name ~ ', a key column, which is missing') -%}
-        {%- elif type is not none and type not in [column.type, trueup._stored_type(column.type)]
+        {%- elif type is not none and type not in [collection.texts.get(column.name | lower, column.type), trueup._stored_type(column.type)]
                 and not trueup._is_wider(column.type, type) -%}
             {%- do refused.append(trueup._type_change({'name': column.name, 'type': column.type, 'old_type': type})) -%}
         {%- endif -%}
@@ -105,7 +105,8 @@
     {%- set there = trueup._get_columns('select * from ' ~ table) | map(attribute='name') | map('lower') | list -%}
 select
     {%- for column in collection.columns %}
-    cast({{ trueup._quoted(column.name) if column.name | lower in there else 'null' }} as {{ trueup._sql_type(column.type) }})
+    {%- set name, type = trueup._quoted(column.name), collection.texts.get(column.name | lower) %}
+    cast({{ (trueup._json_text_expr(name, type) if type else name) if column.name | lower in there else 'null' }} as {{ trueup._sql_type(column.type) }})
         as {{ trueup._quoted(column.name) }}{{ ',' if collection.is_log or collection.has_error or not loop.last }}
     {%- endfor %}
     {%- if collection.has_error and not collection.is_log %}

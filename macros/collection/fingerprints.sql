@@ -4,7 +4,7 @@
 {% macro _column_note(collection) -%}
     {%- set note = [] -%}
     {%- for column in collection.columns -%}
-        {%- do note.append(column.name ~ ' ' ~ column.type) -%}
+        {%- do note.append(column.name ~ ' ' ~ collection.texts.get(column.name | lower, column.type)) -%}
     {%- endfor -%}
     {{ return(note) }}
 {%- endmacro %}

@@ -460,8 +460,13 @@ where coalesce(_ts < {{ ticks.upper }}{{ ' and _ts >= ' ~ ticks.lower if ticks.d
         {'name': '_order', 'type': collection.order_type}, {'name': '_op', 'type': 'string'}, {'name': '_error', 'type': 'string'},
         {'name': '_error_key', 'type': 'string'},
     ] -%}
+    {%- set texts = [] -%}
     {%- for column in collection.columns if column.name | lower in collection.given_types -%}
-        {%- do columns.append({'name': column.name, 'type': collection.given_types[column.name | lower]}) -%}
+        {%- if column.name | lower in collection.texts -%}
+            {%- do texts.append('to_json(struct(' ~ trueup._given_value_expr(collection, column) ~ '))') -%}
+        {%- else -%}
+            {%- do columns.append({'name': column.name, 'type': collection.given_types[column.name | lower]}) -%}
+        {%- endif -%}
     {%- endfor -%}
     {%- if collection.is_partial -%}
         {%- do columns.append({'name': '_unchanged', 'type': 'array<string>'}) -%}
@@ -469,7 +474,7 @@ where coalesce(_ts < {{ ticks.upper }}{{ ' and _ts >= ' ~ ticks.lower if ticks.d
     {%- if collection.has_place -%}
         {%- do columns.append({'name': '_place', 'type': trueup._place_type()}) -%}
     {%- endif -%}
-xxhash64({{ trueup._hash_terms(columns, '').hashed | join(', ') }}
+xxhash64({{ (trueup._hash_terms(columns, '').hashed + texts) | join(', ') }}
     {{- ", to_json(struct(_old_key))" if collection.has_old_key }})
 {%- endmacro %}
 

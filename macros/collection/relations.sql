@@ -20,14 +20,20 @@
 
 {#-
     The columns of the store follow those of the SELECT, as far as the option `on_schema_change` allows. Returns the
-    collection with the columns that the store has then, and the statements for it. `order` is the type of the orders that the
-    store has.
+    collection with the columns that the store has then, and the statements for it. `newest` is the newest batch.
 -#}
-{% macro _followed_store(collection, stored, order) -%}
+{% macro _followed_store(collection, stored, newest) -%}
     {%- set own = trueup._store_own_columns(collection) | list -%}
     {%- set there = stored | rejectattr('name', 'in', own) | list -%}
     {%- set changes = trueup._schema_changes(collection.columns, there) -%}
-    {%- do trueup._require_followable(collection, changes, order) -%}
+    {%- set texts = trueup._noted_text_types(there, newest.get('columns')) -%}
+    {%- for column in there if column.type == 'string' and newest.get('columns') and column.name | lower in collection.given_types -%}
+        {%- set type, old_type = collection.given_types[column.name | lower], texts.get(column.name | lower, 'string') -%}
+        {%- if type != old_type and (type in collection.texts.values() or old_type != 'string') -%}
+            {%- do changes.changed.append({'name': column.name, 'type': type, 'old_type': old_type}) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- do trueup._require_followable(collection, changes, newest.order_type) -%}
     {%- set added = changes.added if collection.options.on_schema_change == 'append_new_columns' else [] -%}
     {%- set columns = [] -%}
     {%- for column in there -%}
@@ -39,6 +45,7 @@
         'collection': dict(
             collection,
             columns=columns,
+            texts=dict(texts, **collection.texts),
             value_names=columns | map(attribute='name') | reject('in', collection.key) | list,
         ),
         'statements': trueup._alter_store_sqls(collection, added, changes.widened, stored),

@@ -38,7 +38,7 @@
 {#- The columns that a command leaves unchanged, in lower case, as an SQL expression. An unknown name raises. -#}
 {% macro _unchanged_names_expr(collection) -%}
     {%- set columns = collection.columns | rejectattr('name', 'in', collection.key) | list -%}
-    {%- set given = collection.given_types | list | map('lower') | list -%}
+    {%- set given = collection.given_types | list | map('lower') | reject('in', collection.texts) | list -%}
     {%- set known = trueup._known_names_expr(columns, trueup._left_out_names(collection)) -%}
     {{ return(
         'concat(' ~ known ~ ', ' ~ trueup._marked_names_expr(columns, given) ~ ')' if collection.unchanged_value else known

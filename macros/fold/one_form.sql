@@ -1,11 +1,13 @@
 {#-
-    A column with one form for each value. Spark treats 0.0 and -0.0 as equal, and trueup does the
+    A column with one form for each value: of a map or a variant its text. Spark treats 0.0 and -0.0 as equal, and trueup does the
     same. If `given_type`, the type in the `commands`, is narrower, the value is widened to the type of the
     column.
 -#}
 {% macro _one_form_expr(column, given_type=none, commands=none) -%}
     {%- set name = trueup._quoted(column.name) -%}
-    {%- if given_type is not none -%}
+    {%- if given_type is not none and trueup._is_kept_as_text(given_type) -%}
+        {{ return(trueup._json_text_expr(name, given_type)) }}
+    {%- elif given_type is not none -%}
         {%- set name = trueup._of_known_type_expr(name, given_type, commands) -%}
     {%- endif -%}
     {%- if given_type not in [none, column.type] -%}
@@ -13,6 +15,14 @@
     {%- endif -%}
     {%- set is_float = column.type in ['float', 'double'] -%}
     {{ return(name ~ ' + cast(0 as ' ~ column.type ~ ')' if is_float else name) }}
+{%- endmacro %}
+
+
+{#- A value of such a type as the text that the store has. An object of a variant has sorted keys. -#}
+{% macro _json_text_expr(value, type) -%}
+    {{ return(
+        'to_json(' ~ (value if type == 'variant' else 'to_variant_object(' ~ value ~ ')') ~ ", map('timeZone', 'UTC'))"
+    ) }}
 {%- endmacro %}
 
 

@@ -155,7 +155,7 @@ where diff > 0
         ) -%}
     {%- endif -%}
     {%- set own = ['_order', '_op', '_error', '_error_key'] + (['_place'] if ' as _place' in commands else []) -%}
-    {%- set content = "if(_op = 'delete', null, struct(" ~ trueup._all_but_list(own) ~ ', _error))' -%}
+    {%- set content = "if(_op = 'delete', null, " ~ trueup._exact_json_expr('struct(' ~ trueup._all_but_list(own) ~ ', _error)') ~ ')' -%}
 with
 
 commands as (
@@ -226,6 +226,7 @@ where
         'key': key,
         'value_names': columns | map(attribute='name') | reject('in', key) | list,
         'columns': columns,
+        'texts': trueup._noted_text_types(columns, newest.get('columns')),
         'is_log': true,
         'has_ticks': 'upper' in newest,
         'order_type': newest.order_type,

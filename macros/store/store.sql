@@ -97,7 +97,11 @@
 
 {#- The rows of a collection. -#}
 {% macro _rows_select(collection) -%}
-select {{ trueup._column_list(collection.key + collection.value_names) }}
+select
+    {%- for name in collection.key + collection.value_names %}
+    {%- set type = collection.texts.get(name | lower) %}
+    {{ trueup._from_json_text_expr(trueup._quoted(name), type) ~ ' as ' if type }}{{ trueup._quoted(name) }}{{ ',' if not loop.last }}
+    {%- endfor %}
 from {{ collection.store }}
 where _kind = 'row'
 {%- endmacro %}

@@ -1,4 +1,4 @@
-"""Names and texts are quoted in SQL."""
+"""Names and texts are quoted in SQL. Names that a format cannot store are refused."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.macros.package import in_model
+from tests.macros.package import in_model, refused
 
 TRUEUP = in_model("files_state")
 HOSTILE = [
@@ -61,3 +61,18 @@ def test_the_comparison_of_keys_is_null_safe_in_every_column() -> None:
     condition = TRUEUP._same_key_expr(["a", "b c"], "state", "net")
 
     assert condition == "state.`a` <=> net.`a` and state.`b c` <=> net.`b c`"
+
+
+@pytest.mark.parametrize("name", ["two words", "a,b", "a;b", "a{b", "a)b", "a=b", "a\tb"])
+def test_a_name_that_delta_must_map_is_refused_unless_it_does(name: str) -> None:
+    columns = [{"name": "path", "type": "string"}, {"name": name, "type": "int"}]
+    must, got, next_step = refused(
+        in_model("files", file_format="delta")._require_storable_columns, columns
+    )
+    assert "on Delta must be named without a blank" in must
+    assert got == f"Got: {name}"
+    assert "delta.columnMapping.mode: name" in next_step
+    mapped = {"delta.columnMapping.mode": "name"}
+    trueup = in_model("files", file_format="delta", tblproperties=mapped)
+    trueup._require_storable_columns(columns)
+    in_model("files")._require_storable_columns(columns)
