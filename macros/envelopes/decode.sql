@@ -1,23 +1,30 @@
 {#-
     The decoder of all forms of messages: a select of commands over a log of messages. `macro` is the macro of the form,
-    `unknown` has the arguments that it does not have, and `given` has the others, with the name of its `form` in the table.
+    `unknown` has the arguments that it does not have, and `given` has the others.
 -#}
 {% macro _decoded_commands_select(macro, unknown, given) -%}
     {%- do trueup._require_known_arguments(macro, unknown) -%}
+    {{ return(trueup.commands(**trueup._decoded_arguments(macro, given, trueup._unique_key_of_model() if execute else []))) }}
+{%- endmacro %}
+
+
+{#- The arguments of `trueup.commands` for a log of messages, as a dict. While dbt parses, it does not know the key. -#}
+{% macro _decoded_arguments(macro, given, unique_key) -%}
+    {%- set kind = '_mongodb' if given.schema is mapping and '_id' in given.schema else '_flattened' if given.get('flattened') else '' -%}
     {%- set form = {
         'changes': none, 'old': 'cast(null as map<string, variant>)', 'key_fields': 'cast(null as map<string, variant>)',
         'op': "'upsert'", 'upsert': none, 'truncate': 'false', 'skip': 'false', 'partial': none, 'order': [], 'table': [], 'tags': [],
-        'has_units': false, 'quoted': false, 'binary': 'base64',
+        'has_units': false, 'quoted': false, 'binary': 'base64', 'snapshot': none,
     } -%}
-    {%- do form.update(trueup._forms()[given.get('form', macro)]) -%}
+    {%- do form.update(trueup._forms()[macro ~ kind if macro == 'debezium' else macro]) -%}
     {%- do trueup._require_message_arguments(macro, form, given) -%}
-    {%- set values = trueup._columns_of(macro, given.schema, of_key=false) -%}
+    {%- set key, values = trueup._columns_of(macro, given.schema, unique_key) -%}
     {%- set is_partial = form.partial or 'unchanged_value' in given -%}
     {%- for argument in ['key', 'table', 'old_key', 'unchanged_value'] -%}
         {%- do given.update({argument: given.get(argument)}) -%}
     {%- endfor -%}
-    {{ return(trueup.commands(
-        relation=trueup._subquery(trueup._decoded_select(form, given, trueup._columns_of(macro, given.schema, of_key=true), values)),
+    {{ return(dict(
+        relation=trueup._subquery(trueup._decoded_select(form, given, key, values)),
         ts='_command.ts' if given.ts is not none else none,
         sequence_by=['_command.place'],
         delete_when="_command.op = 'delete'",
@@ -26,7 +33,12 @@
         error='_command.error',
         error_key='_command.error_key',
         unchanged='_command.unchanged' if is_partial else none,
-        old_key='_command.old_key' if is_partial else none
+        old_key='_command.old_key' if is_partial else none,
+        snapshot={
+            'id': '_command.snapshot', 'start': ['_command.place'],
+            'end': "_command.snapshot in ('last', 'last_in_data_collection') and _command.place is not null",
+        } if given.get('snapshot') else none,
+        reclock=['_command.message.topic', '_command.message.partition', '_command.message.offset'] if given.reclock else none,
     )) }}
 {%- endmacro %}
 
@@ -40,10 +52,11 @@
     {%- set has_key = given.key is not none and form.has_units -%}
     {%- set texts = ['body'] + (['key_body'] if given.key else []) + (['old_key_body'] if given.old_key else []) -%}
     {%- set marks = trueup._forms_of_unchanged(given.unchanged_value) if given.unchanged_value else none -%}
-    {%- set arguments = [given.value, given.key, given.ts, given.old_key] + (given.sequence_by or []) -%}
+    {%- set arguments = [given.value, given.key, given.ts, given.old_key] + (given.sequence_by or []) + (given.reclock or []) -%}
 with messages as (
     select
-        {{ given.ts or 'null' }} as log_ts
+        {{ given.ts or 'null' }} as log_ts,
+        {{ trueup._message_place_expr(given.reclock) if given.reclock else 'null' }} as message_place
         {%- for name in texts %},
         {{ trueup._message_text_expr([given.value, given.key, given.old_key][['body', 'key_body', 'old_key_body'].index(name)]) }} as {{ name }}
         {%- endfor %}
@@ -208,6 +221,10 @@ select
     {%- endfor %}
     named_struct(
         'ts', log_ts,
+        'message', message_place,
+        {%- if given.get('snapshot') %}
+        'snapshot', if(is_old_side, null, {{ trueup._paths_expr(form.snapshot, form) }}),
+        {%- endif %}
         'place', place,
         'op', if(is_old_side, 'delete', op),
         'error', case when op = 'upsert' and not is_old_side then error end,
@@ -322,6 +339,14 @@ case when size({{ values }}) = {{ key | length }} then map_from_arrays(array({{ 
             'Give the place in the topic, as in `offset`, if all messages of a row are in one partition.'
         ) -%}
     {%- endif -%}
+    {%- do trueup._require_reclock(macro, given.reclock) -%}
+    {%- if given.get('snapshot') and (given.snapshot is not true or given.sequence_by or given.ts or not form.snapshot) -%}
+        {%- do trueup._raise_error(
+            trueup._argument(macro, 'snapshot'), 'false, unless the order is the position in the source, at which a snapshot begins',
+            given.sequence_by or given.ts or given.snapshot,
+            'Leave out `sequence_by` and `ts`. Messages of MongoDB have no such position: leave out `snapshot`.'
+        ) -%}
+    {%- endif -%}
     {%- if 'unchanged_value' in given and (given.unchanged_value is not string or not given.unchanged_value) -%}
         {%- do trueup._raise_error(trueup._argument(macro, 'unchanged_value'), 'a text', given.unchanged_value) -%}
     {%- endif -%}
@@ -335,23 +360,26 @@ case when size({{ values }}) = {{ key | length }} then map_from_arrays(array({{ 
 
 
 {#-
-    The key columns of a schema, in the sequence of the key, or the value columns, as a dict. dbt does not know the key while
+    The key columns of a schema, in the sequence of the key, and the value columns, as dicts. dbt does not know the key while
     it parses, so every column is a value then.
 -#}
-{% macro _columns_of(macro, schema, of_key) -%}
-    {%- set key, columns, by_name = (trueup._unique_key_of_model() if execute else []) | map('lower') | list, {}, {} -%}
+{% macro _columns_of(macro, schema, unique_key) -%}
+    {%- set names, by_name, key, values = unique_key | map('lower') | list, {}, {}, {} -%}
     {%- for name in schema -%}
         {%- do by_name.update({name | lower: name}) -%}
     {%- endfor -%}
-    {%- for name in key if name not in by_name -%}
-        {%- do trueup._raise_error(
-            '`trueup.' ~ macro ~ '` in ' ~ model.name ~ ': each column of config `unique_key`',
-            'a column of argument `schema` (' ~ (schema | join(', ')) ~ ')', name,
-            'Add it to `schema`, or correct the config in dbt_project.yml.'
-        ) -%}
+    {%- for name in names -%}
+        {%- if name not in by_name or schema[by_name[name]] == 'variant' -%}
+            {%- do trueup._raise_error(
+                '`trueup.' ~ macro ~ '` in ' ~ model.name ~ ': each column of config `unique_key`',
+                'a column of argument `schema` (' ~ (schema | join(', ')) ~ '), and no variant', name,
+                'Add it to `schema`, or correct the config in dbt_project.yml.'
+            ) -%}
+        {%- endif -%}
+        {%- do key.update({by_name[name]: schema[by_name[name]]}) -%}
     {%- endfor -%}
-    {%- for name in (key if of_key else by_name | list | reject('in', key)) -%}
-        {%- do columns.update({by_name[name]: schema[by_name[name]]}) -%}
+    {%- for name in schema if name | lower not in names -%}
+        {%- do values.update({name: schema[name]}) -%}
     {%- endfor -%}
-    {{ return(columns) }}
+    {{ return([key, values]) }}
 {%- endmacro %}

@@ -11,7 +11,8 @@
     - `delete`, `truncate`, `skip`: conditions.
     - `partial`: in an upsert of this operation a column that `new` lacks is in `old`, or it is unchanged.
     - `order`: the position in the source, the most significant expression first. Without it `sequence_by` is needed.
-    - `table`: the schema and the name of the table.
+    - `table`: the schema and the name of the table. `snapshot`: whether a snapshot has read the row, and if it was the last one; all its rows
+      have the position at which it began.
     - `quoted`: whether numbers may be texts. `binary`: how bytes are written. `json`: whether JSON columns are texts.
     - `tags`: the fields of objects that stand for a value, such as `{"N": "12"}`.
     - `has_units`: whether the values may be those of Kafka Connect.
@@ -22,7 +23,7 @@
     {%- set forms, source, types = {}, {}, {
         'lsn': 'bigint', 'file': 'string', 'pos': 'bigint', 'row': 'bigint', 'commit_lsn': 'string', 'change_lsn': 'string',
         'event_serial_no': 'bigint', 'scn': 'decimal(38,0)', 'commit_scn': 'decimal(38,0)', 'rs_id': 'string', 'ssn': 'bigint',
-        'ts_us': 'bigint', 'ts_ns': 'bigint', 'table': 'string', 'schema': 'string', 'db': 'string',
+        'ts_us': 'bigint', 'ts_ns': 'bigint', 'table': 'string', 'schema': 'string', 'db': 'string', 'snapshot': 'string',
     } -%}
     {#-
         A flattened message has the fields of `source` with a prefix. A clock is a position only if the connector has no other
@@ -37,15 +38,18 @@
             {%- do source.update({name: path | replace('#', name) | replace('type', type)}) -%}
         {%- endfor -%}
         {%- set number = number_of_file.format(source.file) -%}
+        {#- By a clock each row of a snapshot has another position. -#}
+        {%- set clock = 'case when ' ~ source.lsn ~ ' is null and ' ~ source.scn ~ ' is null and coalesce(' ~ source.file ~ ', '
+            ~ source.commit_lsn ~ ') is null then coalesce(' ~ source.ts_ns ~ ', ' ~ source.ts_us ~ ' * 1000L) end' -%}
         {%- do forms.update({form: {
             'name': 'Debezium', 'has_units': true, 'json': 'text',
+            'snapshot': 'case when ' ~ clock ~ ' is null then ' ~ source.snapshot ~ ' end',
             'order': [
                 source.lsn, number, 'case when ' ~ number ~ ' is not null then ' ~ source.pos ~ ' end',
                 'case when ' ~ number ~ ' is not null then ' ~ source.row ~ ' end',
                 source.commit_lsn, source.change_lsn, source.event_serial_no,
                 'coalesce(' ~ source.commit_scn ~ ', ' ~ source.scn ~ ')', source.scn, source.rs_id, source.ssn,
-                'case when ' ~ source.lsn ~ ' is null and ' ~ source.scn ~ ' is null and coalesce(' ~ source.file ~ ', '
-                    ~ source.commit_lsn ~ ') is null then coalesce(' ~ source.ts_ns ~ ', ' ~ source.ts_us ~ ' * 1000L) end',
+                clock,
             ],
             'table': ['coalesce(' ~ source.schema ~ ', ' ~ source.db ~ ')', source.table],
         }}) -%}
@@ -156,54 +160,52 @@
 
 
 {% macro debezium(
-    relation, schema, value='value', key='key', ts=none, sequence_by=none, table=none,
-    old_key=none, unchanged_value='__debezium_unavailable_value', flattened=false
+    relation, schema, value='value', key='key', ts=none, sequence_by=none, reclock=none, table=none,
+    old_key=none, unchanged_value='__debezium_unavailable_value', flattened=false, snapshot=false
 ) -%}
-    {%- set is_mongodb = schema is mapping and '_id' in schema -%}
     {{- trueup._decoded_commands_select('debezium', kwargs, dict(
-        form='debezium_mongodb' if is_mongodb else 'debezium_flattened' if flattened else 'debezium',
-        relation=relation, schema=schema, value=value, key=key, ts=ts, sequence_by=sequence_by, table=table,
-        old_key=old_key, unchanged_value=unchanged_value)) -}}
+        relation=relation, schema=schema, value=value, key=key, ts=ts, sequence_by=sequence_by, table=table, old_key=old_key,
+        unchanged_value=unchanged_value, flattened=flattened, reclock=reclock, snapshot=snapshot)) -}}
 {%- endmacro %}
 
 
-{% macro wal2json(relation, schema, value='data', ts=none, sequence_by=none, table=none) -%}
+{% macro wal2json(relation, schema, value='data', ts=none, sequence_by=none, reclock=none, table=none) -%}
     {{- trueup._decoded_commands_select('wal2json', kwargs, dict(
-        relation=relation, schema=schema, value=value, ts=ts, sequence_by=sequence_by, table=table)) -}}
+        relation=relation, schema=schema, value=value, ts=ts, sequence_by=sequence_by, table=table, reclock=reclock)) -}}
 {%- endmacro %}
 
 
-{% macro maxwell(relation, schema, value='value', ts=none, sequence_by=none, table=none) -%}
+{% macro maxwell(relation, schema, value='value', ts=none, sequence_by=none, reclock=none, table=none) -%}
     {{- trueup._decoded_commands_select('maxwell', kwargs, dict(
-        relation=relation, schema=schema, value=value, ts=ts, sequence_by=sequence_by, table=table)) -}}
+        relation=relation, schema=schema, value=value, ts=ts, sequence_by=sequence_by, table=table, reclock=reclock)) -}}
 {%- endmacro %}
 
 
-{% macro canal(relation, schema, value='value', ts=none, sequence_by=none, table=none) -%}
+{% macro canal(relation, schema, value='value', ts=none, sequence_by=none, reclock=none, table=none) -%}
     {{- trueup._decoded_commands_select('canal', kwargs, dict(
-        relation=relation, schema=schema, value=value, ts=ts, sequence_by=sequence_by, table=table)) -}}
+        relation=relation, schema=schema, value=value, ts=ts, sequence_by=sequence_by, table=table, reclock=reclock)) -}}
 {%- endmacro %}
 
 
-{% macro dms(relation, schema, value='value', ts=none, sequence_by=none, table=none) -%}
+{% macro dms(relation, schema, value='value', ts=none, sequence_by=none, reclock=none, table=none) -%}
     {{- trueup._decoded_commands_select('dms', kwargs, dict(
-        relation=relation, schema=schema, value=value, ts=ts, sequence_by=sequence_by, table=table)) -}}
+        relation=relation, schema=schema, value=value, ts=ts, sequence_by=sequence_by, table=table, reclock=reclock)) -}}
 {%- endmacro %}
 
 
-{% macro goldengate(relation, schema, value='value', ts=none, sequence_by=none, table=none) -%}
+{% macro goldengate(relation, schema, value='value', ts=none, sequence_by=none, reclock=none, table=none) -%}
     {{- trueup._decoded_commands_select('goldengate', kwargs, dict(
-        relation=relation, schema=schema, value=value, ts=ts, sequence_by=sequence_by, table=table)) -}}
+        relation=relation, schema=schema, value=value, ts=ts, sequence_by=sequence_by, table=table, reclock=reclock)) -}}
 {%- endmacro %}
 
 
-{% macro cockroachdb(relation, schema, value='value', key='key', ts=none, sequence_by=none) -%}
+{% macro cockroachdb(relation, schema, value='value', key='key', ts=none, sequence_by=none, reclock=none) -%}
     {{- trueup._decoded_commands_select('cockroachdb', kwargs, dict(
-        relation=relation, schema=schema, value=value, key=key, ts=ts, sequence_by=sequence_by)) -}}
+        relation=relation, schema=schema, value=value, key=key, ts=ts, sequence_by=sequence_by, reclock=reclock)) -}}
 {%- endmacro %}
 
 
-{% macro dynamodb(relation, schema, value='value', ts=none, sequence_by=none, table=none) -%}
+{% macro dynamodb(relation, schema, value='value', ts=none, sequence_by=none, reclock=none, table=none) -%}
     {{- trueup._decoded_commands_select('dynamodb', kwargs, dict(
-        relation=relation, schema=schema, value=value, ts=ts, sequence_by=sequence_by, table=table)) -}}
+        relation=relation, schema=schema, value=value, ts=ts, sequence_by=sequence_by, table=table, reclock=reclock)) -}}
 {%- endmacro %}

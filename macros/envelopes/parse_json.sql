@@ -54,7 +54,7 @@ get(transform(transform(transform(transform(
     {{ return({
         'tinyint': [], 'smallint': [], 'int': [], 'bigint': [], 'float': [], 'double': [], 'decimal': ['base64', 'text'],
         'boolean': [], 'string': times, 'binary': ['base64', 'hex'], 'date': ['days'], 'timestamp': times, 'timestamp_ntz': times,
-        'array': [], 'struct': [],
+        'array': [], 'struct': [], 'variant': [],
     }) }}
 {%- endmacro %}
 

@@ -118,6 +118,8 @@ case
                 or _cell.is_bare and _cell.text rlike '^-?[0-9]' and abs(cast(try_cast(_cell.text as {{ type }}) as double)) < double('Infinity')
                 then try_cast(_cell.text as {{ type }})
         end
+    {%- elif type == 'variant' -%}
+case when _cell.json <> 'null' then coalesce(if(_cell.is_text and ltrim(_cell.text) rlike '^[{\\[]', try_parse_json(_cell.text), null), _cell.value) end
     {%- elif type == 'boolean' -%}
 case when _cell.is_bare and _cell.text rlike '^(true|false|0|1)$' then try_cast(_cell.text as boolean) end
     {%- elif type.startswith('decimal') -%}

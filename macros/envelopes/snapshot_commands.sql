@@ -2,17 +2,24 @@
     A log of full extracts with its deletes. It is a select in parentheses, for the argument
     `relation` of `trueup.commands`. See the YAML beside this file.
 -#}
-{% macro snapshot_commands(relation, unique_key, ts) -%}
+{% macro snapshot_commands(relation, unique_key, ts, extracts=none) -%}
     {%- do trueup._require_relation('snapshot_commands', relation) -%}
     {%- do trueup._require_list(trueup._argument('snapshot_commands', 'unique_key'), unique_key) -%}
     {%- do trueup._require_expression('snapshot_commands', 'ts', ts) -%}
+    {%- if extracts is not none -%}
+        {%- do trueup._require_relation('snapshot_commands', extracts, 'extracts') -%}
+    {%- endif -%}
 (
 with extracted as (
     select *, {{ ts }} as _ts_extracted from {{ relation }}
 ),
 extracts as (
     select _ts_extracted, lead(_ts_extracted) over (order by _ts_extracted) as _ts_next
-    from (select distinct _ts_extracted from extracted where _ts_extracted is not null)
+    from (
+        select _ts_extracted from extracted where _ts_extracted is not null
+        union
+        select {{ ts ~ ' from ' ~ extracts if extracts is not none else 'null where false' }}
+    )
 ),
 present as (
     select distinct

@@ -54,15 +54,7 @@
     ] if given[argument] is not none -%}
         {%- do trueup._require_expression('commands', argument, given[argument]) -%}
     {%- endfor -%}
-    {%- if given.reclock is not none -%}
-        {%- set subject = trueup._argument('commands', 'reclock') -%}
-        {%- do trueup._require_list(subject, given.reclock, are_names=false) -%}
-        {%- if given.reclock | length > 3 -%}
-            {%- do trueup._raise_error(
-                subject, 'a list of one to three expressions: topic, partition and offset; the offset is the last', given.reclock | join(', ')
-            ) -%}
-        {%- endif -%}
-    {%- endif -%}
+    {%- do trueup._require_reclock('commands', given.reclock) -%}
     {%- set unchanged_value = given.unchanged_value -%}
     {%- if unchanged_value is not none and unchanged_value is not string -%}
         {%- do trueup._raise_error(
@@ -76,6 +68,20 @@
         ) -%}
     {%- elif given.ignored_nulls and not given.ignored_nulls.is_except -%}
         {%- do trueup._require_no_other_columns(given.ignored_nulls.names, key + (given.except_columns or [])) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#- Raises unless `reclock` is none or the place of a message. -#}
+{% macro _require_reclock(macro, reclock) -%}
+    {%- set subject = trueup._argument(macro, 'reclock') -%}
+    {%- if reclock is not none -%}
+        {%- do trueup._require_list(subject, reclock, are_names=false) -%}
+        {%- if reclock | length > 3 -%}
+            {%- do trueup._raise_error(
+                subject, 'a list of one to three expressions: topic, partition and offset; the offset is the last', reclock | join(', ')
+            ) -%}
+        {%- endif -%}
     {%- endif -%}
 {%- endmacro %}
 

@@ -12,7 +12,7 @@
     {%- set options = trueup._store_options('ticks' if given.ts else 'log') -%}
     {%- set null_key_is_error = key | length == 1 and options.null_keys == 'error' -%}
     {%- set unchanged = trueup._unchanged_expr(given, key) -%}
-    {%- do trueup._require_snapshot(given.snapshot, sequence) -%}
+    {%- do trueup._require_snapshot(given.snapshot, sequence, given.ts) -%}
     {#- With ticks, a later tick wins whatever the sequence says. -#}
     {%- set tick = trueup._tick_expr(given.ts, trueup._argument('commands', 'ts')) if given.ts -%}
 with log as (
@@ -78,7 +78,7 @@ where not coalesce({{ given.skip_when }}, false)
     newer, whenever its row was read.
 -#}
 {% macro _order_in_snapshot_expr(term, given, place) -%}
-    {%- if not given.snapshot or place < 0 -%}
+    {%- if not given.snapshot or place < 0 or given.snapshot.start[place] == term -%}
         {{ return(term) }}
     {%- endif -%}
     {{ return('case when (' ~ given.snapshot.id ~ ') is not null then ' ~ given.snapshot.start[place] ~ ' else ' ~ term ~ ' end') }}
@@ -86,13 +86,16 @@ where not coalesce({{ given.skip_when }}, false)
 
 
 {#- Raises unless `snapshot` has an `id`, a `start` for each part of the order, and an `end`. -#}
-{% macro _require_snapshot(snapshot, sequence) -%}
+{% macro _require_snapshot(snapshot, sequence, ts) -%}
     {%- set subject = trueup._argument('commands', 'snapshot') -%}
     {%- if snapshot is not none and (snapshot is not mapping or snapshot.keys() | sort != ['end', 'id', 'start']) -%}
         {%- do trueup._raise_error(
             subject, 'a mapping of `id` (null for a row of no snapshot), `start` (the order at which it began) and `end` (true for'
             ~ ' its last row)', snapshot
         ) -%}
+    {%- elif snapshot is not none and ts -%}
+        {#- The rows of a snapshot may have several ticks, and its end would delete those of earlier ones. -#}
+        {%- do trueup._raise_error(subject, 'left out, because `ts` is given', ts) -%}
     {%- elif snapshot is not none -%}
         {%- do trueup._require_list(subject ~ ': `start`', snapshot.start, are_names=false) -%}
         {%- if snapshot.start | length != sequence | length -%}

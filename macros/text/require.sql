@@ -57,10 +57,10 @@
 
 
 {#- Raises unless the argument `relation` of a macro is given. -#}
-{% macro _require_relation(macro, relation) -%}
+{% macro _require_relation(macro, relation, argument='relation') -%}
     {%- if relation is none or not (relation | string).strip() -%}
         {%- do trueup._raise_error(
-            trueup._argument(macro, 'relation'), '`ref(...)`, `source(...)`, or a SELECT in parentheses', relation
+            trueup._argument(macro, argument), '`ref(...)`, `source(...)`, or a SELECT in parentheses', relation
         ) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -37,6 +37,8 @@ def one_line(sql: str) -> str:
         ("ts", 7),
         ("sequence_by", "n"),
         ("sequence_by", []),
+        ("reclock", []),
+        ("reclock", "offset"),
         ("schema", "path string"),
         ("schema", {}),
         ("schema", ["path"]),
@@ -57,7 +59,7 @@ def test_the_error_for_a_bad_argument_names_it_even_while_dbt_parses(
 @pytest.mark.parametrize(
     "kind",
     [
-        *("BIGINT", "long", "varchar(10)", "map<string, int>", "variant", "bigint, x int", "", 7),
+        *("BIGINT", "long", "varchar(10)", "map<string, int>", "bigint, x int", "", 7),
         None,
         *("array", "struct", "bigint(20)", "int<x>", "decimal(10,2", "decimal(1,2,3)", "array(3)"),
         *("bigint from micros", "date from", "timestamp from days", "binary from text"),
@@ -83,7 +85,7 @@ def test_a_schema_without_the_key_is_refused(envelope: str) -> None:
 
     assert must == (
         f"`trueup.{envelope}` in files: each column of config `unique_key`"
-        " must be a column of argument `schema` (path, size)."
+        " must be a column of argument `schema` (path, size), and no variant."
     )
     assert got == "Got: line"
 
@@ -104,6 +106,24 @@ def test_a_form_without_a_position_needs_an_order(form: str) -> None:
     assert "`offset`" in advice
     assert render(form, sequence_by=["n"])
     assert render(form, ts="n")
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "got"),
+    [
+        (SCHEMA, {"snapshot": True, "sequence_by": ["offset"]}, "Got: ['offset']"),
+        (SCHEMA, {"snapshot": True, "ts": "offset"}, "Got: offset"),
+        (SCHEMA, {"snapshot": "last"}, "Got: last"),
+        ({"_id": "string", **SCHEMA}, {"snapshot": True}, "Got: True"),
+    ],
+)
+def test_a_snapshot_needs_the_position_at_which_it_began(
+    schema: dict[str, str], given: dict[str, Any], got: str
+) -> None:
+    must, found, next_step = refused(render, "debezium", schema=schema, **given)
+    assert "argument `snapshot` must be false, unless" in must
+    assert found == got
+    assert next_step.startswith("Leave out `sequence_by`")
 
 
 @pytest.mark.parametrize("value", ["", 7, None])

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jinja2
 import pytest
 import yaml
 
@@ -75,6 +76,31 @@ def error_kinds(project: Project, tool: str) -> list[str]:
     return sorted(row[0] for row in project.sql(f"select _error_kind from {stored}"))
 
 
+def log_test(model: str) -> dict[str, Any]:
+    """The test `agrees_with_log` of a model, with the arguments that the model has."""
+    calls: list[dict[str, Any]] = []
+    configs: dict[str, Any] = {}
+
+    def call(macro: str) -> Callable[..., dict[str, Any]]:
+        def keep(relation: Any, **given: Any) -> dict[str, Any]:
+            calls.append({"macro": macro, "relation": relation, **given})
+            return calls[-1]
+
+        return keep
+
+    macros = {name: call(name) for name in re.findall(r"trueup\.(\w+)", model)}
+    jinja2.Template(model).render(trueup=macros, config=configs.update)
+    given, key = calls[-1], configs["unique_key"]
+    macro, log = given.pop("macro"), given.pop("relation")
+    keys = [key] if isinstance(key, str) else key
+    if macro != "commands":
+        columns = [name for name in given["schema"] if name not in keys]
+        given = {"messages": {"macro": macro, **given}, "columns": columns}
+    elif isinstance(log, dict):
+        log, given["extract"] = log["relation"], log["ts"]
+    return {"trueup.agrees_with_log": {"arguments": {"log": log, "key": keys, **given}}}
+
+
 def test_the_page_has_a_row_and_a_model_of_each_tool() -> None:
     linked = set(re.findall(r"^\| \[.*?\]\(#(.*?)\)", PAGE, re.MULTILINE))
     anchors = {re.sub("[^a-z0-9_ -]", "", tool.lower()).replace(" ", "-") for tool in MODELS}
@@ -87,15 +113,17 @@ def test_the_page_has_a_row_and_a_model_of_each_tool() -> None:
 def test_each_model_of_the_page_gives_the_right_rows_in_any_sequence(
     own_project: Callable[[str], Project],
 ) -> None:
-    project = own_project("your_log")
+    project, models = own_project("your_log"), []
     for tool, log in LOGS.items():
         project.sql(f"create table {{}}.{name_of(tool)}_log ({log['columns']}) using {{format}}")
         # The newest change comes first, and each change comes twice.
         insert(project, tool, log["rows"][::-1] + log["rows"])
         model = MODELS[tool].replace("cdc.orders", f"{project.name}.{name_of(tool)}_log")
         project.write(f"models/{name_of(tool)}.sql", model)
+        models.append({"name": name_of(tool), "data_tests": [log_test(model)]})
+    project.write("models/tests.yml", json.dumps({"version": 2, "models": models}))
 
-    project.run()
+    project.run(command="build")
 
     found = {tool: (rows(project, tool), error_kinds(project, tool)) for tool in LOGS}
     right = {tool: (log["right"], log.get("errors", [])) for tool, log in LOGS.items()}

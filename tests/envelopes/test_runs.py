@@ -1,0 +1,145 @@
+"""Logs of messages and of full extracts through whole runs: snapshots, places, deliveries."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.stores import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.project import Project
+
+    OwnProject = Callable[[str], Project]
+
+pytestmark = pytest.mark.iceberg_only
+
+
+def change(op: str, key: int, lsn: int, status: str = "", snapshot: str = "false") -> str:
+    """A message of Debezium for PostgreSQL."""
+    after = None if op == "d" else {"id": key, "status": status}
+    source = {"lsn": lsn, "snapshot": snapshot}
+    return json.dumps({"op": op, "before": None, "after": after, "source": source})
+
+
+class Topic:
+    """A topic of Debezium in two partitions, and the collection `c` over it."""
+
+    def __init__(self, project: Project) -> None:
+        """Create the log and write the model."""
+        self.project, self.next = project, [0, 0]
+        self.store = Store(project, "c", ["id"], ["status"])
+        columns = "key string, value string, part int, off bigint"
+        project.sql(f"create table {{}}.log ({columns}) using iceberg")
+        call = f"""trueup.debezium(
+            relation='{project.name}.log', schema={{'id': 'bigint', 'status': 'string'}},
+            snapshot=true, reclock=["'orders'", 'part', 'off']
+        )"""
+        project.write_model("c", f"{{{{ {call} }}}}", ["id"], {})
+
+    def run(self, *messages: tuple[Any, ...]) -> dict[int, str]:
+        """Append messages, with the key beside each, and run. Return the rows."""
+        rows = []
+        for op, key, *others in messages:
+            part = key % 2
+            rows.append((f'{{"id": {key}}}', change(op, key, *others), part, self.next[part]))
+            self.next[part] += 1
+        self.project.insert("log", rows)
+        self.project.run("c")
+        return {key: status for (key,), (status,) in self.store.rows().items()}
+
+
+@pytest.mark.long
+def test_a_snapshot_of_debezium_deletes_the_keys_that_it_does_not_have(
+    own_project: OwnProject,
+) -> None:
+    """The replication slot was made anew. What was deleted before that is in no message."""
+    topic = Topic(own_project("slot"))
+    known = [("c", key, 100 + key, "new") for key in (1, 2, 3)]
+    # The first rows of the snapshot. It is not at its end, so nothing is deleted.
+    rows = topic.run(*known, ("r", 1, 500, "paid", "first"), ("u", 3, 600, "sent"))
+    assert rows == {1: "paid", 2: "new", 3: "sent"}
+    # Its end. The row with the key 3 was changed after the snapshot began. A change of before that
+    # comes late and brings no row back. An incremental snapshot deletes nothing.
+    rows = topic.run(
+        ("r", 3, 500, "new", "last_in_data_collection"),
+        ("u", 2, 300, "late"),
+        ("r", 5, 700, "added", "incremental"),
+    )
+    assert rows == {1: "paid", 3: "sent", 5: "added"}
+    rows = topic.run(("u", 2, 400, "late"), ("u", 5, 650, "late"), ("c", 4, 800, "again"))
+    assert rows == {1: "paid", 3: "sent", 4: "again", 5: "added"}
+    topic.store.check_laws()
+    # `reclock` of an envelope: the next offset of each partition.
+    places = topic.store.batches()[-1]["places"]
+    assert {(one["topic"], one["partition"]): one["next"] for one in places} == {
+        ("orders", str(part)): topic.next[part] for part in (0, 1)
+    }
+
+
+def test_messages_are_compared_with_their_log(own_project: OwnProject) -> None:
+    project = own_project("compared")
+    log = f"{project.name}.log"
+    project.sql("create table {}.log (value string) using iceberg")
+
+    def say(kind: str, place: int, **row: Any) -> str:
+        position = f"binlog.01:{place}"
+        text = json.dumps({"type": kind, "position": position, "xoffset": 0, "data": row})
+        return f"('{text}')"
+
+    messages = [
+        say("insert", 1, id=1, status="new"),
+        say("insert", 2, id=2, status="new"),
+        say("delete", 4, id=2, status="new"),
+        say("update", 3, id=1, status="paid"),
+    ]
+    project.sql(f"insert into {{}}.log values {', '.join(messages)}")
+    schema = {"id": "bigint", "status": "string"}
+    project.write_model("c", f"{{{{ trueup.maxwell('{log}', {schema}) }}}}", ["id"], {})
+    given = {"macro": "maxwell", "schema": schema}
+    arguments = {"log": log, "key": ["id"], "columns": ["status"], "messages": given}
+    test = {"trueup.agrees_with_log": {"arguments": arguments}}
+    models = [{"name": "c", "data_tests": [test]}]
+    project.write("models/c.yml", json.dumps({"version": 2, "models": models}))
+    project.run("c", command="build")
+    project.sql("update {}.c__trueup set status = 'new' where _kind = 'row'")
+    project.run("c", command="test", fails=True)
+    assert "Got 2 results" in project.messages[0]
+
+
+def test_a_second_delivery_replaces_the_first_and_an_empty_extract_deletes_all(
+    own_project: OwnProject,
+) -> None:
+    project = own_project("extracts")
+    project.sql("create table {}.log (day date, load int, id int, v string) using iceberg")
+    project.sql("create table {}.loads (day date, load int) using iceberg")
+    extracts = f"""trueup.snapshot_commands(
+        relation='{project.name}.log', unique_key=['id'], ts='struct(day, load)',
+        extracts='{project.name}.loads'
+    )"""
+    call = f"""trueup.commands(
+        relation={extracts}, sequence_by=['snapshot_ts', 'not is_absent'],
+        delete_when='is_absent', columns=['v']
+    )"""
+    project.write_model("c", f"{{{{ {call} }}}}", ["id"], {})
+
+    def deliver(day: int, load: int, **rows: str) -> dict[int, str]:
+        values = [f"(date'2026-01-0{day}', {load}, {key[1:]}, '{v}')" for key, v in rows.items()]
+        if values:
+            project.sql(f"insert into {{}}.log values {', '.join(values)}")
+        project.sql(f"insert into {{}}.loads values (date'2026-01-0{day}', {load})")
+        project.run("c")
+        return {row["id"]: row["v"] for row in project.sql("select * from {}.c")}
+
+    assert deliver(5, 1, _1="a", _2="b") == {1: "a", 2: "b"}
+    # The same extract again: corrected, and without a row that should not have been there.
+    assert deliver(5, 2, _1="c", _3="d") == {1: "c", 3: "d"}
+    assert deliver(6, 3) == {}
+    # An old extract again changes nothing: a newer one was empty.
+    assert deliver(5, 4, _1="e") == {}
+    assert deliver(7, 5, _1="f") == {1: "f"}
+    Store(project, "c", ["id"], ["v"]).check_laws()
