@@ -7,25 +7,37 @@
     the log has lost the newest command.
 -#}
 {% test agrees_with_log(
-    model, log, key, sequence_by, columns, delete_when='false', truncate_when='false', skip_when='false', error='null',
-    error_key='null', unchanged=none, unchanged_value=none, ignore_null_updates=none, old_key=none, ts=none,
-    truncate_scope=[], sample=none, max_left_out=none
+    model, log, key, columns, sequence_by=none, messages=none, extract=none, delete_when='false', truncate_when='false',
+    skip_when='false', error='null', error_key='null', unchanged=none, unchanged_value=none, ignore_null_updates=none, old_key=none, ts=none,
+    snapshot=none, truncate_scope=[], sample=none, max_left_out=none
 ) %}
     {%- do trueup._require_whole_table('agrees_with_log') -%}
     {%- do trueup._require_list(trueup._argument('agrees_with_log', 'key'), key) -%}
+    {%- set table = log -%}
+    {%- if messages -%}
+        {%- set given = trueup._decoded_arguments(messages.macro, trueup._given_messages(messages, log), key) -%}
+        {%- set log, sequence_by, ts, delete_when, truncate_when = given.relation, given.sequence_by, given.ts, given.delete_when, given.truncate_when -%}
+        {%- set error, error_key, unchanged, old_key = given.error, given.error_key, given.unchanged, given.old_key -%}
+        {%- set snapshot = given.snapshot -%}
+    {%- elif extract -%}
+        {%- set log = trueup.snapshot_commands(log, key, extract) -%}
+    {%- endif -%}
     {%- do trueup._require_list(trueup._argument('agrees_with_log', 'sequence_by'), sequence_by, are_names=false) -%}
     {%- do trueup._require_list(trueup._argument('agrees_with_log', 'columns'), columns) -%}
     {%- set nulls = ignore_null_updates -%}
     {%- set is_partial = unchanged is not none or unchanged_value is not none or nulls not in [none, false] -%}
     {#- To compile needs no warehouse. -#}
     {%- set is_run = execute and flags.WHICH not in ['compile', 'generate'] -%}
-    {%- set facts = trueup._get_facts_of_test(model, log, key, sample, is_partial) if is_run else {
-        'store': model, 'stored': model, 'log': trueup._log_with_epoch_select(log, 0), 'upper': none, 'key_type': 'struct<>',
+    {%- set facts = trueup._get_facts_of_test(model, table, log, key, sample, is_partial) if is_run else {
+        'store': model, 'stored': model, 'log': trueup._log_with_epoch_select(log, 0), 'upper': none, 'key_type': 'struct<>', 'texts': {},
         'in_sample': 'true', 'in_sample_of_store': 'true', 'in_sample_of_old_key': 'true'
     } -%}
     {%- set keys = trueup._column_list(key) -%}
     {%- set tick = trueup._tick_expr(ts, trueup._argument('agrees_with_log', 'ts')) if ts -%}
-    {%- set terms = ([tick] if ts else []) + sequence_by -%}
+    {%- set terms = [tick] if ts else [] -%}
+    {%- for term in sequence_by -%}
+        {%- do terms.append(trueup._order_in_snapshot_expr(term, {'snapshot': snapshot}, loop.index0)) -%}
+    {%- endfor -%}
     {%- set order -%}
 named_struct('_epoch', _log_epoch{% for term in terms %}, '_{{ loop.index }}', {{ term }}{% endfor %})
     {%- endset -%}
@@ -33,7 +45,8 @@ with
 
 log as (
 
-    select * from {{ facts.log }} as numbered
+    {#- Spark plans a decoded message anew in each place that reads it, unless each query may give other rows. #}
+    select *{{ ', monotonically_increasing_id() as _log_row' if messages }} from {{ facts.log }} as numbered
     where not coalesce({{ skip_when }}, false)
     {%- if ts and facts.upper is not none %}
         and {{ tick }} < {{ facts.upper }}
@@ -57,13 +70,15 @@ said as (
         {%- set ignores_null = nulls is true or nulls is mapping and column not in except
             or nulls is iterable and nulls is not mapping and column in nulls %}
         not coalesce({{ delete_when }}, false)
-            {%- if ignores_null %} and {{ name }} is not null{% endif %}
+            {%- set type = facts.texts.get(column | lower) %}
+            {%- if ignores_null and type %} and coalesce({{ trueup._json_text_expr(name, type) }} <> 'null', false)
+            {%- elif ignores_null %} and {{ name }} is not null{% endif %}
             {%- if unchanged_value is not none %} and not string({{ name }}) <=> {{ trueup._literal(unchanged_value) }}{% endif %}
             {%- if unchanged %} and not coalesce(array_contains(
                 transform(cast({{ unchanged }} as array<string>), each -> lower(each)), {{ trueup._literal(column | lower) }}
             ), false){% endif %} as _log_gives_{{ loop.index }},
         {%- endfor %}
-        {{ trueup._column_list(columns) }}
+        {{ trueup._one_form_list(columns, facts.texts) }}
     from log
     where
         not coalesce({{ truncate_when }}, false)
@@ -99,7 +114,7 @@ truncates as (
 
     select {% if truncate_scope %}{{ trueup._column_list(truncate_scope) }}, {% endif %}max({{ order }}) as _truncated
     from log
-    where coalesce({{ truncate_when }}, false) and {{ terms[0] }} is not null
+    where coalesce({{ truncate_when }}{{ ' or ' ~ snapshot.end if snapshot }}, false) and {{ terms[0] }} is not null
     {%- if truncate_scope %}
     group by {{ trueup._column_list(truncate_scope) }}
     {%- endif %}
@@ -213,7 +228,7 @@ sides as (
 
     union all
 
-    select {{ keys }}, {{ trueup._column_list(columns) }}, 'table' as _side, false as _is_unknown
+    select {{ keys }}, {{ trueup._one_form_list(columns, facts.texts) }}, 'table' as _side, false as _is_unknown
     from {{ model }}
     where {{ facts.in_sample }}
 
@@ -303,14 +318,16 @@ select
 
 
 {#-
-    What the test `agrees_with_log` needs to know of a store, as a dict: the `store`, the `log` at the position of its newest
+    What the test `agrees_with_log` needs to know of a store, as a dict: the `store`, the `log` (rows of `table`) at the position of its newest
     batch, `upper`, the type of the key, and conditions for a sample of the keys. The sample is the same in each run, until
     the table has twice as many rows.
 -#}
-{% macro _get_facts_of_test(relation, log, key, sample, is_partial) -%}
+{% macro _get_facts_of_test(relation, table, log, key, sample, is_partial) -%}
+    {#- As in a run: the decoder of messages needs more rounds of analysis than Spark allows. -#}
+    {%- do run_query('set spark.sql.analyzer.maxIterations = 1000') if ' as _command' in log | string -%}
     {%- set collection = trueup._get_stored_collection(relation) -%}
     {%- set newest, position = collection.newest, collection.newest.get('position') or {} -%}
-    {%- set is_same_log = position.get('log', log) | replace('`', '') | lower == log | string | replace('`', '') | lower -%}
+    {%- set is_same_log = position.get('log', table) | replace('`', '') | lower == table | string | replace('`', '') | lower -%}
     {%- set epoch = newest.epochs[-1].epoch if newest.get('epochs') else 0 -%}
     {%- set size = namespace(parts=1) -%}
     {%- set rows = (newest.get('statistics') or {}).get('records_indexed') or 0 -%}
@@ -333,12 +350,39 @@ select
         store=collection.store,
         stored=trueup._stored_relation(dict(collection, is_partial=is_partial)),
         log=trueup._subquery(trueup._get_rows_read(trueup._log_with_epoch_select(log, none), newest).rows)
-            if is_same_log and trueup._is_table_name(log) else trueup._log_with_epoch_select(log, epoch),
+            if is_same_log and trueup._is_table_name(table) else trueup._log_with_epoch_select(log, epoch),
         upper=newest.get('upper'),
+        texts=collection.texts,
         doubt=newest.get('doubt'),
         has_arrivals='_arrival:' in collection.order_type,
         key_type='struct<' ~ (types | join(', ')) ~ '>',
     )) }}
+{%- endmacro %}
+
+
+{#- The arguments of the macro of an envelope, as the test has them: each that is not given has its default. -#}
+{% macro _given_messages(messages, log) -%}
+    {%- set defaults = {
+        'relation': log, 'value': 'data' if messages.macro == 'wal2json' else 'value', 'ts': none, 'sequence_by': none, 'reclock': none,
+    } -%}
+    {%- if messages.macro in ['debezium', 'cockroachdb'] -%}
+        {%- do defaults.update({'key': 'key'}) -%}
+    {%- endif -%}
+    {%- if messages.macro == 'debezium' -%}
+        {%- do defaults.update({'unchanged_value': '__debezium_unavailable_value'}) -%}
+    {%- endif -%}
+    {{ return(dict(defaults, **messages)) }}
+{%- endmacro %}
+
+
+{#- Columns in a form in which they can be compared: those of `texts`, types by name, are texts. -#}
+{% macro _one_form_list(columns, texts) -%}
+    {%- set items = [] -%}
+    {%- for column in columns -%}
+        {%- set name, type = trueup._quoted(column), texts.get(column | lower) -%}
+        {%- do items.append(trueup._json_text_expr(name, type) ~ ' as ' ~ name if type else name) -%}
+    {%- endfor -%}
+    {{ return(items | join(', ')) }}
 {%- endmacro %}
 
 

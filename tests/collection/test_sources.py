@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -73,6 +74,13 @@ def test_a_complete_snapshot_deletes_what_it_does_not_have(own_project: OwnProje
     # A change that was made before the snapshot began does not bring the row back.
     log.run(put("gone", 12, "g12"))
     assert "gone" not in log.rows
+    test: dict[str, Any] = {"log": f"{log.project.name}.log", "key": ["k"], "columns": ["v"]}
+    test |= {"sequence_by": ["ord"], "delete_when": "op = 'D'"}
+    test |= {"snapshot": {"id": "snap", "start": ["20"], "end": "last"}}
+    tests = [{"trueup.agrees_with_log": {"arguments": test}}]
+    models = {"version": 2, "models": [{"name": "c", "data_tests": tests}]}
+    log.project.write("models/c.yml", json.dumps(models))
+    log.project.run("c", command="test")
     log.store.check_laws()
 
 

@@ -74,7 +74,8 @@ MODELS = [
         'id': 'bigint',
         'name': 'string',
         'notes': 'string'
-    }
+    },
+    reclock=['partition', 'offset']
 ) }}
 """,
     ),
@@ -153,6 +154,48 @@ def test_a_collection_is_one_model_and_its_properties_in_60_lines() -> None:
         assert [*written] == [f"{name}.sql", f"{name}.yml"]
         assert "".join(written.values()).count("\n") <= 60
     assert files(ORDERS)["orders.yml"] == PROPERTIES
+
+
+def test_messages_and_extracts_are_compared_with_their_log_too() -> None:
+    (_, test) = yaml.safe_load(files(CUSTOMERS)["customers.yml"])["models"][0]["data_tests"]
+    assert test["trueup.agrees_with_log"]["arguments"] == {
+        "log": "source('shop', 'log')",
+        "key": ["id"],
+        "messages": {
+            "macro": "debezium",
+            "schema": {"id": "bigint", "name": "string", "notes": "string"},
+        },
+        "columns": ["name", "notes"],
+    }
+    (_, test) = yaml.safe_load(files(SUPPLIERS)["suppliers.yml"])["models"][0]["data_tests"]
+    assert test["trueup.agrees_with_log"]["arguments"] == {
+        "log": "source('shop', 'log')",
+        "key": ["supplier_id"],
+        "sequence_by": ["snapshot_ts", "not is_absent"],
+        "delete_when": "is_absent",
+        "extract": "extracted_on",
+        "columns": ["name", "city"],
+    }
+
+
+def test_an_extract_that_was_delivered_again_has_the_number_of_its_load() -> None:
+    rows = [
+        ("2026-01-05", 1, 1, "Acme"),
+        ("2026-01-05", 1, 2, "Bolt"),
+        ("2026-01-05", 2, 1, "Acme Ltd"),
+        ("2026-01-06", 3, 1, "Acme Ltd"),
+    ]
+    schema = "extracted_on date, load_number int, supplier_id bigint, name string"
+    log = table("suppliers_extracts", schema, *rows)
+    given = {"envelope": "snapshots", "key": ["supplier_id"]}
+    model = model_of(log, **given)
+    assert "ts='struct(extracted_on, load_number)'" in model
+    assert "columns=['name']" in model
+    assert guess(log, "suppliers", given).guesses["sequence_by"].is_sure
+    # One delivery in several loads is one extract.
+    parts = [(day, load, key, name) for day, load, key, name in rows if (load, key) != (2, 1)]
+    parts.insert(2, ("2026-01-05", 2, 3, "Cord"))
+    assert "ts='extracted_on'" in model_of(table("suppliers_extracts", schema, *parts), **given)
 
 
 def test_companions_read_the_collection() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .columns import typed_columns
 from .log import quoted
+from .order import delivery_of_extracts
 
 if TYPE_CHECKING:
     from .facts import Facts
@@ -71,7 +72,7 @@ def table_arguments(facts: Facts, relation: str) -> dict[str, str]:
     arguments: dict[str, str] = {}
     fields = ["ts", "sequence_by", "delete_when", "skip_when", "truncate_when"]
     if facts["envelope"] == "snapshots":
-        extract = facts.log.sql(facts["extract"]) if facts["extract"] else UNKNOWN.format("extract")
+        extract = extract_of(facts)
         arguments["relation"] = (
             f"trueup.snapshot_commands(\n        relation={relation},\n"
             f"        unique_key={facts['key'] or [UNKNOWN.format('key')]!r},\n"
@@ -86,22 +87,49 @@ def table_arguments(facts: Facts, relation: str) -> dict[str, str]:
     if not facts["sequence_by"] and not facts["ts"]:
         arguments["sequence_by"] = repr([UNKNOWN.format("order")])
     columns = list(facts["columns"] or ()) or [UNKNOWN.format("column")]
-    return {**arguments, **given(facts, fields), "columns": repr(columns)}
+    return {
+        **arguments,
+        **given(facts, fields),
+        **place_of_message(facts),
+        "columns": repr(columns),
+    }
+
+
+def extract_of(facts: Facts) -> str:
+    """What identifies an extract, or one of its deliveries, in SQL."""
+    if not facts["extract"]:
+        return UNKNOWN.format("extract")
+    extract, delivery = facts.log.sql(facts["extract"]), delivery_of_extracts(facts)
+    return f"struct({extract}, {facts.log.sql(delivery)})" if delivery else extract
 
 
 def message_arguments(facts: Facts, relation: str) -> dict[str, str]:
     """The arguments of the macro of an envelope."""
     del relation
+    found = messages_of(facts)
+    arguments = {name: "none" if one is None else repr(one) for name, one in found.items()}
     lines = [f"        {name!r}: {kind!r}" for name, kind in typed_columns(facts).items()]
-    arguments = {"schema": "{\n" + ",\n".join(lines) + "\n    }"}
-    if facts["value"] != ("data" if facts["envelope"] == "wal2json" else "value"):
+    arguments["schema"] = "{\n" + ",\n".join(lines) + "\n    }"
+    return {**arguments, **place_of_message(facts)}
+
+
+def messages_of(facts: Facts) -> dict[str, Any]:
+    """The same as data, without the place of a message."""
+    arguments: dict[str, Any] = {"schema": typed_columns(facts)}
+    value, key = facts["value"], facts["message_key"]
+    if value != ("data" if facts["envelope"] == "wal2json" else "value"):
         # Messages that are structs have an expression in place of a column.
-        value = facts["value"]
-        arguments["value"] = repr(quoted(value) if value in facts.log.types else value)
-    key = facts["message_key"]
+        arguments["value"] = quoted(value) if value in facts.log.types else value
     if facts["envelope"] in ("debezium", "cockroachdb") and key != "key":
-        arguments["key"] = repr(quoted(key)) if key else "none"
-    return {**arguments, **given(facts, ["table", "ts", "sequence_by", "old_key"])}
+        arguments["key"] = quoted(key) if key else None
+    names = ("table", "ts", "sequence_by", "old_key")
+    return arguments | {name: facts[name] for name in names if facts[name]}
+
+
+def place_of_message(facts: Facts) -> dict[str, str]:
+    """The argument that says where a message lies in its topic."""
+    place = [facts.log.sql(name) for name in facts["place"] or ()]
+    return {"reclock": repr(place)} if place else {}
 
 
 def given(facts: Facts, fields: list[str]) -> dict[str, str]:
@@ -155,16 +183,19 @@ def newest(column: str) -> str:
 
 
 def log_test(facts: Facts, place: Place) -> list[str]:
-    """The test that compares the table with its log. It reads the columns of a table."""
+    """The test that compares the table with its log."""
     nested = [name for name in facts["key"] or () if name not in facts.log.columns]
-    if facts["envelope"] != "plain" or nested:
+    if nested and not facts.is_decoded:
         return []
-    arguments: dict[str, Any] = {
-        "log": place.relation,
-        **{name: facts[name] for name in ("key", "ts", "sequence_by")},
-        **{name: facts[name] for name in ("delete_when", "skip_when", "truncate_when")},
-        "columns": list(facts["columns"] or ()),
-    }
+    arguments: dict[str, Any] = {"log": place.relation, "key": facts["key"]}
+    if facts.is_decoded:
+        arguments["messages"] = {"macro": facts["envelope"], **messages_of(facts)}
+    else:
+        fields = ("ts", "sequence_by", "delete_when", "skip_when", "truncate_when")
+        arguments |= {name: facts[name] for name in fields}
+        if facts["envelope"] == "snapshots":
+            arguments["extract"] = extract_of(facts)
+    arguments["columns"] = list(facts["columns"] or ())
     return [
         "      - trueup.agrees_with_log:",
         "          arguments:",
