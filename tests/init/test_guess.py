@@ -966,6 +966,10 @@ def test_a_column_that_says_who_deleted_must_agree() -> None:
         ("status string", ("active", "deleted"), "status = 'deleted'"),
         ("_fivetran_active boolean", (True, False), "not _fivetran_active"),
         ("is_current boolean", (True, False), "not is_current"),
+        ("current_flag string", ("Y", "N"), "current_flag = 'N'"),
+        ("lvorm string", ("", "X"), "lvorm = 'X'"),
+        ("rec_kind int", (1, 2, 3), "rec_kind = 3"),
+        ("cdc_code int", (1, 2, 4), "cdc_code = 4"),
     ],
 )
 def test_a_column_that_may_delete_is_named(
@@ -981,7 +985,8 @@ def test_no_command_deletes_only_if_no_column_looks_like_a_delete() -> None:
     log = table("orders", "order_id int, ts int, x int", (1, 1, 0))
     made = guess(log, "orders", {}).guesses["delete_when"]
     assert (made.value, made.is_sure) == (None, True)
-    for column in ("removed_code int", "isTombstone int", "opCode int", "meta struct<op:int>"):
+    odd = ("removed_code int", "isTombstone int", "opCode int", "opcode int", "meta struct<op:int>")
+    for column in odd:
         name, kind = column.split(" ", 1)
         log = table(
             "orders",
@@ -1003,11 +1008,12 @@ def test_columns_of_the_change_and_of_its_arrival_are_no_values() -> None:
     log = table(
         "orders",
         "topic string, order_id int, commit_no int, seq int, _loaded int, file_name string,"
-        " status string, attributes map<string,string>",
-        ("t", 1, 1, 1, 1, "f", "new", {}),
+        " status string, attributes map<string,string>, levels map<int,string>",
+        ("t", 1, 1, 1, 1, "f", "new", {}, {}),
     )
-    assert guesses(log)["columns"] == {"status": "string"}
-    assert "attributes is left out: Spark cannot compare its type" in warnings(log)
+    values = {"status": "string", "attributes": "map<string,string>"}
+    assert guesses(log)["columns"] == values
+    assert "levels is left out: the keys of a map must be texts" in warnings(log)
 
 
 @pytest.mark.parametrize(

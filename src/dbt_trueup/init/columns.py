@@ -14,6 +14,7 @@ from .envelope import extract_columns
 from .facts import Guess
 from .key import is_key
 from .log import struct_fields
+from .order import delivery_of_extracts
 from .types import NUMERIC, decimal_type, json_types
 
 if TYPE_CHECKING:
@@ -57,8 +58,9 @@ def guess_columns(facts: Facts) -> Guess:
         ),
         *(name for name in log.columns if facts["place"] and words.plain(name) == "timestamp"),
         *(extract_columns(log) if facts["envelope"] == "snapshots" else ()),
+        delivery_of_extracts(facts),
     } - {name for name in log.columns if name in orders and is_kept(name)}
-    odd = [name for name, kind in log.columns.items() if re.search(r"\b(map<|variant)", kind)]
+    odd = [name for name, kind in log.columns.items() if re.search(r"\bmap<(?!string,)", kind)]
     values = {
         name: kind
         for name, kind in log.columns.items()
@@ -66,7 +68,7 @@ def guess_columns(facts: Facts) -> Guess:
     }
     out = [name for name in log.columns if name not in values and name not in key]
     why = f"all others; left out: {', '.join(out)}" if out else "all others"
-    warnings = (f"{', '.join(odd)} is left out: Spark cannot compare its type",) if odd else ()
+    warnings = (f"{', '.join(odd)} is left out: the keys of a map must be texts",) if odd else ()
     return Guess("columns", values, why, bool(values), tuple(out), warnings)
 
 

@@ -50,11 +50,16 @@ def read_mark(log: Log, name: str) -> Mark | None:
         made = mark_of_operation(log, name, values, meaning) if is_readable else None
         return made or unknown(log, name, values)
     if words.ACTIVE.search(plain) and (words.is_of_tool(name) or "current" in plain):
-        return Mark(name, f"`{name}` may end a row", candidates=(f"not {log.sql(name)}",))
+        is_flag = kind == "boolean"
+        ends = (f"not {log.sql(name)}",) if is_flag else candidates_of(log, name, values)
+        return Mark(name, f"`{name}` may end a row", candidates=ends)
     if words.DELETED.search(plain) and not is_operation:
         if is_no_mark:
             return unknown(log, name, values) if values else None
         return mark_of_time(log, name) if is_time else mark_of_flag(log, name, values)
+    is_code = kind in INTEGERS and words.CODE.search(plain) and 1 < len(values) <= FEW
+    if is_code and max(map(int, values)) <= FEW:
+        return replace(unknown(log, name, values), is_by_value=True)
     is_text = kind == "string" and name not in log.json_columns
     return mark_of_values(log, name, values) if is_text and not is_time else None
 

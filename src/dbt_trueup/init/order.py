@@ -13,7 +13,7 @@ from . import words
 from .deletes import commands, is_snapshot_row
 from .facts import Guess, share
 from .key import content_of
-from .log import DATE, NUMBER, TIMESTAMP, all_match, sortable, to_text
+from .log import DATE, INTEGERS, NUMBER, TIMESTAMP, all_match, sortable, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -331,11 +331,34 @@ def contradicts(facts: Facts, rows: Sequence[Row], one: Order, other: Order) -> 
         return False
 
 
+def delivery_of_extracts(facts: Facts) -> str | None:
+    """The column that tells the deliveries of an extract apart. None if each came once."""
+    log, key, extract = facts.log, facts["key"], facts["extract"]
+    is_known = facts["envelope"] == "snapshots" and key and extract in log.types
+    if not is_known or not count_ties(facts, log.rows, Order((extract,), TIME)):
+        return None
+    ordered = [
+        name
+        for name, kind in log.types.items()
+        if (kind in INTEGERS or kind.startswith(("timestamp", "date")))
+        and words.DELIVERY.search(words.plain(name))
+        and name not in (extract, *key)
+        and not nullable(log.rows, name)
+    ]
+    return next(
+        (name for name in ordered if not count_ties(facts, log.rows, Order((extract, name), TIME))),
+        None,
+    )
+
+
 def order_of_extracts(facts: Facts) -> Guess:
     """The order of full extracts. If one arrives in parts, a row wins over its absence."""
     made, key, extract = ["snapshot_ts", "not is_absent"], facts["key"], facts["extract"]
     if key and extract in facts.log.types:
         order = Order((extract,), TIME)
+        if delivery := delivery_of_extracts(facts):
+            why = f"the extract; `{delivery}` says which of its deliveries is the newer one"
+            return Guess("sequence_by", made, why)
         if ties := count_ties(facts, facts.log.rows, order):
             why = (
                 f"{count(ties, 'key')} are in one extract twice with different values: it was"

@@ -103,6 +103,12 @@ EXTRACT = re.compile(
 )
 """Which full extract a row belongs to."""
 
+DELIVERY = re.compile(
+    r"(^|_)(load|loaded|batch|run|job|delivery|delivered|ingest[a-z]*|landed|received)"
+    r"(_(id|no|number|seq|at|on|ts|time|timestamp))?$"
+)
+"""Which delivery of an extract a row belongs to."""
+
 COUNTER = re.compile(r"(^|_)(line|item|row|position|pos)(_?(no|nr|number|num|index|idx))?$")
 """A part of a key of several columns, such as the line of an order."""
 
@@ -112,11 +118,14 @@ TRANSACTION = re.compile(r"(^|_)(txid|xid|gtid|(transaction|trans|xact|tx|txn)(_
 # The operation.
 
 OPERATION = re.compile(
-    r"(^|_)(op|oper|operation|optype|dml|iud|rowkind|enttyp|changemode|recordmode|rocancel)"
-    r"(_(type|code|name|kind))?$|(^|_)(change|row|entry|record)_(type|kind|mode)$"
-    r"|^((cdc|change|metadata)_)?action$"
+    r"(^|_)(op|oper|operation|opcode|optype|dml|iud|crud|rowkind|enttyp|changemode|recordmode"
+    r"|rocancel)(_(type|code|name|kind))?$|(^|_)(change|chg|row|entry|record)_(type|typ|kind|mode)$"
+    r"|^(cdc|dms|change|chg)_(code|flag|kind|type)$|^((cdc|change|metadata)_)?action$"
 )
 """What a change does: insert, update or delete."""
+
+CODE = re.compile(r"(^|_)(kind|action|change|verb|mutation)(_(code|type|id))?$")
+"""A name that may be that of an operation whose values are small numbers."""
 
 MAYBE_OPERATION = re.compile(
     r"(^|_)(action|kind|type|event|change|cdc|verb|method|mode|flag|crud)$"
@@ -124,11 +133,12 @@ MAYBE_OPERATION = re.compile(
 """A name that may be that of an operation. Its values decide."""
 
 DELETED = re.compile(
-    r"(^|_)(is)?(deleted?|deletes|deletion|del|removed?|tombstone|tombstoned|purged|erased|softdeleted?)(_|$)"
+    r"(^|_)(is)?(deleted?|deletes|deletion|del|removed?|tombstone|tombstoned|purged|erased|gone"
+    r"|lvorm|loevm|softdeleted?)(_|$)"
 )
 """A name with a word for a delete."""
 
-ACTIVE = re.compile(r"(^|_)(is_)?(active|current)$")
+ACTIVE = re.compile(r"(^|_)(is_)?(active|current)(_(flag|ind|yn))?$")
 """A name that says whether a row is still there."""
 
 TIME = re.compile(r"_(at|on|ts|time|timestamp|date|datetime|ms|us|ns)$")
