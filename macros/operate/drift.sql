@@ -9,10 +9,11 @@
 
     `given` is the collection: `name`, `schema`, `identifier` and `key`. If it has not run, `store` is the plan table of a dry
     run, and `query` the compiled SQL of the model. `against` is the other table, or a SELECT in parentheses. `as_of` is the
-    tick at whose end the collection is read.
+    tick at whose end the collection is read, or a text: a time.
 -#}
 {% macro _get_drift_select(given, against, as_of=none, limit=5) -%}
     {%- set collection = trueup._get_collection_of_model(given) -%}
+    {%- set as_of = trueup._get_tick_at(collection, as_of) if as_of is string else as_of -%}
     {%- set there = trueup._get_columns('select * from ' ~ against) -%}
     {%- set theirs = {} -%}
     {%- for column in there -%}
@@ -48,6 +49,19 @@
 {%- endmacro %}
 
 
+{#- The tick of the newest batch whose run had begun at a time. -#}
+{% macro _get_tick_at(collection, time) -%}
+    {%- set tick = run_query(
+        'select max(_ts) from ' ~ collection.store ~ " where _kind = 'batch' and cast(get_json_object(_batch, '$.at') as bigint) <= "
+        ~ 'unix_seconds(cast(' ~ trueup._literal(time) ~ ' as timestamp))'
+    ).rows[0][0] -%}
+    {%- if tick is none -%}
+        {%- do trueup._raise_error('The time to compare at', 'one after the first batch of ' ~ collection.name, time, 'Give a later time.') -%}
+    {%- endif -%}
+    {{ return(tick) }}
+{%- endmacro %}
+
+
 {#- The keys with an error in place of their row. -#}
 {% macro _broken_keys_select(collection, as_of) -%}
     {%- set key = trueup._column_list(collection.key) -%}
@@ -72,8 +86,12 @@ having sum(_diff) > 0
             ~ (' and _ts <= ' ~ as_of if as_of is not none)
         ) }}
     {%- elif collection.is_log -%}
+        {%- set items = [] -%}
+        {%- for column in collection.columns -%}
+            {%- do items.append(trueup._given_value_expr(collection, column) ~ ' as ' ~ trueup._quoted(column.name)) -%}
+        {%- endfor -%}
         {{ return(
-            'select * from ' ~ trueup._subquery(given.query) ~ " where _op <> 'truncate' and _error_key is null"
+            'select ' ~ (items | join(', ')) ~ ' from ' ~ trueup._subquery(given.query) ~ " where _op <> 'truncate' and _error_key is null"
         ) }}
     {%- endif -%}
     {{ return('select * from ' ~ collection.store ~ " where _kind = 'row'") }}
@@ -240,7 +258,8 @@ left join (select * from chosen where _place <= {{ plan.limit }}) as chosen on c
     {%- set cast = 'cast(' ~ value ~ ' as ' ~ trueup._sql_type(column.type) ~ ')' -%}
     {%- set message = 'Each value to compare must be one that can be cast to ' ~ column.type ~ ', the type of ' ~ column.name -%}
     {{ return(
-        value if column.type == column.type_there
+        trueup._json_text_expr(value, column.type_there) if trueup._is_kept_as_text(column.type_there)
+        else value if column.type == column.type_there
         else 'if(' ~ value ~ ' is not null and ' ~ cast ~ ' is null, raise_error(concat(' ~ trueup._literal(message ~ '.\nGot: ')
         ~ ', cast(' ~ value ~ " as string), '\\nGive a SELECT in parentheses that casts it.')), " ~ cast ~ ')'
     ) }}

@@ -105,6 +105,11 @@ def test_a_running_collection_against_an_extract(items: Project) -> None:
     assert ask(items, "check", "items", "--against", select, "--as-of", str(tick), code=1)[
         "counts"
     ] == dict.fromkeys(COUNTS, 0) | {"equal": 1, "missing_row": 4}
+    # At a time: it is that of the newest batch before it.
+    at = ask(items, "check", "items", "--against", select, "--as-of", "2999-01-01T10:00", code=1)
+    assert at["counts"] == now["counts"]
+    early = ask(items, "check", "items", "--against", select, "--as-of", "2020-01-01", code=2)
+    assert "must be one after the first batch of items" in early
     # A table that has the same rows.
     assert ask(items, "check", "items", "--against", f"{items.name}.items", code=0)["counts"] == (
         dict.fromkeys(COUNTS, 0) | {"equal": 6}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -32,6 +33,24 @@ Exit codes
   2  the check could not run"""
 
 
+def tick_or_time(text: str) -> int | str:
+    """Read a tick, or a time as a text that Spark reads. A time without a zone is in UTC.
+
+    Example:
+        >>> tick_or_time("17"), tick_or_time("2026-01-05T10:00+01:00")
+        (17, '2026-01-05T09:00:00+00:00')
+    """
+    if text.isdigit():
+        return int(text)
+    try:
+        time = dt.datetime.fromisoformat(text)
+    except ValueError:
+        message = f"--as-of must be a tick or a time such as 2026-01-05T10:00; got {text}"
+        raise click.UsageError(message) from None
+    zoned = time if time.tzinfo else time.replace(tzinfo=dt.timezone.utc)
+    return zoned.astimezone(dt.timezone.utc).isoformat()
+
+
 @click.command(epilog=epilog(EXAMPLE, CODES), short_help="Check against a table, or the rules.")
 @click.argument("collection")
 @click.option(
@@ -39,7 +58,12 @@ Exit codes
     metavar="TABLE",
     help="A table with its schema, or a SELECT in parentheses, that must have the same rows.",
 )
-@click.option("--as-of", type=int, metavar="TICK", help="Compare the rows at the end of this tick.")
+@click.option(
+    "--as-of",
+    callback=lambda _, __, text: None if text is None else tick_or_time(text),
+    metavar="TICK|TIME",
+    help="Compare the rows at the end of this tick, or at a time such as 2026-01-05T10:00, in UTC.",
+)
 @click.option(
     "--show-values",
     is_flag=True,
@@ -63,7 +87,7 @@ def check(  # noqa: PLR0913 - each is an option of the command
     *,
     collection: str,
     against: str | None,
-    as_of: int | None,
+    as_of: int | str | None,
     show_values: bool,
     max_errors: int,
     output: Path | None,
