@@ -124,3 +124,22 @@ def test_the_readme_shows_what_both_models_make_of_its_log(own_project: OwnProje
         ["1", "sent", "1", "2", "None"],
         ["2", "placed", "-1", "2", "None"],
     ]
+
+
+def test_a_sink_that_appends_gives_exactly_the_table_of_its_page(own_project: OwnProject) -> None:
+    text, project = page("docs/sinks-that-append.md"), own_project("sink")
+    rows = ", ".join(str(tuple(row)) for row in table_after(text, "## The log and the table"))
+    project.sql(
+        "create table {}.orders_sink using iceberg as select int(a) as id, b as status,"
+        " cast(c as decimal(10,2)) as amount, d as __op, e as __deleted, bigint(f) as __source_lsn"
+        f" from values {rows} as one(a, b, c, d, e, f)"
+    )
+    for path, file in LABELLED.findall(text):
+        place = file.replace("source('cdc', 'orders')", f"source('{project.name}', 'orders_sink')")
+        place = place.replace("- name: cdc\n", f"- name: {project.name}\n", 1)
+        place = place.replace("      - name: orders\nmodels", "      - name: orders_sink\nmodels")
+        project.write(path, place)
+    project.run("orders", command="build")
+    assert shown(project, "select * from {}.orders order by id") == table_after(
+        text, "After the run the table"
+    )
