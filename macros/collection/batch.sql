@@ -189,6 +189,10 @@ batch as (
                     {%- endif %}
                     {%- if collection.has_place %}
                     _offset as offset_committed,
+                    {#- Another code, a slice and a tick read messages again without a replay. #}
+                    {%- if not (plan.cause or plan.is_sliced or plan.ticks) %}
+                    greatest(_again - superseded{{ ' - ' ~ plan.again if plan.again }}, 0) as below_places,
+                    {%- endif %}
                     {%- endif %}
                     {%- if plan.ticks %}
                     late + {{ plan.ticks.dropped }} as late_dropped,

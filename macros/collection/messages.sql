@@ -27,6 +27,12 @@
             ~ ' no change with an order of today can replace such a row'
         ) -%}
     {%- endif -%}
+    {%- if statistics.get('below_places') -%}
+        {%- do said.append(
+            statistics.below_places ~ (' message' if statistics.below_places == 1 else ' messages') ~ ' at places that were read before'
+            ~ ' have content that was not. If the topic has begun again, give it another name in `reclock`'
+        ) -%}
+    {%- endif -%}
     {%- if statistics.get('unprovable') -%}
         {%- do said.append(
             statistics.unprovable ~ (' new key has' if statistics.unprovable == 1 else ' new keys have') ~ ' an order below that of'

@@ -236,6 +236,7 @@
         'truncated': newest.get('truncated'),
         'has_unordered': facts.unordered > 0 or newest.get('order_errors', 0) > 0,
         'places': newest.get('places'),
+        'is_sliced': (newest.get('slices') or part.slices) and true,
         'arrives': facts.get('again') is not none and facts.unordered + facts.again > 0,
         'reads_all': reads_all,
         'is_dry': is_dry,
@@ -304,7 +305,7 @@
     {#- The batch before the snapshot: so no batch that this run does not know lies before its base. -#}
     {%- set newest = look.newest if look else trueup._get_newest_batch(collection) -%}
     {%- set properties = look.properties if look else trueup._get_store_properties(collection.store) -%}
-    {%- set followed = trueup._followed_store(collection, stored, newest.order_type) -%}
+    {%- set followed = trueup._followed_store(collection, stored, newest) -%}
     {%- for statement in followed.statements if not is_dry -%}
         {%- do run_query(statement) -%}
     {%- endfor -%}

@@ -33,20 +33,26 @@
 
 
 {#-
-    The CTE `places`: one row with what is read after this batch, for the batch row.
+    The CTE `places`: one row with what is read after this batch, for the batch row, and `_again`: how many commands of the batch are
+    at places that were read before it.
 
     Reads: `read`. Ends with: `places`.
 -#}
 {% macro _place_ctes(plan) -%}
 places as (
 
-    select array_sort(collect_list(struct(topic, partition, next))) as _places, sum(next) as _offset
+    select array_sort(collect_list(struct(topic, partition, next))) as _places, sum(next) as _offset, coalesce(sum(again), 0) as _again
     from (
-        select topic, partition, max(next) as next
+        select topic, partition, max(next) as next, sum(again) as again
         from (
-            select _place.topic, _place.partition, _place.offset + 1 as next from read where _place.offset is not null
+            select
+                read._place.topic, read._place.partition, read._place.offset + 1 as next,
+                int({{ trueup._was_read_expr('read._place') }} and _op <> 'truncate' and not {{ trueup._lacks_order_expr('read.') }}) as again
+            from read
+            left join {{ trueup._known_places(plan.places) }} as known on {{ trueup._same_partition_expr('known', 'read._place') }}
+            where read._place.offset is not null
             union all
-            select topic, partition, next from {{ trueup._known_places(plan.places) }}
+            select topic, partition, next, 0 from {{ trueup._known_places(plan.places) }}
         )
         group by topic, partition
     )

@@ -286,7 +286,10 @@ facts as (
                 when contains(order_type, ',_1:date') then timestamp(date_from_unix_date(try_cast(first_of_order as int)))
             end > current_timestamp() + interval 1 day
         ) as orders_ahead,
-        max_by(get_json_object(_batch, '$.doubt.seq'), _seq) filter (where _kind = 'batch') as doubted_batch
+        max_by(get_json_object(_batch, '$.doubt.seq'), _seq) filter (where _kind = 'batch') as doubted_batch,
+        max_by(cast(get_json_object(_batch, '$.statistics.below_places') as bigint), _seq) filter (
+            where _kind = 'batch' and get_json_object(_batch, '$.repair') is null
+        ) as messages_below_places
     from (
         select _kind, _seq, _error_kind, _batch, split_part(_order, char(2), 2) as first_of_order
         from {{ store }}
@@ -303,7 +306,8 @@ facts as (
         cast(null as bigint) as open_errors,
         cast(null as bigint) as open_order_errors,
         cast(null as bigint) as orders_ahead,
-        cast(null as string) as doubted_batch
+        cast(null as string) as doubted_batch,
+        cast(null as bigint) as messages_below_places
     where false
     {% endfor %}
 ),
@@ -343,6 +347,10 @@ judged as (
             if(
                 doubted_batch is not null,
                 concat('the orders of the source may have begun again: batch ', doubted_batch), null
+            ),
+            if(
+                messages_below_places > 0,
+                concat('new messages at places that were read before: ', messages_below_places), null
             ),
             if(orders_ahead > 0, concat('keys whose order is ahead of the clock: ', orders_ahead), null),
             if(superseded_share > 0.5, 'more than half of the newest batch was superseded', null),

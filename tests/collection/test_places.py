@@ -92,6 +92,18 @@ def test_a_batch_row_has_the_next_offset_of_each_partition(own_project: OwnProje
     log.store.check_laws()
 
 
+def test_new_messages_at_places_that_were_read_before_are_said(own_project: OwnProject) -> None:
+    log = Log(own_project("places_again"))
+    first = [put("a", 1, "a1", 7), put("b", 1, "b1", 8)]
+    assert "WARNING" not in log.run(*first)
+    # A replay, and a new message.
+    assert "WARNING" not in log.run(*first, put("a", 2, "a2", 9))
+    # The topic was made anew.
+    said = log.run(put("a", 3, "a3", 0), put("c", 1, "c1", 1), *first)
+    assert "WARNING: 2 messages at places that were read before have content that was not" in said
+    assert log.rows == {"a": "a3", "b": "b1", "c": "c1"}
+
+
 def test_a_command_without_an_order_acts_once_as_the_newest(own_project: OwnProject) -> None:
     log = Log(own_project("arrival"), null_order="arrival")
     log.run(

@@ -154,6 +154,12 @@ def test_the_health_warns_of_what_looks_wrong(own_project: OwnProject) -> None:
     assert health["repairs"] == 1
     assert "repaired at 2" in health["why"]
     assert row(project, "trueup_statistics")["records_indexed"] == 4
+    # What a batch of a log with places says.
+    below = 'replace(_batch, \'"superseded":\', \'"below_places":2,"superseded":\')'
+    project.sql(f"update {{}}.c__trueup set _batch = {below} where _kind = 'batch'")
+    assert (
+        "new messages at places that were read before: 2" in (row(project, "trueup_health")["why"])
+    )
 
 
 def test_the_var_must_be_a_list(own_project: OwnProject) -> None:
