@@ -366,10 +366,13 @@
 {%- endmacro %}
 
 
-{#- The rows of a part of the log from an order on, or before it. The order is a JSON text. -#}
+{#-
+    The rows of a part of the log from an order on, or before it. The order is a JSON text. Those without an order come last: a
+    command of the same part must not clear their error.
+-#}
 {% macro _rows_from_cut_select(collection, rows, cut, is_before=false) -%}
 select * from {{ trueup._subquery(rows) }}
-where _order {{ '<' if is_before else '>=' }} {{ trueup._order_from_json_expr(collection, cut) }}
+where {{ 'not ' if is_before }}(_order >= {{ trueup._order_from_json_expr(collection, cut) }} or {{ trueup._lacks_order_expr() }})
 {%- endmacro %}
 
 

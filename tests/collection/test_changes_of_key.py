@@ -21,7 +21,7 @@ MODEL = """
 ) }}}}
 """
 SAME = "__same__"
-Command = tuple[str, int, str | None, str | None, str | None]
+Command = tuple[str, int | None, str | None, str | None, str | None]
 """A key, its order, two values and the old key."""
 
 
@@ -63,6 +63,23 @@ def test_unchanged_columns_come_from_the_old_key_as_given_at_that_order(moved: P
 
     run(moved, chain[0])
     assert rows(moved) == [("k4", "a5", "b12")]
+    assert errors(moved) == []
+
+
+def test_no_command_of_one_run_clears_the_order_error_of_the_same_run(moved: Project) -> None:
+    # The chain makes two batches.
+    chain = [("k2", 5, "a5", SAME, "k1"), ("k3", 9, SAME, SAME, "k2")]
+    run(
+        moved,
+        ("k1", 1, "a1", "b1", None),
+        *chain,
+        ("x", None, "?", "?", None),
+        ("x", 20, "x", "x", None),
+    )
+    assert "batches 1 to 2" in "\n".join(moved.messages)
+    assert rows(moved) == [("k3", "a5", "b1"), ("x", "x", "x")]
+    assert errors(moved) == [("x", "order")]
+    run(moved, ("x", 21, "y", "y", None))
     assert errors(moved) == []
 
 
