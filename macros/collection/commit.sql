@@ -169,7 +169,7 @@ decided as (
             {%- endif %}
             {%- set unordered = 'sum(_unordered) over (partition by ' ~ trueup._column_list(key + ['_error_key']) ~ ')'
                 if plan.ticks else '_unordered' %}
-            when {{ unordered }} > 0 then if(_open is null, 'opened', 'none')
+            when {{ unordered }} is not null then if(_open is null, 'opened', 'none')
             when _open is null then 'none'
             {%- if plan.new_truncates %}
             when _is_truncated_now then 'closed'

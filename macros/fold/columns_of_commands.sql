@@ -78,7 +78,7 @@ folded as (
         {%- endif %}
         {{ 'sum(_messages)' if plan.moves else 'count(*)' }} as _commands,
         {%- if plan.has_unordered %}
-        count_if({{ trueup._lacks_order_expr() }}) as _unordered,
+        {{ trueup._unordered_expr(plan) }} as _unordered,
         {%- endif %}
         {%- if plan.since %}
         collect_set(_order) as _read_orders,

@@ -50,7 +50,7 @@ moves as (
 
 ),
 
-left_behind as ( -- the old key is deleted at the order of the change
+left_behind as ( -- the old key is deleted at the order of the change; without one it is an error, too
 
     select
         {%- for name in key %}
@@ -72,7 +72,8 @@ left_behind as ( -- the old key is deleted at the order of the change
         {%- endif %}
         true as _is_known,
         0 as _messages
-    from moves
+    from said
+    where _old_key is not null
 
 ),
 {%- if collection.is_partial %}

@@ -202,6 +202,16 @@ bound as (
 {%- endmacro %}
 
 
+{#-
+    How many messages of a key have no order, as an aggregate; null if no command lacks one. A change of key is a message of the
+    new key alone, but without an order nobody knows the old one either.
+-#}
+{% macro _unordered_expr(plan) -%}
+    {%- set lacks = trueup._lacks_order_expr() -%}
+    {{ return('sum(_messages) filter (where ' ~ lacks ~ ')' if plan.moves else 'nullif(count_if(' ~ lacks ~ '), 0)') }}
+{%- endmacro %}
+
+
 {#- Whether a command lacks an order, as an SQL expression. -#}
 {% macro _lacks_order_expr(prefix='') -%}
     {%- set order = prefix ~ '_order' -%}
@@ -241,7 +251,7 @@ folded as (
         {%- endif %}
         {{ 'sum(_messages)' if plan.moves else 'count(*)' }} as _commands,
         {%- if plan.has_unordered %}
-        count_if({{ trueup._lacks_order_expr() }}) as _unordered,
+        {{ trueup._unordered_expr(plan) }} as _unordered,
         {%- endif %}
         max(struct(_order, {{ rank }} as _rank, _digest, _length)){{ ordered }} as _new,
         max_by(_value, struct(_order, {{ rank }})){{ ordered }} as _value,

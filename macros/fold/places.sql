@@ -225,7 +225,7 @@ newest as (
         {{ names }},
         sum(_commands) as _commands,
         {%- if plan.has_unordered %}
-        coalesce(sum(_commands) filter (where {{ trueup._lacks_order_expr() }}), 0) as _unordered,
+        sum(_commands) filter (where {{ trueup._lacks_order_expr() }}) as _unordered,
         {%- endif %}
         max(struct(_order, array_max(_said._digest) as _digest)){{ ordered }} as _new,
         max_by(_said, _order){{ ordered }} as _said

@@ -83,7 +83,7 @@ newest as (
         coalesce(_late, 0) as _late,
         coalesce(_commands, 0) as _commands,
         {%- if plan.has_unordered %}
-        coalesce(_unordered, 0) as _unordered,
+        _unordered,
         {%- endif %}
         {%- if plan.since and collection.is_partial %}
         flatten(collect_list(_read_orders) over (partition by {{ trueup._column_list(names) }})) as _read_orders,

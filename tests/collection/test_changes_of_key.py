@@ -83,6 +83,16 @@ def test_no_command_of_one_run_clears_the_order_error_of_the_same_run(moved: Pro
     assert errors(moved) == []
 
 
+def test_a_change_of_key_without_an_order_is_an_error_of_both_keys(moved: Project) -> None:
+    run(moved, ("k1", 1, "a1", "b1", None), ("k1", 0, "a0", "b0", None))
+    run(moved, ("k2", None, "a2", "b2", "k1"))
+    assert "1 command, 2 errors" in "\n".join(moved.messages)
+    assert rows(moved) == [("k1", "a1", "b1")]
+    assert errors(moved) == [("k1", "order"), ("k2", "order")]
+    run(moved, ("k1", 2, "a2", "b2", None))
+    assert errors(moved) == [("k2", "order")]
+
+
 def test_a_new_key_whose_old_values_are_unknown_is_an_error_until_they_are_given(
     moved: Project,
 ) -> None:
