@@ -8,9 +8,9 @@
     there was one.
 -#}
 {% macro _ensure_table_adopted(collection) -%}
-    {%- set known = load_relation(collection.view) -%}
-    {%- set kept = collection.view.incorporate(path={'identifier': collection.view.identifier ~ '__before'}, type='table') -%}
-    {%- if known is not none and known.type == 'view' or known is none and load_relation(kept) is none -%}
+    {%- set known, kept = load_relation(collection.view), trueup._kept_table(collection) -%}
+    {%- set again = collection.get('adopts_again', false) -%}
+    {%- if not again and (known is not none and known.type == 'view' or known is none and load_relation(kept) is none) -%}
         {{ return(false) }}
     {%- endif -%}
     {#- dbt's cache may be old: another run may adopt the table, too. -#}
@@ -22,14 +22,14 @@
         {%- do views.append(row['viewName'] | lower) -%}
     {%- endfor -%}
     {%- set name = collection.view.identifier | lower -%}
-    {%- if name in views -%}
+    {%- if name in views and not again -%}
         {{ return(true) }}
     {%- endif -%}
     {%- set is_there, is_kept = name in tables, kept.identifier | lower in tables -%}
-    {%- set has_store = load_relation(collection.store) is not none or collection.store.identifier | lower in tables -%}
+    {%- set has_store = not again and (load_relation(collection.store) is not none or collection.store.identifier | lower in tables) -%}
     {#- A run that was killed has left the store at batch 0, before or after it renamed the table. -#}
     {%- set newest = trueup._get_newest_batch(dict(collection, has_store=true)) if has_store and is_there != is_kept else {} -%}
-    {%- set is_begun = newest.get('seq') == 0 and newest.get('adopts', false) -%}
+    {%- set is_begun = again or newest.get('seq') == 0 and newest.get('adopts', false) -%}
     {%- if not is_there and not is_begun -%}
         {{ return(has_store) }}
     {%- endif -%}
@@ -41,7 +41,7 @@
         ) -%}
     {%- endif -%}
     {%- do trueup._require_adoptable_columns(collection, collection.view if is_there else kept) -%}
-    {%- if not is_begun -%}
+    {%- if not has_store -%}
         {%- do run_query(trueup._create_store_sql(collection, {'run': invocation_id, 'adopts': true})) -%}
     {%- endif -%}
     {%- if is_there -%}
@@ -63,6 +63,30 @@
         }),
     })) -%}
     {{ return(true) }}
+{%- endmacro %}
+
+
+{#- The name under which the table is kept. -#}
+{% macro _kept_table(collection) -%}
+    {{ return(collection.view.incorporate(path={'identifier': collection.view.identifier ~ '__before'}, type='table')) }}
+{%- endmacro %}
+
+
+{#-
+    Before a rebase: whether the collection has adopted a table, whose rows are in no log. Raises if the table is gone.
+-#}
+{% macro _get_adopts_again(collection) -%}
+    {%- set adopts = run_query(
+        "select get_json_object(_batch, '$.adopts') from " ~ collection.store ~ " where _kind = 'batch' and _seq = 0"
+    ).rows -%}
+    {%- set has_adopted = adopts | length > 0 and adopts[0][0] == 'true' -%}
+    {%- if has_adopted and load_relation(trueup._kept_table(collection)) is none -%}
+        {%- do trueup._raise_error(
+            'The table ' ~ trueup._kept_table(collection), 'there: ' ~ collection.name ~ ' has adopted its rows', 'no such table',
+            'Nothing is dropped. To begin again without these rows, create an empty table of this name with the key columns.'
+        ) -%}
+    {%- endif -%}
+    {{ return(has_adopted) }}
 {%- endmacro %}
 
 
@@ -91,6 +115,20 @@
             {%- do refused.append(trueup._type_change({'name': column.name, 'type': column.type, 'old_type': type})) -%}
         {%- endif -%}
     {%- endfor -%}
+    {%- set code, marks = model.compiled_code or '', [] -%}
+    {%- for name in found if name not in collection.columns | map(attribute='name') | map('lower') -%}
+        {%- for condition in modules.re.findall("(?s)when ((?:(?!when ).)*?) then 'delete'", code) -%}
+            {%- set names = modules.re.sub("'[^']*'", "''", condition) | lower -%}
+            {%- do marks.append(name) if name not in marks and modules.re.search('\\b' ~ modules.re.escape(name) ~ '\\b', names) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {%- if marks and not refused -%}
+        {%- do trueup._raise_error(
+            'The table ' ~ table ~ ', which has the name of the model,', 'one without rows that are only marked as deleted',
+            'a column by which the model knows deletes: ' ~ (marks | join(', ')),
+            'Nothing is written. Delete the marked rows of the table, drop the column from it, and run again.'
+        ) -%}
+    {%- endif -%}
     {%- if refused -%}
         {%- do trueup._raise_error(
             'The table ' ~ table ~ ', which has the name of the model,', 'one with the columns of the model',

@@ -55,9 +55,13 @@
 {%- endmacro %}
 
 
-{#- The checksums of the models before a model, by their id. `found` collects them. -#}
+{#-
+    The checksums of the models before a model, by their id. `found` collects them. Another collection is a table like that of a
+    source: its rows change for reasons of its own.
+-#}
 {% macro _upstream_checksums(node, found) -%}
-    {%- for id in node.depends_on.nodes if id in graph.nodes and id not in found -%}
+    {%- for id in node.depends_on.nodes if id in graph.nodes and id not in found
+            and graph.nodes[id].config.materialized != 'trueup' -%}
         {%- do found.update({id: graph.nodes[id].checksum.checksum}) -%}
         {%- do trueup._upstream_checksums(graph.nodes[id], found) -%}
     {%- endfor -%}

@@ -334,7 +334,7 @@
 
 {#-
     With `--full-refresh` a run rebuilds the current rows from the history. Only with the var `trueup_rebase`, too, it drops
-    the store, and the collection begins again from its log.
+    the store, and the collection begins again from its log, after the rows of a table that it has adopted.
 -#}
 {% macro _ensure_rebased(collection) -%}
     {%- if should_full_refresh() and trueup._var('trueup_rebase') and collection.has_store -%}
@@ -345,6 +345,7 @@
             ) -%}
         {%- endif -%}
         {%- do trueup._get_store_properties(collection.store) -%}
+        {%- do collection.update({'adopts_again': trueup._get_adopts_again(collection)}) -%}
         {%- do run_query(trueup._step_marker('drop') ~ ' drop table ' ~ collection.store) -%}
         {%- do collection.update({'has_store': false}) -%}
     {%- endif -%}

@@ -112,8 +112,15 @@ def test_a_table_of_the_name_is_kept_and_its_rows_are_the_first_batch(
     own_project: OwnProject,
 ) -> None:
     project = open_project(own_project, "adopted")
-    project.sql("create table {}.files using {format} as select 'b' as k, 'old' as v, 0 as n")
-    project.sql("insert into {}.files values ('z', 'kept', 9)")
+    project.sql(
+        "create table {}.files using {format} as"
+        " select 'b' as k, 'old' as v, 0 as n, false as log_delete"
+    )
+    project.sql("insert into {}.files values ('z', 'kept', 9, false), ('y', 'marked', 1, true)")
+    project.run("files", fails=True)
+    assert "a column by which the model knows deletes: log_delete" in said(project)
+    project.sql("delete from {}.files where log_delete")
+    project.sql("alter table {}.files drop column log_delete")
     project.run("files")
     # The log wins over the table. A row that the log does not know stays.
     assert sorted(project.rows("files")) == [("b", "two", 2), ("z", "kept", 9)]
@@ -121,6 +128,15 @@ def test_a_table_of_the_name_is_kept_and_its_rows_are_the_first_batch(
     assert [tuple(row) for row in before] == [("b", "old"), ("z", "kept")]
     assert {update["_cause"] for update in project.store("files").stored("_seq = 1")} >= {"adopted"}
     project.store("files").check_laws()
+    # A rebase begins again from the table, too: its rows are in no log.
+    project.run("files", "--full-refresh", rebase=True)
+    assert sorted(project.rows("files")) == [("b", "two", 2), ("z", "kept", 9)]
+    assert project.store("files").stored("_kind = 'update' and _seq = 1")
+    project.store("files").check_laws()
+    project.sql("drop table {}.files__before")
+    project.run("files", "--full-refresh", rebase=True, fails=True)
+    assert "has adopted its rows" in said(project)
+    assert sorted(project.rows("files")) == [("b", "two", 2), ("z", "kept", 9)]
 
 
 def test_a_full_refresh_keeps_the_history_and_a_rebase_begins_again(
