@@ -1250,6 +1250,23 @@ def test_a_topic_of_several_tables_asks_for_the_table() -> None:
     assert guesses(log, table="public.b")["columns"] == {"x": "bigint"}
 
 
+def test_the_key_of_several_sources_is_asked_about() -> None:
+    first, second = json.loads(event({"id": 1, "x": 1})), json.loads(event({"id": 1, "x": 2}))
+    first["source"]["name"], second["source"]["name"] = "eu", "us"
+    log = topic(json.dumps(first), json.dumps(second))
+    assert unsure(log) == {"key": ("id",)}
+    (why,) = [one.why for one in guess(log, "customers", {}).unsure]
+    assert "the messages come from eu, us" in why
+    assert unsure(log, key=["id"]) == {}
+    # Without names in the messages, the topics say it.
+    rows = [('{"id": 1}', event({"id": 1, "x": 1}), 0, 0, name) for name in ("eu", "us")]
+    assert list(unsure(table("customers", f"{TOPIC}, topic string", *rows))) == ["key"]
+    same = [
+        ('{"id": 1}', event({"id": 1, "x": place}, lsn=place), 0, place, "eu") for place in (0, 1)
+    ]
+    assert unsure(table("customers", f"{TOPIC}, topic string", *same)) == {}
+
+
 def test_a_log_of_several_tables_asks_for_the_table() -> None:
     schema = "id int, lsn int, __op string, __table string, x int"
     log = table("changes", schema, (1, 1, "c", "a", 5), (1, 2, "u", "b's", 6))

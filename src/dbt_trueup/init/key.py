@@ -61,14 +61,32 @@ def key_of_messages(facts: Facts) -> Guess | None:
     (key, number), *others = found.most_common()
     why = f"{describe(facts, list(key))}; {count(number, 'message')} name it"
     columns = list(key)
+    sources = sources_of_messages(facts)
+    if len(sources) > 1:
+        why += (
+            f"; the messages come from {', '.join(sources)}. If two of them may have one key,"
+            " the source belongs to the key: see 'Debezium, several sources' in docs/your-log.md"
+        )
     return Guess(
         "key",
         columns,
         why,
-        is_sure=not others,
+        is_sure=not others and len(sources) <= 1,
         candidates=tuple(",".join(one) for one in found),
         warnings=warn_of_nulls(facts, columns),
     )
+
+
+def sources_of_messages(facts: Facts) -> list[str]:
+    """The databases that wrote the changes of one table, or else its topics."""
+    changes = [one for one in facts.changes if one.key or one.row]
+    if len({one.table for one in changes}) > 1:
+        return []
+    servers = sorted({one.server for one in changes if one.server})
+    if len(servers) > 1:
+        return servers
+    named = [name for name in facts.log.named(words.TOPIC) if facts.log.types[name] == "string"]
+    return sorted({*facts.log.values(named[0])}) if named else []
 
 
 def is_key(name: str) -> bool:

@@ -40,6 +40,8 @@ class Change:
     """The columns of the key, as the message names them."""
     types: dict[str, str] = field(default_factory=dict)
     """The types that the message declares for its columns, in Spark."""
+    server: str | None = None
+    """The database that wrote the change, with the name of its connector."""
 
 
 def object_of(value: Any) -> Row:
@@ -91,6 +93,7 @@ def read_debezium(message: Row, keys: Any) -> Change | None:
         row=row,
         key=keys if isinstance(keys, dict) else None,
         types=connect_types(message.get("schema"), "after"),
+        server=".".join(str(source[name]) for name in ("name", "db") if source.get(name)) or None,
     )
 
 
