@@ -115,18 +115,12 @@
             {%- do refused.append(trueup._type_change({'name': column.name, 'type': column.type, 'old_type': type})) -%}
         {%- endif -%}
     {%- endfor -%}
-    {%- set code, marks = model.compiled_code or '', [] -%}
-    {%- for name in found if name not in collection.columns | map(attribute='name') | map('lower') -%}
-        {%- for condition in modules.re.findall("(?s)when ((?:(?!when ).)*?) then 'delete'", code) -%}
-            {%- set names = modules.re.sub("'[^']*'", "''", condition) | lower -%}
-            {%- do marks.append(name) if name not in marks and modules.re.search('\\b' ~ modules.re.escape(name) ~ '\\b', names) -%}
-        {%- endfor -%}
-    {%- endfor -%}
-    {%- if marks and not refused -%}
+    {%- set marked = trueup._get_marked_rows(table, found) if not refused -%}
+    {%- if marked -%}
         {%- do trueup._raise_error(
             'The table ' ~ table ~ ', which has the name of the model,', 'one without rows that are only marked as deleted',
-            'a column by which the model knows deletes: ' ~ (marks | join(', ')),
-            'Nothing is written. Delete the marked rows of the table, drop the column from it, and run again.'
+            marked, 'Nothing is written. Delete the marked rows of the table, and run again. If the model cannot ask for them'
+            ~ ' (`perhaps`), drop the column, too.'
         ) -%}
     {%- endif -%}
     {%- if refused -%}
@@ -135,6 +129,28 @@
             refused | join('; '), 'Nothing is written. Cast the columns in the model, or rename the table.'
         ) -%}
     {%- endif -%}
+{%- endmacro %}
+
+
+{#-
+    In words, which rows of the table the model would take for deletes; none if there are none. `columns` are those of the table.
+    A condition that also reads a column which only the log has cannot be asked, so then the column itself is named.
+-#}
+{% macro _get_marked_rows(table, columns) -%}
+    {%- set marked = [] -%}
+    {%- set words = 'and or not in is null true false like rlike between case when then else end distinct from cast as' -%}
+    {%- for condition in modules.re.findall("(?s)when ((?:(?!when ).)*?) then 'delete'", model.compiled_code or '') -%}
+        {%- set plain = modules.re.sub("'[^']*'|[.]\\w+|`", '', condition) | lower -%}
+        {%- set names = modules.re.findall('[a-z_][a-z0-9_]*(?![a-z0-9_]|\\s*\\()', plain) | reject('in', words.split()) | list -%}
+        {%- set here = names | select('in', columns) | list -%}
+        {%- if here and here == names -%}
+            {%- set count = run_query('select count(*) from ' ~ table ~ ' where ' ~ condition).rows[0][0] -%}
+            {%- do marked.append(count ~ ' with ' ~ condition) if count -%}
+        {%- elif here -%}
+            {%- do marked.append('perhaps some, by ' ~ (here | join(', '))) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(marked | join('; ')) }}
 {%- endmacro %}
 
 

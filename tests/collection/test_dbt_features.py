@@ -118,9 +118,8 @@ def test_a_table_of_the_name_is_kept_and_its_rows_are_the_first_batch(
     )
     project.sql("insert into {}.files values ('z', 'kept', 9, false), ('y', 'marked', 1, true)")
     project.run("files", fails=True)
-    assert "a column by which the model knows deletes: log_delete" in said(project)
+    assert "Got: 1 with" in said(project)
     project.sql("delete from {}.files where log_delete")
-    project.sql("alter table {}.files drop column log_delete")
     project.run("files")
     # The log wins over the table. A row that the log does not know stays.
     assert sorted(project.rows("files")) == [("b", "two", 2), ("z", "kept", 9)]
