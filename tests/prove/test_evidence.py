@@ -36,7 +36,9 @@ UNPINNED = (
 
 def row(part: str, key: int | None = 1, order: int | None = 1, **given: Any) -> dict[str, Any]:
     """A row of the evidence. Columns that are not given are null."""
-    names = "about error error_kind op unchanged unchanged_value old_identity seq ts diff cause"
+    names = (
+        "about error error_kind op scope unchanged unchanged_value old_identity seq ts diff cause"
+    )
     return {
         **dict.fromkeys([*names.split(), "orders", "is_erased"]),
         "part": part,
