@@ -62,6 +62,7 @@ def rows(project: Project, query: str) -> list[tuple[object, ...]]:
     return sorted((tuple(row) for row in project.sql(query)), key=str)
 
 
+@pytest.mark.long
 def test_an_incremental_model_beside_its_collection(own_project: OwnProject) -> None:
     project = own_project("merged")
     columns = "load int, order_id int, op string, log_position int, status string, note string"
@@ -100,6 +101,7 @@ def test_an_incremental_model_beside_its_collection(own_project: OwnProject) -> 
     assert broken == [(3, "tie"), (None, "null_key")]
 
 
+@pytest.mark.long
 def test_a_snapshot_beside_its_collection(own_project: OwnProject) -> None:
     project = own_project("snapshots")
     project.sql(
@@ -152,6 +154,7 @@ def test_a_snapshot_beside_its_collection(own_project: OwnProject) -> None:
     assert added == named == 3
 
 
+@pytest.mark.long
 def test_events_and_their_sums_need_no_windows(own_project: OwnProject) -> None:
     project = own_project("events")
     project.sql(

@@ -250,6 +250,7 @@ def test_the_later_message_of_one_partition_wins_a_tie(own_project: OwnProject) 
     log.store.check_laws()
 
 
+@pytest.mark.long
 def test_a_tie_is_an_error_if_a_place_or_a_value_is_not_known(own_project: OwnProject) -> None:
     log = Log(own_project("ties_unknown"), ties="place")
     log.run(

@@ -105,6 +105,7 @@ def test_a_truncate_deletes_the_keys_of_its_scope_alone(own_project: OwnProject)
     assert found == [("50", "truncate"), ("40", "truncated")]
 
 
+@pytest.mark.long
 def test_a_change_of_key_takes_columns_that_the_truncate_of_the_old_scope_spares(
     own_project: OwnProject,
 ) -> None:

@@ -168,6 +168,7 @@ def test_a_collection_by_a_select_is_proved(own_project: Callable[[str], Project
     assert one["got"] == "(no row)"
 
 
+@pytest.mark.long
 @pytest.mark.long_cases
 @pytest.mark.parametrize(
     ("is_partial", "has_ticks"), [(False, False), (True, False), (False, True), (True, True)]

@@ -46,6 +46,7 @@ def corrections(project: Project) -> Counter[tuple[Any, ...]]:
     )
 
 
+@pytest.mark.long
 @pytest.mark.long_cases
 @pytest.mark.parametrize("unchanged", ["none", "'__same__'"])
 def test_corrections_of_a_log_are_what_a_run_would_change(
