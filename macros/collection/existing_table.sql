@@ -9,7 +9,10 @@
 -#}
 {% macro _ensure_table_adopted(collection) -%}
     {%- set known, kept = load_relation(collection.view), trueup._kept_table(collection) -%}
-    {%- set again = collection.get('adopts_again', false) -%}
+    {#- A rebase that was killed has left the view without a store. -#}
+    {%- set again = collection.get(
+        'adopts_again', known is not none and known.type == 'view' and not collection.has_store and load_relation(kept) is not none
+    ) -%}
     {%- if not again and (known is not none and known.type == 'view' or known is none and load_relation(kept) is none) -%}
         {{ return(false) }}
     {%- endif -%}
@@ -73,18 +76,22 @@
 
 
 {#-
-    Before a rebase: whether the collection has adopted a table, whose rows are in no log. Raises if the table is gone.
+    Before a rebase: whether the collection has adopted a table, whose rows are in no log. Raises if the table is gone, or can
+    no longer be adopted: the rebase drops the store.
 -#}
 {% macro _get_adopts_again(collection) -%}
     {%- set adopts = run_query(
         "select get_json_object(_batch, '$.adopts') from " ~ collection.store ~ " where _kind = 'batch' and _seq = 0"
     ).rows -%}
     {%- set has_adopted = adopts | length > 0 and adopts[0][0] == 'true' -%}
-    {%- if has_adopted and load_relation(trueup._kept_table(collection)) is none -%}
+    {%- set kept = trueup._kept_table(collection) -%}
+    {%- if has_adopted and load_relation(kept) is none -%}
         {%- do trueup._raise_error(
-            'The table ' ~ trueup._kept_table(collection), 'there: ' ~ collection.name ~ ' has adopted its rows', 'no such table',
+            'The table ' ~ kept, 'there: ' ~ collection.name ~ ' has adopted its rows', 'no such table',
             'Nothing is dropped. To begin again without these rows, create an empty table of this name with the key columns.'
         ) -%}
+    {%- elif has_adopted -%}
+        {%- do trueup._require_adoptable_columns(collection, kept) -%}
     {%- endif -%}
     {{ return(has_adopted) }}
 {%- endmacro %}
@@ -115,18 +122,18 @@
             {%- do refused.append(trueup._type_change({'name': column.name, 'type': column.type, 'old_type': type})) -%}
         {%- endif -%}
     {%- endfor -%}
-    {%- set marked = trueup._get_marked_rows(table, found) if not refused -%}
-    {%- if marked -%}
-        {%- do trueup._raise_error(
-            'The table ' ~ table ~ ', which has the name of the model,', 'one without rows that are only marked as deleted',
-            marked, 'Nothing is written. Delete the marked rows of the table, and run again. If the model cannot ask for them'
-            ~ ' (`perhaps`), drop the column, too.'
-        ) -%}
-    {%- endif -%}
     {%- if refused -%}
         {%- do trueup._raise_error(
-            'The table ' ~ table ~ ', which has the name of the model,', 'one with the columns of the model',
+            'The table ' ~ table ~ ', whose rows are to be adopted,', 'one with the columns of the model',
             refused | join('; '), 'Nothing is written. Cast the columns in the model, or rename the table.'
+        ) -%}
+    {%- endif -%}
+    {%- set marked = trueup._get_marked_rows(table, found) -%}
+    {%- if marked -%}
+        {%- do trueup._raise_error(
+            'The table ' ~ table ~ ', whose rows are to be adopted,', 'one without rows that are only marked as deleted',
+            marked, 'Nothing is written. Delete the marked rows of the table, and run again. If the model cannot ask for them'
+            ~ ' (`perhaps`), drop the column, too.'
         ) -%}
     {%- endif -%}
 {%- endmacro %}

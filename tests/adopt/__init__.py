@@ -1,1 +1,1 @@
-"""Tests of `trueup adopt` without Spark. tests/functional/test_adopt.py adopts tables."""
+"""Tests of `trueup adopt`."""
