@@ -251,6 +251,7 @@ def test_max_retractions_counts_all_batches_of_a_run(own_project: OwnProject) ->
     log.store.check_laws()
 
 
+@pytest.mark.long
 def test_a_batch_of_a_log_with_ticks_ends_at_a_tick(own_project: OwnProject) -> None:
     project = own_project("by_ticks")
     script = strategies.choose(big_logs(WHOLE._replace(null_orders=False)), 5, variety)

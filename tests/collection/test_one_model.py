@@ -311,6 +311,7 @@ def test_another_order_or_key_is_refused_before_anything_is_written(
     assert message_of(project) == "up to date at batch 1"
 
 
+@pytest.mark.long
 def test_a_truncate_of_partial_commands_leaves_no_damage(own_project: OwnProject) -> None:
     project = own_project("truncated")
     store = add_log(project, put("a", 1, "x", 1))

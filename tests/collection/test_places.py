@@ -319,6 +319,7 @@ def newest_by_place(messages: Iterable[Message]) -> dict[str, str]:
     return {key: value for key, value in found.items() if value is not None}
 
 
+@pytest.mark.long
 def test_ties_by_place_equal_the_oracle(own_project: OwnProject) -> None:
     rng = random.Random(20261130)  # noqa: S311
     log = Log(own_project("ties_oracle"), ties="place", null_order="arrival")
@@ -355,6 +356,7 @@ def newest_by_arrival(messages: Iterable[Message]) -> dict[str, str]:
     return {key: value for key, value in values.items() if value is not None}
 
 
+@pytest.mark.long
 def test_commands_without_an_order_equal_the_oracle(own_project: OwnProject) -> None:
     rng = random.Random(20261129)  # noqa: S311
     log = Log(own_project("arrival_oracle"), null_order="arrival")

@@ -321,7 +321,8 @@ def test_partial_commands_equal_the_oracle(own_project: Callable[[str], Project]
     assert count_kinds(bundle.log).keys() >= ALWAYS
 
 
-@pytest.mark.parametrize("number", [pytest.param(2, marks=pytest.mark.long), 3])
+@pytest.mark.long
+@pytest.mark.parametrize("number", [2, 3])
 def test_each_change_is_at_its_tick(own_project: Callable[[str], Project], number: int) -> None:
     bundle = play_number(own_project, number)
     assert bundle.options.has_ticks

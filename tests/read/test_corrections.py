@@ -78,6 +78,7 @@ def test_corrections_of_a_log_are_what_a_run_would_change(
     assert Counter(tuple(row) for row in project.sql("select k, a from {}.c")) == before
 
 
+@pytest.mark.long
 def test_corrections_of_a_select_are_its_drift(own_project: Callable[[str], Project]) -> None:
     project = make(own_project, SELECT)
     assert not corrections(project)
