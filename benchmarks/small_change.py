@@ -1,14 +1,18 @@
 """How long a small change takes, statement by statement, next to dbt's incremental merge.
 
     python -m benchmarks.small_change [--rows N] [--rounds N] [--format FORMAT] [--statements]
+                                      [--log N]
 
 A collection of `--rows` rows (100,000) with 8 value columns takes about 1,000 commands a round,
 three a key. trueup and dbt's incremental merge take turns in one warm process. All options of
 trueup have their defaults. A third run of each round finds nothing new. It prints the medians of
 `--rounds` rounds (5). The first twelve rounds only warm up and do not count. `--format` is the
 table format of both, `iceberg` (the default) or `delta`. With `--statements` it prints how long
-each statement takes, by its first words.
+each statement takes, by its first words. With `--log` a second collection of the same rows takes
+the same batches, from a log of N commands.
 """
+
+# ruff: noqa: S608 - all SQL is made of names and numbers that stand here
 
 from __future__ import annotations
 
@@ -32,6 +36,7 @@ WARM_ROUNDS = 12
 """Java compiles what a run needs only after some runs."""
 COMMANDS = 1000
 OURS, PEER, IDLE = "trueup", "incremental merge", "trueup, nothing new"
+LONG = "trueup, long log"
 
 Statement = tuple[str, float]
 """The first words of a statement, and its seconds."""
@@ -44,6 +49,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--format", choices=upsert.CATALOGS, default="iceberg")
     parser.add_argument("--statements", action="store_true")
+    parser.add_argument("--log", type=int, default=0)
     arguments = parser.parse_args()
     session.install()
     sent = time_statements()
@@ -53,15 +59,25 @@ def main() -> None:
         spark = upsert.start(Path(folder))
         share = 100 * COMMANDS / upsert.COMMANDS_PER_KEY / arguments.rows
         load = upsert.Workload(arguments.rows, share, "scattered")
-        bench = upsert.Bench(spark, Path(folder) / "project", load, arguments.format)
+        benches = [bench := upsert.Bench(spark, Path(folder) / "project", load, arguments.format)]
         spark.catalog.setCurrentCatalog(upsert.CATALOGS[arguments.format])
         ways = {
             OURS: partial(bench.run, f"ours_{arguments.format}"),
             PEER: partial(bench.run, f"peer_{arguments.format}"),
             IDLE: partial(bench.run, f"ours_{arguments.format}"),
         }
+        if arguments.log:
+            benches.append(
+                long := upsert.Bench(spark, Path(folder) / "long", load, bench.table_format)
+            )
+            long.write_log(
+                f"select pmod(id, {arguments.rows}) as k, id as c"
+                f" from range({arguments.rows}, {arguments.log}, 1, 4)"
+            )
+            ways[LONG] = partial(long.run, f"ours_{arguments.format}")
         for number in range(-WARM_ROUNDS, arguments.rounds):
-            bench.next_batch()
+            for each in benches:
+                each.next_batch()
             for name, way in ways.items():
                 sent.clear()
                 began = perf_counter()
@@ -69,11 +85,12 @@ def main() -> None:
                 if number >= 0:
                     seconds[name].append(perf_counter() - began)
                     runs[name].append(list(sent))
-        bench.close()
-    for name, each in seconds.items():
-        show(name, median(each), median(seconds[PEER]), len(runs[name][-1]))
+        for each in benches:
+            each.close()
+    for name, taken in seconds.items():
+        show(name, median(taken), median(seconds[PEER]), len(runs[name][-1]))
         if arguments.statements:
-            show_statements(runs[name], mean(each))
+            show_statements(runs[name], mean(taken))
 
 
 def time_statements() -> list[Statement]:
