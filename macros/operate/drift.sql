@@ -9,11 +9,11 @@
 
     `given` is the collection: `name`, `schema`, `identifier` and `key`. If it has not run, `store` is the plan table of a dry
     run, and `query` the compiled SQL of the model. `against` is the other table, or a SELECT in parentheses. `as_of` is the
-    tick at whose end the collection is read, or a text: a time.
+    tick at whose end the collection is read, a text: a time, or a mapping: a place.
 -#}
 {% macro _get_drift_select(given, against, as_of=none, limit=5) -%}
     {%- set collection = trueup._get_collection_of_model(given) -%}
-    {%- set as_of = trueup._get_tick_at(collection, as_of) if as_of is string else as_of -%}
+    {%- set as_of = trueup._get_tick_at(collection, as_of) if as_of is string or as_of is mapping else as_of -%}
     {%- set there = trueup._get_columns('select * from ' ~ against) -%}
     {%- set theirs = {} -%}
     {%- for column in there -%}
@@ -49,16 +49,42 @@
 {%- endmacro %}
 
 
-{#- The tick of the newest batch whose run had begun at a time. -#}
-{% macro _get_tick_at(collection, time) -%}
-    {%- set tick = run_query(
-        'select max(_ts) from ' ~ collection.store ~ " where _kind = 'batch' and cast(get_json_object(_batch, '$.at') as bigint) <= "
-        ~ 'unix_seconds(cast(' ~ trueup._literal(time) ~ ' as timestamp))'
-    ).rows[0][0] -%}
-    {%- if tick is none -%}
-        {%- do trueup._raise_error('The time to compare at', 'one after the first batch of ' ~ collection.name, time, 'Give a later time.') -%}
+{#-
+    The tick of the newest batch whose run had begun at a time, or that has read nothing of a partition after a place: `topic`,
+    `partition` and `offset`. Without `topic` the log must have one.
+-#}
+{% macro _get_tick_at(collection, at) -%}
+    {%- set batches = collection.store ~ " where _kind = 'batch'" -%}
+    {%- if at is string -%}
+        {%- set tick = run_query(
+            'select max(_ts) from ' ~ batches ~ " and cast(get_json_object(_batch, '$.at') as bigint) <= "
+            ~ 'unix_seconds(cast(' ~ trueup._literal(at) ~ ' as timestamp))'
+        ).rows[0][0] -%}
+        {%- if tick is none -%}
+            {%- do trueup._raise_error('The time to compare at', 'one after the first batch of ' ~ collection.name, at, 'Give a later time.') -%}
+        {%- endif -%}
+        {{ return(tick) }}
     {%- endif -%}
-    {{ return(tick) }}
+    {%- set place = 'partition ' ~ at.partition ~ (' of ' ~ at.topic if at.topic is not none) -%}
+    {%- set found = run_query(
+        'select max(_ts) filter (where next <= ' ~ at.offset ~ ' + 1), min(next) - 1, count(distinct coalesce(topic, \'\')) from ('
+        ~ "select _ts, inline(from_json(get_json_object(_batch, '$.places'), 'array<struct<topic: string, partition: string, next: bigint>>'))"
+        ~ ' from ' ~ batches ~ ') where partition = ' ~ trueup._literal(at.partition)
+        ~ (' and topic = ' ~ trueup._literal(at.topic) if at.topic is not none)
+    ).rows[0] -%}
+    {%- if found[2] != 1 -%}
+        {%- do trueup._raise_error(
+            'The place to compare at', 'in a partition that ' ~ collection.name ~ ' has read, and in one topic',
+            place ~ ', which is in ' ~ found[2] ~ ' topics of its batches',
+            'Give TOPIC:PARTITION:OFFSET.' if found[2] else 'Give the model `reclock`, or give a tick or a time.'
+        ) -%}
+    {%- elif found[0] is none -%}
+        {%- do trueup._raise_error(
+            'The place to compare at', 'at or after ' ~ found[1] ~ ', the first offset of ' ~ place ~ ' at the end of a batch', at.offset,
+            'Give a greater offset.'
+        ) -%}
+    {%- endif -%}
+    {{ return(found[0]) }}
 {%- endmacro %}
 
 

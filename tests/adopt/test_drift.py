@@ -122,6 +122,37 @@ def test_a_running_collection_against_an_extract(items: Project) -> None:
 
 
 @pytest.mark.iceberg_only
+def test_an_extract_of_a_place(own_project: Callable[[str], Project]) -> None:
+    project = own_project("placed")
+    project.sql("create table {}.log (k int, a string, t string, p int, o bigint) using {format}")
+    project.write(
+        "models/c.sql",
+        "{{ config(materialized='trueup', unique_key='k') }}"
+        f"{{{{ trueup.commands(relation='{project.name}.log', sequence_by=['o'],"
+        " reclock=['t', 'p', 'o'], columns=['a']) }}",
+    )
+    for rows in ("(1, 'old', 'x', 0, 4), (2, 'b', 'y', 1, 9)", "(1, 'new', 'x', 0, 7)"):
+        project.sql(f"insert into {{}}.log values {rows}")
+        project.run("c")
+    project.sql("insert into {}.log values (3, 'c', 'y', 0, 1)")
+
+    def check(place: str, value: str, code: int) -> Any:
+        against = f"(select 1 as k, '{value}' as a union all select 2, 'b')"
+        return ask(project, "check", "c", "--against", against, "--as-of", place, code=code)
+
+    # The first batch has read up to offset 4. The second one has read offset 7.
+    assert check("x:0:4", "old", 0)["as_of"] == {"topic": "x", "partition": "0", "offset": 4}
+    assert check("0:6", "old", 0)["counts"]["equal"] == 2
+    assert check("0:7", "new", 0)["counts"]["equal"] == 2
+    assert check("0:7", "old", 1)["counts"]["late_update"] == 1
+    assert check("1:9", "new", 0)["counts"]["equal"] == 2
+    assert "must be at or after 4, the first offset of partition 0" in check("0:3", "old", 2)
+    assert "must be in a partition that c has read" in check("x:5:7", "new", 2)
+    project.run("c")
+    assert "which is in 2 topics" in check("0:7", "new", 2)
+
+
+@pytest.mark.iceberg_only
 def test_a_table_is_compared_with_its_log_before_its_adoption(items: Project) -> None:
     words = ("adopt", "items")
     assert f"A table {items.name}.items must exist" in ask(items, *words, code=2)
@@ -200,3 +231,5 @@ def test_every_cause_of_the_macro_is_known() -> None:
 def test_options_of_the_comparison_need_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "orders", "--as-of", "3"]) == 2
     assert "must be given with --against" in capsys.readouterr().err
+    assert main(["check", "orders", "--against", "a.b", "--as-of", "yesterday"]) == 2
+    assert "or a place such as orders:0:17; got yesterday" in capsys.readouterr().err

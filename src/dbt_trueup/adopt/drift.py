@@ -67,7 +67,7 @@ def compare(
     options: Sequence[str],
     collection: str,
     against: str,
-    as_of: int | str | None = None,
+    as_of: int | str | dict[str, Any] | None = None,
     *,
     show_values: bool,
 ) -> Drift:
@@ -77,7 +77,8 @@ def compare(
         options: Options for dbt's command line, such as `["--project-dir", "shop"]`.
         collection: The name of the collection.
         against: A table with its schema, or a SELECT in parentheses.
-        as_of: The tick at whose end the collection is read, or a time in UTC. None for now.
+        as_of: The tick at whose end the collection is read, a time in UTC, or a place: `topic`,
+            `partition` and `offset`. None for now.
         show_values: Whether keys and values are shown. Otherwise they are masked.
 
     Raises:

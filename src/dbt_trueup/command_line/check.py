@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -33,20 +35,31 @@ Exit codes
   2  the check could not run"""
 
 
-def tick_or_time(text: str) -> int | str:
-    """Read a tick, or a time as a text that Spark reads. A time without a zone is in UTC.
+PLACE = re.compile(r"(?:(?P<topic>.+):)?(?P<partition>[^:]+):(?P<offset>[0-9]+)")
+
+
+def tick_time_or_place(text: str) -> int | str | dict[str, Any]:
+    """Read a tick, a time as a text that Spark reads, or a place. A time without a zone is in UTC.
 
     Example:
-        >>> tick_or_time("17"), tick_or_time("2026-01-05T10:00+01:00")
+        >>> tick_time_or_place("17"), tick_time_or_place("2026-01-05T10:00+01:00")
         (17, '2026-01-05T09:00:00+00:00')
+        >>> tick_time_or_place("shop.orders:0:17")
+        {'topic': 'shop.orders', 'partition': '0', 'offset': 17}
     """
     if text.isdigit():
         return int(text)
     try:
         time = dt.datetime.fromisoformat(text)
     except ValueError:
-        message = f"--as-of must be a tick or a time such as 2026-01-05T10:00; got {text}"
-        raise click.UsageError(message) from None
+        place = PLACE.fullmatch(text)
+        if place is None:
+            message = (
+                "--as-of must be a tick, a time such as 2026-01-05T10:00, or a place such as"
+                f" orders:0:17; got {text}"
+            )
+            raise click.UsageError(message) from None
+        return {**place.groupdict(), "offset": int(place["offset"])}
     zoned = time if time.tzinfo else time.replace(tzinfo=dt.timezone.utc)
     return zoned.astimezone(dt.timezone.utc).isoformat()
 
@@ -60,9 +73,10 @@ def tick_or_time(text: str) -> int | str:
 )
 @click.option(
     "--as-of",
-    callback=lambda _, __, text: None if text is None else tick_or_time(text),
-    metavar="TICK|TIME",
-    help="Compare the rows at the end of this tick, or at a time such as 2026-01-05T10:00, in UTC.",
+    callback=lambda _, __, text: None if text is None else tick_time_or_place(text),
+    metavar="TICK|TIME|PLACE",
+    help="Compare the rows at the end of this tick, at a time such as 2026-01-05T10:00, in UTC, or"
+    " at the newest batch that read nothing after a place: [TOPIC:]PARTITION:OFFSET.",
 )
 @click.option(
     "--show-values",
@@ -87,7 +101,7 @@ def check(  # noqa: PLR0913 - each is an option of the command
     *,
     collection: str,
     against: str | None,
-    as_of: int | str | None,
+    as_of: int | str | dict[str, Any] | None,
     show_values: bool,
     max_errors: int,
     output: Path | None,
