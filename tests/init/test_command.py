@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 VISITS = table(
     "visits",
-    "customer_id bigint, shop_id bigint, commit_no bigint, op string, hours int",
+    "customer_id bigint, room_id bigint, commit_no bigint, op string, hours int",
     (7, 1, 1, "I", 5),
     (7, 2, 2, "Q", 5),
 )
@@ -101,25 +101,25 @@ def test_without_a_person_a_guess_that_is_not_sure_needs_its_option(
     assert str(result.exception) == (
         "nothing is written: give --key, because the guess is not sure (2 of 2 sampled rows have"
         " it, 1 distinct value; customer_id may be the id of another thing); candidates:"
-        " customer_id | shop_id;"
+        " customer_id | room_id;"
         " give --delete-when, because the guess is not sure (`op` is I, Q: this is not understood);"
         " candidates: op = 'I' | op = 'Q' | none"
     )
     assert saved(tmp_path) == []
     assert "key ?" in result.output
     assert "the model to start from:\n\n{{ config(materialized='trueup'" in result.output
-    assert over(VISITS, "--key", "shop_id", "--delete-when", "op = 'Q'").exception is None
+    assert over(VISITS, "--key", "room_id", "--delete-when", "op = 'Q'").exception is None
     assert saved(tmp_path) == ["models/visits.sql", "models/visits.yml"]
 
 
 def test_a_person_is_asked_for_each_guess_that_is_not_sure(over: Any, tmp_path: Path) -> None:
-    result = over(VISITS, answers="customer_id,shop_id\nop = 'Q'\ny\n")
+    result = over(VISITS, answers="customer_id,room_id\nop = 'Q'\ny\n")
     assert result.exception is None
-    assert "key may be: customer_id; shop_id" in result.output
+    assert "key may be: customer_id; room_id" in result.output
     text = (tmp_path / "models/visits.sql").read_text()
     assert "delete_when=\"op = 'Q'\"" in text
     text = (tmp_path / "models/visits.sql").read_text()
-    assert "unique_key=['customer_id', 'shop_id']" in text
+    assert "unique_key=['customer_id', 'room_id']" in text
 
 
 def test_each_guess_that_is_not_sure_has_an_option_and_a_question(
@@ -153,11 +153,11 @@ def test_a_question_may_follow_that_for_the_table(over: Any, tmp_path: Path) -> 
 
 
 def test_a_wrong_answer_is_asked_again_and_the_others_are_kept(over: Any, tmp_path: Path) -> None:
-    result = over(VISITS, answers="customer_id,shop\ncustomer_id,shop_id\nop = 'Q'\ny\n")
+    result = over(VISITS, answers="customer_id,shop\ncustomer_id,room_id\nop = 'Q'\ny\n")
     assert result.exception is None
     assert "--key must name columns of the log" in result.output
     text = (tmp_path / "models/visits.sql").read_text()
-    assert "unique_key=['customer_id', 'shop_id']" in text
+    assert "unique_key=['customer_id', 'room_id']" in text
 
 
 def test_a_terminal_obeys_no_value_of_the_log(over: Any) -> None:

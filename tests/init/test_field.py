@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -139,15 +140,18 @@ def create(project: Project, form: dict[str, Any]) -> str:
 def test_the_model_of_a_form_has_the_right_rows(
     project: Project, form: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The names of columns are those of real tools. A field that init asks for is confirmed."""
+    """The names of columns are those of real tools. A field that init asks for is answered."""
     log, name = create(project, form), form["table"]
     code = init(project, log, "--json", name=name)
     guesses = {one["field"]: one for one in json.loads(capsys.readouterr().out)["guesses"]}
     unsure = [one for one in guesses.values() if not one["is_sure"]]
     assert code == (2 if unsure else 0)
-    for one in unsure:
-        assert one["field"] == "sequence_by"
-        assert init(project, log, "--sequence-by", ",".join(one["value"]), name=name) == 0
+    answers = [
+        (f"--{field.replace('_', '-')}", form["right"][field][0])
+        for field in (one["field"] for one in unsure)
+    ]
+    if answers:
+        assert init(project, log, *chain(*answers), name=name) == 0
     assert "agrees_with_log" in (project.folder / f"models/{name}.yml").read_text()
     project.run(name, command="build", fails=False)
     rows = project.sql(f"select * from {{}}.{name}")

@@ -45,6 +45,8 @@ def guess_columns(facts: Facts) -> Guess:
         return columns_of_messages(facts)
     log, key = facts.log, facts["key"] or []
     expressions = [*(facts["sequence_by"] or ()), *(facts[name] for name in CONDITIONS)]
+    # A tombstone has no values: they are null.
+    expressions = [re.sub(r"\S+ is null\b", "", one) for one in expressions if one]
     orders = [facts["ts"], *(facts["sequence_by"] or ())]
     used = {
         *(log.top(name) for name in facts["place"] or ()),

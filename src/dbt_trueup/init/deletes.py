@@ -49,19 +49,27 @@ def read_mark(log: Log, name: str) -> Mark | None:
         is_readable = kind == "string" or name == "__$operation"
         made = mark_of_operation(log, name, values, meaning) if is_readable else None
         return made or unknown(log, name, values)
-    if words.ACTIVE.search(plain) and (words.is_of_tool(name) or "current" in plain):
+    is_named_active = words.is_of_tool(name) or "current" in plain or kind == "boolean"
+    if words.ACTIVE.search(plain) and is_named_active and name not in log.json_columns:
         is_flag = kind == "boolean"
         ends = (f"not {log.sql(name)}",) if is_flag else candidates_of(log, name, values)
+        if plain.endswith("archived"):
+            ends = (log.sql(name),)
         return Mark(name, f"`{name}` may end a row", candidates=ends)
     if words.DELETED.search(plain) and not is_operation:
         if is_no_mark:
             return unknown(log, name, values) if values else None
         return mark_of_time(log, name) if is_time else mark_of_flag(log, name, values)
-    is_code = kind in INTEGERS and words.CODE.search(plain) and 1 < len(values) <= FEW
+    is_number = kind in INTEGERS or (kind == "string" and "".join(values).isdecimal())
+    is_code = is_number and words.CODE.search(plain) and 1 < len(values) <= FEW
     if is_code and max(map(int, values)) <= FEW:
         return replace(unknown(log, name, values), is_by_value=True)
-    is_text = kind == "string" and name not in log.json_columns
-    return mark_of_values(log, name, values) if is_text and not is_time else None
+    is_text = kind == "string" and name not in log.json_columns and not is_time
+    return (
+        mark_of_sign(log, name, values)
+        or mark_of_version(log, name, values)
+        or (mark_of_values(log, name, values) if is_text else None)
+    )
 
 
 def mark_of_values(log: Log, name: str, values: list[str]) -> Mark | None:
@@ -89,6 +97,38 @@ def mark_of_values(log: Log, name: str, values: list[str]) -> Mark | None:
     deletes = (made.condition,) if made and made.condition else ()
     truncate = made.truncate if made else None
     return Mark(name, why, truncate=truncate, candidates=deletes, is_by_value=True)
+
+
+def mark_of_sign(log: Log, name: str, values: list[str]) -> Mark | None:
+    """The mark of a number that is 1 or -1: how often the row is there."""
+    is_sign = {"-1"} < {*values} <= {"-1", "0", "1"} or (
+        {*values} <= {"-1", "1"} and words.SIGN.search(words.plain(name))
+    )
+    if not (values and is_sign and log.types[name] in INTEGERS):
+        return None
+    why = f"`{name}` is {', '.join(values)}: -1 may take a row away"
+    return Mark(name, why, candidates=(f"{log.sql(name)} = -1",), is_by_value=True)
+
+
+def mark_of_version(log: Log, name: str, values: list[str]) -> Mark | None:
+    """The mark of the end of a version of a row. A version that no other one follows was deleted.
+
+    Each version must have its begin, too, and one must begin where another one ends. Else it is a
+    value, such as the last day of a contract.
+    """
+    end = words.VALID_TO.fullmatch(words.plain(name))
+    begins = [
+        one
+        for one in log.types
+        if end and (found := words.VALID_FROM.fullmatch(words.plain(one))) and found[1] == end[1]
+    ]
+    if not begins or not {*values} & {*texts_of(log, begins[0])}:
+        return None
+    last = max(values)
+    is_open = f"{log.sql(name)} < '{last[:4]}-01-01'" if last[:2] in ("99", "29") else ""
+    condition = is_open or f"{log.sql(name)} is not null"
+    why = f"a version begins with `{begins[0]}` and ends with `{name}`: the last one may be deleted"
+    return Mark(name, why, candidates=(condition,), is_by_value=True)
 
 
 def is_word(text: str) -> bool:
@@ -246,6 +286,10 @@ def guess_delete_when(facts: Facts) -> Guess:
     if facts["envelope"] == "snapshots":
         return Guess("delete_when", "is_absent", "the next extract does not have the key")
     marks = facts.marks
+    if not marks and (empty := columns_of_tombstones(facts)):
+        condition = " and ".join(f"{facts.log.sql(name)} is null" for name in empty)
+        why = "a message without any value may be a tombstone, which deletes its key"
+        return Guess("delete_when", condition, why, is_sure=False, candidates=(condition, "none"))
     if not marks:
         why = "no column and no field of a struct looks like a delete: no command deletes"
         return Guess("delete_when", None, why)
@@ -263,6 +307,19 @@ def guess_delete_when(facts: Facts) -> Guess:
         why += "; but " + "; ".join(f"{one.why}, which says something else" for one in against)
     conditions = [one.condition for one in (first, *against) if one.condition]
     return Guess("delete_when", first.condition, why, not against, tuple(conditions))
+
+
+def columns_of_tombstones(facts: Facts) -> list[str]:
+    """The columns of the values, if the log is a topic and some rows have nothing in them."""
+    names = [
+        name
+        for name in facts.own_columns
+        if name not in (facts["key"] or ())
+        and words.plain(name) != "key"
+        and not words.CHANGED.search(words.plain(name))
+    ]
+    is_empty = [all(row[name] is None for name in names) for row in facts.log.rows]
+    return names if facts["place"] and any(is_empty) and not all(is_empty) else []
 
 
 def agree(facts: Facts, first: Mark, other: Mark) -> bool:

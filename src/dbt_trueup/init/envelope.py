@@ -27,6 +27,9 @@ ENVELOPES = ("plain", *READERS, "snapshots")
 KEPT = 0.5
 """Full extracts have at least this share of the keys of the extract before."""
 
+MESSAGES = ("value", "payload", "data", "body", "message", "full_document", "record_content")
+"""What a column with whole messages is called."""
+
 OLD_KEY = "__debezium.oldkey"
 """The header with the key before a change of key."""
 
@@ -42,7 +45,7 @@ def guess_envelope(facts: Facts) -> Guess:
             if found * 2 > sum(message is not None for message in messages):
                 why = f"{share(found, len(messages), 'row')} have a message of it in `{column}`"
                 return Guess("envelope", name, why)
-    if column := next((one for one in log.json_columns if one in ("value", "payload", "data")), ""):
+    if column := next((one for one in log.json_columns if words.plain(one) in MESSAGES), ""):
         why = f"`{column}` has JSON objects of no known envelope: read them with trueup.parse_json"
         return Guess("envelope", "plain", why, is_sure=False, candidates=ENVELOPES)
     extracts = [] if facts.marks else extract_columns(log)
@@ -50,7 +53,10 @@ def guess_envelope(facts: Facts) -> Guess:
         return guess_extracts(facts, extracts[0])
     tool = words.tool_of(list(log.columns))
     why = "a row is one change, in columns of its own" + (f", as {tool} writes it" if tool else "")
-    return Guess("envelope", "plain", why)
+    # Salesforce writes only the fields that changed.
+    partial = "an update has nulls for unchanged fields: add ignore_null_updates=true to the model"
+    warnings = (partial,) if tool == "Salesforce" else ()
+    return Guess("envelope", "plain", why, warnings=warnings)
 
 
 def guess_extracts(facts: Facts, extract: str) -> Guess:

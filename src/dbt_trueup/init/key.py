@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,13 +11,22 @@ from dbt_trueup.plural import count
 
 from . import words
 from .facts import Guess, share
-from .log import hashable, to_text
+from .log import INTEGERS, all_match, hashable, quoted_text, to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from .facts import Facts
-    from .log import Row
+    from .log import Log, Row
+
+FEW = 4
+"""How many sources are named."""
+
+UUID = re.compile(r"[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
+"""A key that no two databases give."""
+
+IMAGE = re.compile(r"(^|_)(old|new|before|after|object|record|row)_(id|uuid)$")
+"""The id of a row inside of a message."""
 
 ENDINGS = ("_id", "_uuid", "_key", "_no", "_number", "_code", "_sk", "_pk")
 
@@ -35,8 +45,13 @@ def guess_key(facts: Facts) -> Guess:
     counters = [name for name in counters_of(facts) if name not in best]
     nulls = nulls_of(facts.rows, best[:1])
     parts = dict.fromkeys([*missing_columns(facts, best[:1]), *counters])
-    candidates = [*best, *others, *(f"{best[0]},{name}" for name in parts)]
+    source = None if facts.is_decoded else find_source(facts, best[:1])
+    with_source = [f"{best[0]},{source}"] if source else []
+    with_parts = [f"{best[0]},{name}" for name in parts]
+    candidates = dict.fromkeys([*best[:1], *with_source, *best[1:], *others, *with_parts])
     doubt = doubt_of_key(facts, best[:1])
+    if source:
+        doubt += doubt_of_source(facts, best[:1], source)
     why = describe(facts, best[:1]) + doubt
     is_sure = len(best) == 1 and not (counters or nulls or doubt) and bool(facts.rows)
     return Guess("key", best[:1], why, is_sure, tuple(candidates), warn_of_nulls(facts, best[:1]))
@@ -62,31 +77,101 @@ def key_of_messages(facts: Facts) -> Guess | None:
     why = f"{describe(facts, list(key))}; {count(number, 'message')} name it"
     columns = list(key)
     sources = sources_of_messages(facts)
-    if len(sources) > 1:
+    if sources:
         why += (
-            f"; the messages come from {', '.join(sources)}. If two of them may have one key,"
-            " the source belongs to the key: see 'Debezium, several sources' in docs/your-log.md"
+            f"; {sources}. If two of them may have one key, the source belongs to the key: see"
+            " 'Several sources in one log' in docs/your-log.md"
         )
     return Guess(
         "key",
         columns,
         why,
-        is_sure=not others and len(sources) <= 1,
+        is_sure=not others and not sources,
         candidates=tuple(",".join(one) for one in found),
         warnings=warn_of_nulls(facts, columns),
     )
 
 
-def sources_of_messages(facts: Facts) -> list[str]:
-    """The databases that wrote the changes of one table, or else its topics."""
+def sources_of_messages(facts: Facts) -> str:
+    """Say which databases wrote the changes of one table, or its topics. Empty if it is one."""
     changes = [one for one in facts.changes if one.key or one.row]
     if len({one.table for one in changes}) > 1:
-        return []
+        return ""
     servers = sorted({one.server for one in changes if one.server})
     if len(servers) > 1:
-        return servers
-    named = [name for name in facts.log.named(words.TOPIC) if facts.log.types[name] == "string"]
-    return sorted({*facts.log.values(named[0])}) if named else []
+        return f"the messages come from {', '.join(servers)}"
+    return next(
+        (
+            f"`{name}` is {', '.join(values[:FEW])}"
+            for name in facts.log.named(words.SOURCE)
+            if len(values := source_values(facts.log.rows, name)) > 1
+            and name not in facts.log.json_columns
+            and not words.TABLE.search(words.plain(name))
+        ),
+        "",
+    )
+
+
+def source_values(rows: Sequence[Row], name: str) -> list[str]:
+    """The different values of a column. The rows of a snapshot of MySQL have the server 0."""
+    return sorted({str(value) for row in rows if (value := row.get(name)) not in (None, 0)})
+
+
+def find_source(facts: Facts, key: Sequence[str]) -> str | None:
+    """The column that seems to say which of several databases wrote a row, if the key lacks it.
+
+    Its name says so; a name that is often a value counts only if one key has several values of it.
+    A column of any name counts if each of its values numbers its rows alone, so that the numbers
+    of two values meet.
+    """
+    log, found = facts.log, dict[int, str]()
+    for name, kind in log.types.items():
+        plain, values = words.plain(name), source_values(log.rows, name)
+        is_text = kind == "string" and name not in log.json_columns
+        if name in key or not (is_text or kind in INTEGERS) or len(values) < 2:  # noqa: PLR2004
+            continue
+        if words.TABLE.search(plain) or any(mark.name == name for mark in facts.marks):
+            continue
+        of_keys: dict[Any, set[str]] = {}
+        for row in log.rows:
+            place = tuple(hashable(row[one]) for one in key)
+            of_keys.setdefault(place, set()).update(source_values([row], name))
+        do_keys_meet = any(len(one) > 1 for one in of_keys.values())
+        is_few = len(values) * 2 <= len(log.rows)
+        is_unique = all_match(UUID, [one for row in log.rows for one in (row[key[0]],) if one])
+        if words.SOURCE.search(plain) and (do_keys_meet or (is_few and not is_unique)):
+            found.setdefault(0, name)
+        elif do_keys_meet and words.MAYBE_SOURCE.search(plain):
+            found.setdefault(1, name)
+        elif do_keys_meet and is_few and log.is_own(name) and do_numbers_meet(log, name):
+            found.setdefault(2, name)
+    return found[min(found)] if found else None
+
+
+def do_numbers_meet(log: Log, name: str) -> bool:
+    """Whether a position is unique for each value of a column, and two values have the same."""
+    for order in log.types:
+        is_number = log.is_integer(order) and words.SEQUENCE.search(words.plain(order))
+        if order == name or not (is_number or log.is_position(order)):
+            continue
+        pairs = {to_text([row[name], row[order]]): to_text(row[order]) for row in log.rows}
+        rows = {content_of(row) for row in log.rows}
+        met = sum(number > 1 for number in Counter(pairs.values()).values())
+        if len(pairs) == len(rows) and met > 1:
+            return True
+    return False
+
+
+def doubt_of_source(facts: Facts, key: Sequence[str], source: str) -> str:
+    """Say what to write if a column is the source of the rows."""
+    log, values = facts.log, source_values(facts.log.rows, source)
+    other = values[0] if log.is_integer(source) else quoted_text(values[0])
+    return (
+        f"; `{source}` is {', '.join(values[:FEW])}: if these are several sources, their orders do"
+        f" not compare. Then give it as a part of the key ({','.join([*key, source])}), or read one"
+        f' source (--skip-when "not {log.sql(source)} <=> {other}"). See \'Several sources in one'
+        " log' in docs/your-log.md"
+    )
 
 
 def is_key(name: str) -> bool:
@@ -171,6 +256,8 @@ def doubt_of_key(facts: Facts, key: Sequence[str]) -> str:
     named = [name for name in facts.log.types if words.plain(name).startswith("document_key_")]
     if named and not facts.is_decoded:
         doubt += f"; but {', '.join(named)} is the key of a document"
+    if others := ids_of_rows(facts, key):
+        doubt += f"; each row has another, so it may be of the change, and {others[0]} of the row"
     lives = count_lives(facts, key)
     if lives and lives.inserted_again:
         verb = "is" if lives.inserted_again == 1 else "are"
@@ -179,6 +266,35 @@ def doubt_of_key(facts: Facts, key: Sequence[str]) -> str:
             " column may be missing in the key"
         )
     return doubt
+
+
+def ids_of_rows(facts: Facts, key: Sequence[str]) -> list[str]:
+    """The ids that may be the key, if each row has another value of `key`: it may be of the change.
+
+    They repeat; and they lie in a struct, or the changes of each are those of one row's life.
+    """
+    rows = facts.log.rows
+    if facts.is_decoded or not is_unique(rows, key):
+        return []
+    ids = [
+        name
+        for name in facts.own_columns
+        if name not in key and words.plain(name).endswith(("_id", "_uuid"))
+    ]
+    fields = [
+        name
+        for name in ids
+        if facts.log.paths[name][1:][-1:] in (("id",), ("uuid",))
+        and (IMAGE.search(words.plain(name)) or not is_unique(rows, [name]))
+        and any(row[name] not in (None, row[key[0]]) for row in rows)
+    ]
+    if fields:
+        return fields
+    names = [name for name in ids if not (nulls_of(rows, [name]) or is_unique(rows, [name]))]
+    before, *lives = lives_of_keys(facts, [key, *([name] for name in names)]) or [Lives(0, 0)]
+    if not before.never_inserted:
+        return []
+    return [name for name, one in zip(names, lives, strict=True) if one == Lives(0, 0)]
 
 
 def describe(facts: Facts, key: Sequence[str]) -> str:
@@ -279,3 +395,31 @@ def content_of(row: Row) -> str:
             if not any(pattern.search(words.plain(name)) for pattern in patterns)
         }
     )
+
+
+def is_one_partition(facts: Facts) -> bool:
+    """Whether each key of the sample is in one partition. Then its offsets are an order."""
+    rows, partition = facts.log.rows, (facts["place"] or ())[:-1]
+    keyed = [(one.row or {}, rows[one.place]) for one in facts.changes]
+    return not several(
+        (key_of(facts, row), to_text([message[name] for name in partition]))
+        for row, message in keyed or zip(rows, rows, strict=True)
+    )
+
+
+def several(pairs: Iterable[tuple[str, str]]) -> int:
+    """Count the first members of pairs that are there with several second ones.
+
+    Example:
+        >>> several([("a", "1"), ("a", "2"), ("b", "1"), ("b", "1")])
+        1
+    """
+    found: dict[str, set[str]] = {}
+    for one, other in pairs:
+        found.setdefault(one, set()).add(other)
+    return sum(len(others) > 1 for others in found.values())
+
+
+def key_of(facts: Facts, row: Row) -> str:
+    """The key of a row as a text."""
+    return to_text([row.get(name) for name in facts["key"] or ()])

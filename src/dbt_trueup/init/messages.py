@@ -32,6 +32,8 @@ class Change:
     table: str | None = None
     order: Any = None
     """Its position in the source, as the macro of the envelope reads it."""
+    gtid: str | None = None
+    """The transaction of MySQL or MariaDB."""
     is_by_clock: bool = False
     """Whether the position is a time."""
     row: Row | None = None
@@ -67,7 +69,8 @@ def read_debezium(message: Row, keys: Any) -> Change | None:
     elif {"__op", "__deleted"} & set(envelope):
         # A flattened message: the row, and fields of the envelope that begin with underscores.
         rows = [{name: one for name, one in envelope.items() if not name.startswith("__")}]
-        names = {name for names in POSITIONS + CLOCKS for name in names} | {"schema", "db", "table"}
+        names = {name for names in POSITIONS + CLOCKS for name in names}
+        names |= {"schema", "db", "table", "gtid", "name"}
         source = {
             name: envelope.get(f"__source_{name}", envelope.get(f"__{name}")) for name in names
         }
@@ -88,7 +91,8 @@ def read_debezium(message: Row, keys: Any) -> Change | None:
     return Change(
         op=envelope.get("op") or envelope.get("__op"),
         table=f"{schema}.{table}" if table and schema else table,
-        order=found[0] if found else None,
+        order=[source[name] for name in found[0]] if found else None,
+        gtid=source.get("gtid"),
         is_by_clock=bool(found) and found[0] in CLOCKS,
         row=row,
         key=keys if isinstance(keys, dict) else None,
@@ -166,6 +170,8 @@ class Form(NamedTuple):
     """The columns of the key with their values."""
     order: tuple[str, ...] = ()
     """The position in the source, if the macro of the envelope reads one. The first one counts."""
+    gtid: str = ""
+    """The transaction of MySQL or MariaDB."""
 
 
 FORMS = {
@@ -183,6 +189,7 @@ FORMS = {
         ("database", "table"),
         "primary_key_columns",
         order=("position",),
+        gtid="gtid",
     ),
     "goldengate": Form(
         ("op_type",),
@@ -221,6 +228,7 @@ def read_form(form: Form, message: Row, keys: Any) -> Change | None:
         op=at(message, form.op),
         table=".".join(str(one) for name in form.table if (one := at(message, name))) or None,
         order=next((one for name in form.order if (one := at(message, name))), None),
+        gtid=at(message, form.gtid) if form.gtid else None,
         row=row,
         key=keys if keys and isinstance(keys, dict) else None,
     )

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from dbt_trueup.plural import count
 
 from . import words
+from .backwards import positions_in_messages, positions_in_table
 from .deletes import commands, is_snapshot_row
 from .facts import Guess, share
-from .key import content_of
+from .key import content_of, is_one_partition, key_of, several
 from .log import DATE, INTEGERS, NUMBER, TIMESTAMP, all_match, sortable, to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from .facts import Facts
     from .log import Log, Row
@@ -132,6 +133,8 @@ def doubts_of(facts: Facts, rows: list[Row], best: Order, orders: Sequence[Order
         doubts.append(
             f"it is null in {share(nulls, len(rows), 'row')}: they would be errors without an order"
         )
+    if best.rank == POSITION and (backwards := positions_in_table(facts, rows, best.names)):
+        doubts.append(backwards)
     if unreadable := [name for name in best.names if order_expression(log, name) is None]:
         doubts.append(f"the texts of {', '.join(unreadable)} do not sort")
     if best.rank > OFFSET and any(is_snapshot_row(facts, row) for row in rows):
@@ -192,14 +195,30 @@ def find_orders(facts: Facts) -> Iterator[Order]:
         if (first and rank <= SEQUENCE) and (
             not is_full
             or rank == SEQUENCE
+            or words.NUMBERED.search(words.plain(name))
             or contradicts(facts, rows, fine, Order((first,), rank))
             or count_ties(facts, rows, fine)
         ):
             fine = Order((first, name), rank)
+        if rank == POSITION:
+            fine = Order((*fine.names, *finer_of(facts, rows, fine)), rank)
         yield fine
     for time, (rank, name) in product(times, full):
         if rank <= SEQUENCE:
             yield Order((time, name), TIME)
+
+
+def finer_of(facts: Facts, rows: Sequence[Row], order: Order) -> list[str]:
+    """Where a change lies within its position. `ssn` alone is another thing."""
+    names = [
+        name
+        for name in facts.log.named(words.FINER)
+        if name not in order.names and not nullable(rows, name)
+    ]
+    plain = [words.plain(name).rpartition("_")[2] for name in names]
+    is_of_oracle = any(words.plain(name).endswith("rs_id") for name in names)
+    names = [name for name, one in zip(names, plain, strict=True) if one != "ssn" or is_of_oracle]
+    return sorted(names, key=lambda name: words.plain(name).endswith("ssn"))
 
 
 def fineness(name: str) -> tuple[bool, int]:
@@ -245,16 +264,6 @@ def is_orderable(log: Log, name: str) -> bool:
     return not (is_odd or is_list) and bool(log.values(name) or not log.rows)
 
 
-def is_one_partition(facts: Facts) -> bool:
-    """Whether each key of the sample is in one partition. Then its offsets are an order."""
-    rows, partition = facts.log.rows, (facts["place"] or ())[:-1]
-    keyed = [(one.row or {}, rows[one.place]) for one in facts.changes]
-    return not several(
-        (key_of(facts, row), to_text([message[name] for name in partition]))
-        for row, message in keyed or zip(rows, rows, strict=True)
-    )
-
-
 def is_proven(facts: Facts, name: str) -> bool:
     """Whether the values of a number prove that it grows with the time of the changes."""
     log, rows = facts.log, facts.log.rows
@@ -264,24 +273,6 @@ def is_proven(facts: Facts, name: str) -> bool:
         return False
     steps = sorted(zip(moments, numbers, strict=True))
     return all(before[1] < after[1] for before, after in pairwise(steps))
-
-
-def several(pairs: Iterable[tuple[str, str]]) -> int:
-    """Count the first members of pairs that are there with several second ones.
-
-    Example:
-        >>> several([("a", "1"), ("a", "2"), ("b", "1"), ("b", "1")])
-        1
-    """
-    found: dict[str, set[str]] = {}
-    for one, other in pairs:
-        found.setdefault(one, set()).add(other)
-    return sum(len(others) > 1 for others in found.values())
-
-
-def key_of(facts: Facts, row: Row) -> str:
-    """The key of a row as a text."""
-    return to_text([row.get(name) for name in facts["key"] or ()])
 
 
 def has_versions(facts: Facts, rows: Sequence[Row]) -> bool:
@@ -381,9 +372,12 @@ def order_of_messages(facts: Facts) -> Guess:
                 "the messages have only a time, and rows of the first load have the time when they"
                 " were read: such a row may have a later time than a newer change"
             )
-        return Guess(
-            "sequence_by", None, why, is_sure, ("none", *map(log.sql, facts["place"] or ()))
-        )
+        against, warning = positions_in_messages(facts)
+        if against:
+            is_sure, why = False, f"{why}; but {against}"
+        candidates = ("none", *map(log.sql, facts["place"] or ()))
+        warnings = (warning,) if warning else ()
+        return Guess("sequence_by", None, why, is_sure, candidates, warnings)
     why = f"{share(without, len(changes), 'message')} have no position of the source"
     if facts["place"] and without == len(changes) and is_one_partition(facts):
         offset = log.sql(facts["place"][-1])
@@ -422,7 +416,9 @@ def order_expression(log: Log, name: str) -> str | None:
     is_time, is_hex = all_match(TIMESTAMP, values), all_match(HEX, values)
     is_one_case = not has_both_cases(values)
     has_groups = any(sign in value for value in values for sign in ":./-")
-    is_named = log.is_position(name) or bool(FILE.search(words.plain(name)))
+    is_named = log.is_position(name) or bool(
+        FILE.search(words.plain(name)) or words.FINER.search(words.plain(name))
+    )
     forms = (
         (sql, is_time and is_fixed and all(value.endswith("Z") for value in values)),
         (f"cast({sql} as timestamp)", is_time),

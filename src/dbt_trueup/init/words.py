@@ -34,7 +34,8 @@ def whole_or_with_suffix(words: str) -> str:
 # The order.
 
 POSITION = re.compile(
-    r"(^|_)(lsn|scn|csn|rba|seqno|seqval|log_pos|log_position|binlog_pos|commit_version|change_ordinal"
+    r"(^|_)((commit|start|change)?(lsn|scn|csn)|rba|seqno|seqval|commitseq|log_pos|log_position|binlog_pos|commit_version"
+    r"|sys_change_version|change_ordinal"
     r"|change_(no|number|seq|sequence)|sequence_(number|no)|commit_time|sort_keys)$"
 )
 """A position in the log of the source. `_hoodie_commit_time` is one, too."""
@@ -52,7 +53,7 @@ COMMIT = re.compile(r"(^|_)(commit|committed|transact)(_|$)|" + whole_or_with_su
 
 CHANGED = re.compile(
     r"(^|_)(updated|modified|changed|change|update|event|cdc|dms|source|src|op|header|h)_(at|on|ts|time|timestamp"
-    r"|date)(_(ms|us|ns))?$|^(ts|timestamp|last_modified|last_updated?|event_time)(_(at|date|ts|ms|us|ns))?$"
+    r"|date)(_(ms|us|ns))?$|^system_?modstamp$|^(ts|timestamp|last_modified|last_updated?|event_time)(_(at|date|ts|ms|us|ns))?$"
 )
 """The time of a change, by the clock of the source."""
 
@@ -61,8 +62,14 @@ OF_ROW = re.compile(
 )
 """An order that applications keep in their own tables. It stays a value."""
 
-VERSION = re.compile(r"^((row|record|object|peerdb)_)?(version|revision|rev)(_(no|number))?$")
+VERSION = re.compile(r"^((row|record|object|peerdb)_)?(version|revision|rev)(_?(no|number))?$")
 """A number that grows with each change of a row."""
+
+FINER = re.compile(r"(^|_)(seqval|change_lsn|event_serial_no|intentseq|rs_id|ssn)$")
+"""Where a change lies within its position: SQL Server, DB2 and Oracle."""
+
+NUMBERED = re.compile(r"(^|_)sequence_(number|no)$")
+"""A number that may begin again with each commit, although it sounds like a position."""
 
 OF_TOOL = re.compile(r"^(op|cdc|dms|src)_(ts|time|timestamp)(_(ms|us|ns))?$")
 """The time of a change, by the clock of the source, in a name that only tools give."""
@@ -109,6 +116,31 @@ DELIVERY = re.compile(
 )
 """Which delivery of an extract a row belongs to."""
 
+GTID = re.compile(r"(^|_)gtid$")
+"""The transaction of MySQL or MariaDB, with the server that wrote it."""
+
+_OF_SOURCE = r"(_?(id|name|no|nr|number|code|key|index))?$"
+
+SOURCE = re.compile(
+    r"(^|_)(shard|server|instance|cluster|database|db|schema|data_?source|source_(system|name|instance)"
+    r"|mandt|data_?area|topic)" + _OF_SOURCE
+)
+"""The database that wrote a change. The orders of two of them do not compare."""
+
+MAYBE_SOURCE = re.compile(
+    r"(^|_)(region|country|site|store|shop|tenant|origin|source|src|market|branch|company|org|organi[sz]ation"
+    r"|brand|plant|bukrs|werks|realm|namespace|env|environment|zone|domain|feed|connector|system)"
+    + _OF_SOURCE
+)
+"""What may tell the databases apart. It is asked about only if one key has several of it."""
+
+VALID_FROM = re.compile(r"^(.*_)?(from|start|begin|started|since)(_?(at|ts|time|date|timestamp))?$")
+VALID_TO = re.compile(r"^(.*_)?(to|end|until|thru|ended)(_?(at|ts|time|date|timestamp))?$")
+"""When a version of a row began, and when it ended."""
+
+SIGN = re.compile(r"(^|_)(diff|sign|multiplicity|weight|entitycntr)$")
+"""How often a row is there: -1 takes it away."""
+
 COUNTER = re.compile(r"(^|_)(line|item|row|position|pos)(_?(no|nr|number|num|index|idx))?$")
 """A part of a key of several columns, such as the line of an order."""
 
@@ -134,11 +166,13 @@ MAYBE_OPERATION = re.compile(
 
 DELETED = re.compile(
     r"(^|_)(is)?(deleted?|deletes|deletion|del|removed?|tombstone|tombstoned|purged|erased|gone"
-    r"|lvorm|loevm|softdeleted?)(_|$)"
+    r"|lvorm|loevm|softdeleted?|trash|trashed|discarded|destroyed)(_|$)"
 )
 """A name with a word for a delete."""
 
-ACTIVE = re.compile(r"(^|_)(is_)?(active|current)(_(flag|ind|yn))?$")
+ACTIVE = re.compile(
+    r"(^|_)(is_)?(active|current)(_(flag|ind|yn))?$|^(is_|row_|record_)?(found|exists|present|alive|archived)$"
+)
 """A name that says whether a row is still there."""
 
 TIME = re.compile(r"_(at|on|ts|time|timestamp|date|datetime|ms|us|ns)$")
@@ -162,7 +196,7 @@ OLD_IMAGES = {
 UPSERTS = {
     *("i", "c", "r", "u", "a", "m", "s", "l", "+i", "+u", "pt", "up", "rr", "load"),
     *("insert", "inserted", "create", "created", "read", "update", "updated", "upsert", "merge"),
-    *("replace", "add", "added", "modify", "modified", "set", "snapshot", "load", "refresh"),
+    *("replace", "add", "added", "modify", "modified", "set", "snapshot", "import", "refresh"),
     *("update_postimage", "update_after", "update-insert"),
 }
 OPERATIONS = UPSERTS | DELETES | TRUNCATES | OLD_IMAGES
@@ -214,6 +248,12 @@ TOOLS = {
     "header__": "Qlik Replicate",
     "ar_h_": "AWS DMS",
     "hoodie_": "Hudi",
+    "hvr_": "HVR",
+    "odq_": "SAP",
+    "cdc$": "ScyllaDB",
+    "mz_": "Materialize",
+    "dbt_valid_": "a snapshot of dbt",
+    "changeeventheader": "Salesforce",
     "peerdb_": "PeerDB",
     "datastream_": "Datastream",
     "metadata$": "a stream of Snowflake",
