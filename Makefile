@@ -9,7 +9,7 @@ BIN = $(VENV)/bin
 # The tests of a file share their tables, so they stay in one process. tests/conftest.py sorts the files.
 TWO_PROCESSES = --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help run test long quick lint lint-python lint-models faults mutations delta engines bench docs clean
+.PHONY: help run test long quick lint lint-python lint-models faults live mutations delta engines bench docs clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +36,12 @@ faults: export TRUEUP_SECONDS ?= 900
 faults: export TRUEUP_SCRIPTS ?= 1000
 faults: $(VENV)/trueup ## the long form: kills, races, interleavings, random scripts; TRUEUP_SEED=1 TRUEUP_SECONDS=900 TRUEUP_SCRIPTS=1000
 	TRUEUP_RACES=100 $(BIN)/pytest tests/faults tests/collection/test_random_orders.py
+
+# PostgreSQL, Kafka and Debezium on loopback. It says what is missing if it cannot play.
+live: export TRUEUP_SEED ?= 1
+live: export TRUEUP_SECONDS ?= 0
+live: $(VENV)/trueup ## a real database, followed while parts of the way are killed; TRUEUP_SEED=1 TRUEUP_SECONDS=3600
+	$(BIN)/pytest -rs tests/live
 
 mutations: $(VENV)/trueup ## bugs in the macros, one at a time, each of which must show; a few minutes
 	$(BIN)/pytest tests/mutations

@@ -5,7 +5,7 @@
 
 {#- The type of `_place`. -#}
 {% macro _place_type() -%}
-    {{ return('struct<topic: string, partition: string, offset: bigint>') }}
+    {{ return('struct<topic:string,partition:string,offset:bigint>') }}
 {%- endmacro %}
 
 

@@ -51,6 +51,10 @@ class DbtError(TrueupError):
     """A command of dbt failed. The message is dbt's own, in one line."""
 
 
+class LandError(TrueupError):
+    """Messages cannot be landed: the source or a library is not there."""
+
+
 class ExpectationsError(TrueupError):
     """A collection cannot be checked: something is not installed, or the collection is missing."""
 

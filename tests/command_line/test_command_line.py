@@ -246,3 +246,19 @@ def test_the_folder_of_the_project_is_that_of_dbt(
     monkeypatch.setenv("DBT_PROJECT_DIR", str(tmp_path))
     assert project_folder(["--target", "dev"]) == tmp_path
     assert project_folder(["--project-dir", "."]) == inner
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--kafka", "host:9092"],
+        ["--postgres", "host=here", "--topics", "shop"],
+        ["--kafka", "host:9092", "--topics", "shop", "--postgres", "host=here", "--slot", "shop"],
+    ],
+)
+def test_messages_are_landed_from_one_source(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert program.main(["land", "cdc.messages", *words]) == 2
+    assert "give --kafka with --topics, or --postgres with --slot" in capsys.readouterr().err

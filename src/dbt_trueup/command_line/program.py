@@ -17,6 +17,7 @@ from .check import check
 from .demo import demo
 from .explain import explain
 from .init import init
+from .land import land
 from .lint import lint
 from .options import epilog
 from .prove import prove
@@ -36,7 +37,7 @@ def trueup() -> None:
     """Keep tables exactly as their logs say. Run it in the folder of a dbt project."""
 
 
-for command in (demo, init, lint, adopt, explain, prove, run, watch, check, report):
+for command in (demo, init, land, lint, adopt, explain, prove, run, watch, check, report):
     trueup.add_command(command)
 
 

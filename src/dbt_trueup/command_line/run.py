@@ -60,9 +60,8 @@ Exit codes
 @click.argument("others", nargs=-1, type=click.UNPROCESSED, metavar="[OPTION OF dbt run]...")
 def run(*, as_json: bool, dbt: list[str], others: tuple[str, ...]) -> int:
     """Run collections once, and print what has changed."""
-    return in_a_warm_process(
-        lambda runs, _, screen: run_once(runs, screen), Project(dbt, others), as_json=as_json
-    )
+    runs = Project(dbt, others)
+    return in_a_warm_process(lambda _, screen: run_once(runs, screen), as_json=as_json)
 
 
 @click.command(
@@ -103,10 +102,12 @@ def watch(  # noqa: PLR0913 - each is an option of the command
     if not once:
         require_no_full_refresh([*dbt, *others])
 
-    def loop(runs: Project, stop: Event, screen: Screen) -> int:
+    runs = Project(dbt, others)
+
+    def loop(stop: Event, screen: Screen) -> int:
         return run_once(runs, screen) if once else repeat(runs, every, look, stop, screen)
 
-    return in_a_warm_process(loop, Project(dbt, others), as_json=as_json)
+    return in_a_warm_process(loop, as_json=as_json)
 
 
 def run_once(runs: Runs, screen: Screen) -> int:
@@ -145,13 +146,13 @@ def require_no_full_refresh(options: Sequence[str]) -> None:
     raise click.UsageError(message)
 
 
-def in_a_warm_process(loop: Callable[..., int], project: Project, *, as_json: bool) -> int:
-    """Run a loop over the project until it ends or a signal stops it. Return the exit code."""
+def in_a_warm_process(loop: Callable[[Event, Screen], int], *, as_json: bool) -> int:
+    """Run a loop until it ends or a signal stops it. Return the exit code."""
     screen = JsonScreen() if as_json else Screen()
     stop = Event()
     # dbt and Spark run in a thread of their own: in the main thread a signal would interrupt them.
     with stop_on_signals(stop, screen), ThreadPoolExecutor(1) as pool:
         try:
-            return pool.submit(loop, project, stop, screen).result()
+            return pool.submit(loop, stop, screen).result()
         finally:
             screen.clear_status()

@@ -1,0 +1,1 @@
+"""A real database and real tools in front of trueup."""

@@ -1,0 +1,341 @@
+"""A real database, Kafka and Debezium, and the collections that follow it, while parts are killed.
+
+`make live` plays it for TRUEUP_SECONDS; without them it plays three faults. After each fault the
+writers pause, and each collection must equal its table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from bisect import bisect
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+import yaml
+
+from dbt_trueup.command_line import program
+from dbt_trueup.dbt import compile_inline
+from tests.faults.counts import SECONDS, report
+
+from .servers import CACHE, Server, Source, fetch_jars, missing
+from .tables import MARKS, NOTES, THINGS, Table
+from .writers import Writers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.project import Project
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.long,
+    pytest.mark.iceberg_only,
+    pytest.mark.skipif(bool(missing()), reason=f"needs {missing()}"),
+]
+
+SEED = int(os.environ.get("TRUEUP_SEED", "1"))
+PATIENCE = 180
+"""Seconds until the collections must have all that was written before the pause."""
+TABLES = [THINGS, NOTES, MARKS]
+LOG = "live.messages"
+BY_COMMIT, CHANGES = "notes_by_commit", "live.changes"
+"""A collection with ticks, straight from a slot."""
+
+
+class Live:
+    """The pipeline: the source, `trueup land` and `trueup watch`."""
+
+    def __init__(self, source: Source, project: Project, home: Path) -> None:
+        """Write the models. Start nothing yet."""
+        self.source = source
+        self.project = project
+        self.spark = project.spark
+        models = {"version": 2, "models": [table.tests(LOG) for table in TABLES]}
+        project.write("models/live.yml", yaml.safe_dump(models))
+        for table in TABLES:
+            project.write(f"models/{table.name}.sql", table.model(LOG))
+        project.write(f"models/{BY_COMMIT}.sql", NOTES.model_by_commit(CHANGES))
+        topics = ["--kafka", source.brokers, "--topics", "shop[.]public[.].*", "--every", "1"]
+        self.lander = self._trueup("lander", home, "land", LOG, *topics)
+        self.watcher = self._trueup(
+            "watcher", home, "watch", "--every", "30", "--exclude", BY_COMMIT
+        )
+
+    def _trueup(self, name: str, home: Path, *words: str) -> Server:
+        """A command of trueup, in a process of its own with its own JVM."""
+        profile = yaml.safe_load((home / "profiles.yml").read_text())
+        settings = profile["trueup"]["outputs"]["local"]["server_side_parameters"]
+        settings["spark.trueup.jvm_log"] = str(self.source.folder / f"{name}_spark.log")
+        settings["spark.jars"] = ",".join(map(str, sorted((CACHE / "spark").glob("*.jar"))))
+        settings["spark.driver.memory"] = "2g"
+        folder = self.source.folder / name
+        folder.mkdir()
+        (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
+        program = str(Path(sys.executable).with_name("trueup"))
+        options = ["--project-dir", str(self.project.folder), "--profiles-dir", str(folder)]
+        environment = {"DBT_TARGET_PATH": str(folder / "target")}
+        return Server(
+            name,
+            [program, *words, *options],
+            folder,
+            lambda: True,
+            environment=environment,
+        )
+
+    def processes(self) -> list[Server]:
+        """All processes, the first ones first."""
+        source = self.source
+        return [source.database, source.broker, source.connect, self.lander, self.watcher]
+
+    def differences(self, table: Table) -> list[tuple[str, Any]]:
+        """The rows that only the database or only the collection has."""
+        with psycopg.connect(self.source.dsn) as database:
+            here = Counter(map(canonical, database.execute(table.select_here()).fetchall()))
+        select = table.select_there(f"{self.project.name}.{table.name}")
+        there = Counter(map(canonical, self.spark.sql(select).collect()))
+        only_here = [("database", row) for row in (here - there).elements()]
+        return [*only_here, *(("collection", row) for row in (there - here).elements())]
+
+    def wait_until_equal(self) -> None:
+        """Wait until each collection equals its table. Raise with the differences."""
+        end = time.monotonic() + PATIENCE
+        for table in TABLES:
+            while found := self.differences(table):
+                assert time.monotonic() < end, f"{table.name}: {len(found)}: {found[:4]}"
+                time.sleep(1)
+
+    def land_changes(self) -> None:
+        """Land the changes of the slot, without Kafka, and run the collection that reads them."""
+        slot = ["--postgres", self.source.dsn, "--slot", "commits"]
+        options = ["--project-dir", str(self.project.folder)]
+        assert program.main(["land", CHANGES, *slot, *options]) == 0
+        self.project.run(BY_COMMIT)
+
+    def look_back(self) -> tuple[int, Counter[tuple[Any, ...]]]:
+        """The rows of the database at a moment, and the place of the first commit after it."""
+        replication = f"{self.source.dsn} replication=database"
+        client = psycopg.ClientCursor[Any]
+        with psycopg.connect(replication, autocommit=True, cursor_factory=client) as slot:
+            create = "create_replication_slot moment temporary logical pgoutput (snapshot 'export')"
+            _, place, snapshot, _ = slot.execute(create).fetchall()[0]
+            high, _, low = place.partition("/")
+            with psycopg.connect(self.source.dsn) as database:
+                database.execute("set transaction isolation level repeatable read")
+                database.execute(f"set transaction snapshot '{snapshot}'")
+                rows = database.execute(NOTES.select_here()).fetchall()
+        return (int(high, 16) << 32) + int(low, 16), Counter(map(canonical, rows))
+
+    def rows_before(self, commit: int) -> Counter[tuple[Any, ...]]:
+        """The rows of the collection as of the last commit before a place."""
+        as_of = compile_inline(
+            ["--project-dir", str(self.project.folder)],
+            f"{{{{ trueup.as_of('{BY_COMMIT}', {commit - 1}) }}}}",
+        )
+        return Counter(map(canonical, self.spark.sql(NOTES.select_there(f"({as_of})")).collect()))
+
+    def figures(self) -> dict[str, float]:
+        """How long a row takes from its commit to the commit that shows it, and what is stored."""
+        store = f"{self.project.name}.{MARKS.name}__trueup"
+        commits = sorted(
+            row[0]
+            for row in self.spark.sql(
+                f"select unix_millis(committed_at) from {store}.snapshots"
+            ).collect()
+        )
+        rows = self.spark.sql(
+            f"select unix_millis(rows.at), batches._ts from {store} rows join {store} batches"
+            " on batches._kind = 'batch' and batches._seq = rows._seq"
+            " where rows._kind = 'update' and rows._diff = 1"
+        ).collect()
+        # The first commit after a batch has looked is its own.
+        ages = sorted(commits[bisect(commits, looked)] - at for at, looked in rows)
+        files, size = 0, 0
+        for table in (LOG, *(f"{self.project.name}.{table.name}__trueup" for table in TABLES)):
+            found = self.spark.sql(
+                f"select count(*), sum(file_size_in_bytes) from {table}.files"
+            ).collect()[0]
+            files, size = files + found[0], size + found[1]
+        return {
+            "freshness, median, s": ages[len(ages) // 2] / 1000,
+            "freshness, 99 %, s": ages[len(ages) * 99 // 100] / 1000,
+            "files": files,
+            "bytes": size,
+        }
+
+    def wait_for_first_rows(self) -> None:
+        """Wait until there are all collections."""
+        end = time.monotonic() + PATIENCE
+        names = [f"{self.project.name}.{table.name}" for table in TABLES]
+        while not all(map(self.spark.catalog.tableExists, names)):
+            assert time.monotonic() < end, self.watcher.log.read_text()[-3000:]
+            time.sleep(1)
+
+
+def canonical(row: Any) -> tuple[Any, ...]:
+    """A row in which a NaN equals a NaN, and 0.0 equals -0.0."""
+    return tuple(repr(one + 0.0) if isinstance(one, float) else one for one in row)
+
+
+class Faults:
+    """What goes wrong. Each fault counts that it happened."""
+
+    def __init__(self, live: Live, random: Random) -> None:
+        """Take the pipeline."""
+        self.live = live
+        self.random = random
+        self.happened: Counter[str] = Counter()
+
+    def kill(self, server: Server) -> None:
+        """Kill a process, and start it again after a while."""
+        self.happened[f"{server.name} killed"] += server.kill()
+        time.sleep(self.random.random() * 3)
+        server.start()
+
+    def kill_connect(self) -> None:
+        """The worker sends again what it had not noted."""
+        self.kill(self.live.source.connect)
+
+    def kill_broker(self) -> None:
+        """The broker."""
+        self.kill(self.live.source.broker)
+
+    def kill_lander(self) -> None:
+        """The lander and its JVM."""
+        self.kill(self.live.lander)
+
+    def kill_watcher(self) -> None:
+        """The watcher and its JVM."""
+        self.kill(self.live.watcher)
+
+    def kill_database(self) -> None:
+        """The database. The connector connects again by itself."""
+        self.kill(self.live.source.database)
+
+    def land_twice(self) -> None:
+        """Messages are there a second time."""
+        spark = self.live.spark
+        share = self.random.choice([0.1, 0.5])
+        again = spark.table(LOG).sample(share, self.random.randrange(2**31)).localCheckpoint()
+        again.writeTo(LOG).append()
+        self.happened["messages landed twice"] += again.count()
+        self.happened["landed twice"] += 1
+
+    def lose_slot(self) -> None:
+        """The slot is dropped. What was written until there is a new one is in no message."""
+        connect = self.live.source.connect
+        connect.kill()
+        with psycopg.connect(self.live.source.dsn, autocommit=True) as database:
+            end = time.monotonic() + 30
+            drop = "select pg_drop_replication_slot('debezium') from pg_replication_slots"
+            while True:
+                with suppress(psycopg.errors.ObjectInUse):
+                    database.execute(f"{drop} where slot_name = 'debezium' and not active")
+                left = database.execute(
+                    "select count(*) from pg_replication_slots where slot_name = 'debezium'"
+                ).fetchone()
+                if left == (0,):
+                    break
+                assert time.monotonic() < end
+                time.sleep(0.2)
+        time.sleep(2)
+        connect.start()
+        self.happened["slots lost"] += 1
+
+    def compact(self) -> None:
+        """The files of a store are rewritten while it is in use."""
+        name = self.random.choice(TABLES).name
+        if self.live.spark.catalog.tableExists(f"{self.live.project.name}.{name}__trueup"):
+            self.live.project.operate("maintain", collection=name)
+            self.happened["stores compacted"] += 1
+
+    def run_too(self) -> None:
+        """A second run beside the watcher."""
+        self.live.project.run(*(table.name for table in TABLES), fails=None)
+        self.happened["second runs"] += 1
+
+    def sequence(self, count: int | None) -> Iterator[Callable[[], None]]:
+        """So many faults, or faults without an end, each kind equally often."""
+        kinds = [
+            self.kill_connect,
+            self.land_twice,
+            self.kill_watcher,
+            self.lose_slot,
+            self.kill_lander,
+            self.run_too,
+            self.kill_database,
+            self.compact,
+            self.kill_broker,
+        ]
+        if count:
+            yield from kinds[:count]
+            return
+        while True:
+            yield from self.random.sample(kinds, len(kinds))
+
+
+@pytest.fixture(scope="module")
+def live(home: Path, new_project: Callable[[str], Project]) -> Iterator[Live]:
+    """The pipeline, running. Nothing of it is left at the end."""
+    fetch_jars()
+    folder = Path(tempfile.mkdtemp(prefix="trueup_live_"))
+    folder.chmod(0o755)  # the user of the database works in it
+    processes: list[Server] = []
+    try:
+        source = Source(folder, [table.name for table in TABLES])
+        made = Live(source, new_project("live"), home)
+        processes = made.processes()
+        source.database.start()
+        with psycopg.connect(source.dsn, autocommit=True) as database:
+            database.execute("create type mood as enum ('sad', 'ok', 'glad')")
+            for table in TABLES:
+                database.execute(table.create())
+        for process in processes[1:]:
+            process.start()
+        yield made
+    finally:
+        for process in reversed(processes):
+            process.kill()
+        shutil.rmtree(folder)
+
+
+def test_collections_equal_the_tables_of_a_real_database_whatever_breaks(live: Live) -> None:
+    random = Random(SEED)  # noqa: S311
+    faults = Faults(live, random)
+    played: Counter[str] = Counter()
+    writers = Writers(live.source.dsn, SEED, [THINGS, NOTES])
+    began = time.monotonic()
+    try:
+        writers.resume()
+        live.wait_for_first_rows()
+        for fault in faults.sequence(3 if SECONDS == 0 else None):
+            writers.resume()
+            time.sleep(random.random() * 5)
+            fault()
+            played[fault.__name__] += 1
+            time.sleep(random.random() * 5)
+            place, then = live.look_back()
+            writers.write_last()
+            live.wait_until_equal()
+            played["comparisons"] += 1
+            live.land_changes()
+            assert live.rows_before(place) == then
+            played["comparisons as of a commit"] += 1
+            if SECONDS and time.monotonic() - began > SECONDS:
+                break
+        live.project.run(command="test")
+    finally:
+        writers.stop()
+    assert min(faults.happened.values()) > 0
+    happened = writers.done + faults.happened
+    print(json.dumps(live.figures()))  # noqa: T201
+    report("live", SEED, played, happened, [])

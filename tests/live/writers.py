@@ -1,0 +1,250 @@
+"""Writes to the database what a log finds hard to follow, as a seed says."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg.sql import SQL, Identifier, Placeholder
+
+from .tables import long_text, value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .tables import Table
+
+KEYS = 40
+"""So many keys are written again and again."""
+
+
+class Rows:
+    """Changes of the rows of a table, within the transaction of a connection."""
+
+    def __init__(self, random: Random, database: psycopg.Connection, table: Table) -> None:
+        """Take the connection."""
+        self.random = random
+        self.database = database
+        self.table = table
+
+    def key(self, number: int | None = None) -> list[Any]:
+        """A key: one of a few, or that of a number."""
+        number = self.random.randrange(KEYS) if number is None else number
+        return [
+            f"shop {number % 3}" if kind == "text" else number for kind in self.table.key.values()
+        ]
+
+    def value(self, name: str) -> Any:
+        """A value of a column."""
+        if name in ("body", "data") and self.random.random() < 0.5:
+            text = long_text(self.random)
+            return text if name == "body" else text.encode()
+        return value(self.random, self.table.values[name])
+
+    def run(self, text: str, given: list[Any], *names: str) -> int:
+        """Run a statement with the names of columns in `{}`, and return the count of rows."""
+        parts = {
+            "table": Identifier(self.table.name),
+            "where": SQL(" and ").join(
+                SQL("{} = {}").format(Identifier(name), Placeholder()) for name in self.table.key
+            ),
+            "key": SQL(", ").join(map(Identifier, self.table.key)),
+            "values": SQL(", ").join(Placeholder() for _ in self.table.columns),
+            "columns": SQL(", ").join(map(Identifier, self.table.columns)),
+            "changes": SQL(", ").join(
+                SQL("{0} = excluded.{0}").format(Identifier(name)) for name in self.table.values
+            ),
+            "set": SQL(", ").join(
+                SQL("{} = {}").format(Identifier(name), Placeholder()) for name in names
+            ),
+        }
+        return self.database.execute(SQL(text).format(**parts), given).rowcount
+
+    def put(self) -> int:
+        """Insert a row or replace it."""
+        row = [*self.key(), *map(self.value, self.table.values)]
+        put = "insert into {table} ({columns}) values ({values})"
+        return self.run(f"{put} on conflict ({{key}}) do update set {{changes}}", row)
+
+    def change(self) -> int:
+        """Change some columns. The others stay, and the long ones of them are not sent."""
+        names = self.random.sample([*self.table.values], self.random.randint(1, 2))
+        given = [*map(self.value, names), *self.key()]
+        return self.run("update {table} set {set} where {where}", given, *names)
+
+    def touch(self) -> int:
+        """Update all rows without a change."""
+        name = next(iter(self.table.values))
+        return self.run(f"update {{table}} set {name} = {name}", [])
+
+    def delete(self) -> int:
+        """Delete a row."""
+        return self.run("delete from {table} where {where}", self.key())
+
+    def move(self, old: list[Any] | None = None, new: list[Any] | None = None) -> int:
+        """Give a row another key. If the key is taken, nothing happens."""
+        try:
+            with self.database.transaction():
+                given = [*(new or self.key()), *(old or self.key())]
+                return self.run("update {table} set {set} where {where}", given, *self.table.key)
+        except psycopg.errors.UniqueViolation:
+            return 0
+
+    def circle(self) -> int:
+        """Swap the keys of two rows, by way of a third one."""
+        one, other, free = self.key(), self.key(), self.key(-1 - self.random.randrange(9))
+        return self.move(one, free) + self.move(other, one) + self.move(free, other)
+
+    def undo(self) -> int:
+        """Change rows, and take that back within the transaction."""
+        with self.database.transaction() as point:
+            self.put()
+            self.delete()
+            raise psycopg.Rollback(point)
+        return 0
+
+    def many(self) -> int:
+        """Insert many rows in one statement, and delete some of them."""
+        low = self.random.randrange(1000, 5000)
+        keys = [self.key(number) for number in range(low, low + 30)]
+        with self.database.cursor() as cursor:
+            text = "insert into {table} ({key}) values ({keys}) on conflict do nothing"
+            cursor.executemany(
+                SQL(text).format(
+                    table=Identifier(self.table.name),
+                    key=SQL(", ").join(map(Identifier, self.table.key)),
+                    keys=SQL(", ").join(Placeholder() for _ in self.table.key),
+                ),
+                keys,
+            )
+        return 30 + self.run("delete from {table} where {where}", keys[0])
+
+    def truncate(self) -> int:
+        """Delete all rows at once, and insert some in the same transaction."""
+        self.run("truncate {table}", [])
+        return 1 + sum(self.put() for _ in range(self.random.randrange(5)))
+
+
+OPERATIONS: dict[Callable[[Rows], int], int] = {
+    Rows.put: 40,
+    Rows.change: 40,
+    Rows.delete: 8,
+    Rows.move: 12,
+    Rows.circle: 6,
+    Rows.undo: 4,
+    Rows.touch: 1,
+    Rows.many: 2,
+    Rows.truncate: 1,
+}
+"""How often each of them is done."""
+
+
+class Writers:
+    """Threads that write until they are stopped. They can be paused."""
+
+    def __init__(self, dsn: str, seed: int, tables: list[Table]) -> None:
+        """Start the threads, paused."""
+        self.done: Counter[str] = Counter()
+        """What was committed, and how often."""
+        self._dsn = dsn
+        self._tables = tables
+        self._stop = threading.Event()
+        self._go = threading.Event()
+        self._busy: list[threading.Lock] = []
+        self._threads = []
+        for number, work in enumerate((self._write, self._write, self._write_slowly, self._mark)):
+            busy = threading.Lock()
+            self._busy.append(busy)
+            random = Random(f"{seed} {number}")  # noqa: S311
+            thread = threading.Thread(target=self._loop, args=(work, random, busy), daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def resume(self) -> None:
+        """Let them write."""
+        self._go.set()
+
+    def pause(self) -> None:
+        """Let them end their transactions, and wait for that."""
+        self._go.clear()
+        for busy in self._busy:
+            with busy:
+                pass
+
+    def write_last(self) -> None:
+        """Pause, and commit one more row of each table."""
+        self.pause()
+        random = Random(time.monotonic_ns())  # noqa: S311 - only to be another row than before
+        with psycopg.connect(self._dsn) as database:
+            for table in self._tables:
+                Rows(random, database, table).put()
+
+    def stop(self) -> None:
+        """End the threads."""
+        self._stop.set()
+        self._go.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _loop(
+        self,
+        work: Callable[[Random, psycopg.Connection], None],
+        random: Random,
+        busy: threading.Lock,
+    ) -> None:
+        """Work as long as it may, over one connection after the other."""
+        while not self._stop.is_set():
+            self._go.wait()
+            try:
+                with busy, psycopg.connect(self._dsn) as database:
+                    database.execute("set lock_timeout = '500ms'")
+                    database.commit()
+                    while self._go.is_set() and not self._stop.is_set():
+                        with suppress(
+                            psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected
+                        ):
+                            work(random, database)
+            except psycopg.OperationalError:
+                self.done["lost connections"] += 1
+                time.sleep(0.5)
+
+    def _write(self, random: Random, database: psycopg.Connection) -> None:
+        """A short transaction."""
+        self._transact(random, database, random.randint(1, 4), 0)
+        time.sleep(random.random() / 20)
+
+    def _write_slowly(self, random: Random, database: psycopg.Connection) -> None:
+        """A transaction of some seconds. Others that begin later commit before it."""
+        self._transact(random, database, random.randint(2, 6), 1)
+        self.done["long transactions"] += 1
+
+    def _transact(
+        self, random: Random, database: psycopg.Connection, count: int, pause: float
+    ) -> None:
+        done: Counter[str] = Counter()
+        with database.transaction():
+            for _ in range(count):
+                rows = Rows(random, database, random.choice(self._tables))
+                operation = random.choices([*OPERATIONS], [*OPERATIONS.values()])[0]
+                if pause and operation is Rows.truncate:
+                    continue  # its lock would stop all others
+                done["changes"] += operation(rows)
+                done[operation.__name__] += 1
+                time.sleep(pause * random.random())
+            if random.random() < 0.1:
+                self.done["rollbacks"] += 1
+                raise psycopg.Rollback
+        self.done += done
+
+    def _mark(self, _: Random, database: psycopg.Connection) -> None:
+        """A row with the time of its commit."""
+        database.execute(
+            "insert into marks values (1 + (select count(*) from marks), clock_timestamp())"
+        )
+        database.commit()
+        time.sleep(0.5)
