@@ -25,6 +25,7 @@ import yaml
 
 from dbt_trueup.command_line import program
 from dbt_trueup.dbt import compile_inline
+from tests.conftest import JAVA_OPTIONS
 from tests.faults.counts import SECONDS, report
 
 from .servers import CACHE, Server, Source, fetch_jars, missing
@@ -44,9 +45,14 @@ pytestmark = [
 ]
 
 SEED = int(os.environ.get("TRUEUP_SEED", "1"))
-PATIENCE = 180
+PATIENCE = 300
 """Seconds until the collections must have all that was written before the pause."""
 TABLES = [THINGS, NOTES, MARKS]
+NOT_FOR_LONG = (
+    *("spark.sql.adaptive.enabled", "spark.sql.codegen.wholeStage"),
+    *("spark.sql.codegen.factoryMode", JAVA_OPTIONS),
+)
+"""Settings of the tests for small statements. A process that runs for minutes is faster without."""
 LOG = "live.messages"
 BY_COMMIT, CHANGES = "notes_by_commit", "live.changes"
 """A collection with ticks, straight from a slot."""
@@ -78,6 +84,8 @@ class Live:
         settings["spark.trueup.jvm_log"] = str(self.source.folder / f"{name}_spark.log")
         settings["spark.jars"] = ",".join(map(str, sorted((CACHE / "spark").glob("*.jar"))))
         settings["spark.driver.memory"] = "2g"
+        for setting in NOT_FOR_LONG:
+            settings.pop(setting, None)
         folder = self.source.folder / name
         folder.mkdir()
         (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
@@ -315,7 +323,7 @@ def test_collections_equal_the_tables_of_a_real_database_whatever_breaks(live: L
     writers = Writers(live.source.dsn, SEED, [THINGS, NOTES])
     began = time.monotonic()
     try:
-        writers.resume()
+        writers.write_last()
         live.wait_for_first_rows()
         for fault in faults.sequence(3 if SECONDS == 0 else None):
             writers.resume()

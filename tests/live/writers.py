@@ -216,7 +216,7 @@ class Writers:
     def _write(self, random: Random, database: psycopg.Connection) -> None:
         """A short transaction."""
         self._transact(random, database, random.randint(1, 4), 0)
-        time.sleep(random.random() / 20)
+        time.sleep(random.random() / 10)
 
     def _write_slowly(self, random: Random, database: psycopg.Connection) -> None:
         """A transaction of some seconds. Others that begin later commit before it."""
