@@ -92,8 +92,7 @@
 {#- The hashes of the keys that were erased from a store. -#}
 {% macro _get_erased_hashes(store) -%}
     {%- set found = run_query(
-        "select to_json(array_distinct(flatten(collect_list(from_json(get_json_object(_batch, '$.erased'), 'array<string>')))))"
-        ~ ' from ' ~ store ~ " where _kind = 'batch'"
+        'select to_json(array_distinct(' ~ trueup._erased_expr() ~ ')) from ' ~ store ~ " where _kind = 'batch'"
     ).rows[0][0] -%}
     {{ return(fromjson(found or '[]')) }}
 {%- endmacro %}

@@ -141,11 +141,32 @@ _unread as ( -- those that the SELECT says nothing about
 
 ),
 
+{%- if collection.is_log %}
+
+_erased as ( -- keys that nothing but the log knows
+
+    select explode({{ trueup._erased_expr() }}) as id
+    from {{ store }}
+    where _kind = 'batch'
+
+    except
+
+    select hex({{ trueup._identity_hash_expr(collection) }})
+    from {{ store }}
+    where _kind <> 'batch'
+
+),
+{%- endif %}
+
 _corrected as (
 
     select {{ trueup._column_list(content, '_changes') }}, 1 as _diff
     from _changes
-    where _kind = 'update' and not {{ order_errors }}
+    {%- if collection.is_log %}
+    left anti join _erased
+        on hex({{ trueup._identity_hash_expr(collection, '_changes.') }}) = _erased.id
+    {%- endif %}
+    where _changes._kind = 'update' and not _changes.{{ order_errors }}
 
     union all
 

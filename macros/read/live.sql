@@ -43,7 +43,7 @@ from {{ trueup._subquery(read.query) }} as log
 cross join (
     select
         max(cast(get_json_object(_batch, '$.upper') as bigint)) as upper,
-        flatten(collect_list(from_json(get_json_object(_batch, '$.erased'), 'array<string>'))) as erased
+        {{ trueup._erased_expr() }} as erased
     from {{ read.store }}
     where _kind = 'batch'
 ) as settled

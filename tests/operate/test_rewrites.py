@@ -122,6 +122,10 @@ def test_erase_removes_all_that_is_stored_of_a_key(kept: Project) -> None:
     assert store.batches()[-1]["seq"] == newest["seq"]
     assert is_sound(kept)
     store.check_laws()
+    # The log still has their commands, but no run would read them again.
+    kept.write("models/c_corrections.sql", "{{ trueup.corrections('c') }}")
+    kept.run("c_corrections")
+    assert not kept.sql("select * from {}.c_corrections")
     # A repair does not bring them back: neither of a current row nor of the history.
     run(kept, [("d", 1, "U", "x")])
     kept.sql("update {}.c__trueup set a = 'bad' where _kind = 'row'")
@@ -133,6 +137,10 @@ def test_erase_removes_all_that_is_stored_of_a_key(kept: Project) -> None:
     run(kept, [("a", 5, "U", "again")])
     assert store.rows() == {("a",): ("again",), ("d",): ("x",)}
     store.check_laws()
+    # Then the key has corrections again.
+    kept.sql("delete from {}.c__trueup where _kind = 'row' and k = 'a'")
+    assert [row["a"] for row in kept.sql("select a from {}.c_corrections")] == ["again"]
+    assert "rebuilt from the history" in run(kept, [])
     assert is_sound(kept)
 
 
