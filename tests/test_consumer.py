@@ -41,6 +41,10 @@ def dbt(folder: Path, *command: str) -> dict[str, str]:
     return said
 
 
+def test_a_full_parse_has_no_warning(consumer: Path) -> None:
+    dbt(consumer, "parse", "--no-partial-parse", "--warn-error")
+
+
 def test_a_project_that_installs_trueup_builds_and_passes_its_tests(
     consumer: Path, spark: SparkSession
 ) -> None:

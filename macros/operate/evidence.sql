@@ -100,13 +100,6 @@
 
 {#- The text of one key, whose columns are given as texts, or of an error key. Raises if a text has not the type of its column. -#}
 {% macro _get_identity(collection, wanted) -%}
-    {%- set names = [] if wanted.get('error_key') is not none else collection.key -%}
-    {%- if names | sort != wanted.key | list | sort -%}
-        {%- do trueup._raise_error(
-            'The key', 'a value for each of ' ~ (collection.key | join(', ')) ~ ', or an error key',
-            wanted.key | list | join(', ') or 'nothing', 'Give each key column as COLUMN=VALUE, or --null COLUMN.'
-        ) -%}
-    {%- endif -%}
     {%- set items, casts = [], [] -%}
     {%- for column in collection.columns if column.name in collection.key -%}
         {%- set text = wanted.key.get(column.name) -%}

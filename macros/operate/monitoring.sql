@@ -4,9 +4,9 @@
 -#}
 
 {#-
-    The names of the monitored collections, with the relation of each: those of the var `trueup_collections`; without
-    it, every model of the project with the materialization `trueup`. Only the var makes real dependencies, because
-    dbt does not know the other models while it parses.
+    The names of the monitored collections, with the relation of each: those of the var `trueup_collections`, in which
+    `package.name` is one of another package; without it, every model of the project with the materialization `trueup`.
+    Only the var makes real dependencies, because dbt does not know the other models while it parses.
 -#}
 {% macro _monitored_collections() -%}
     {%- set names = trueup._given_var('trueup_collections', none) -%}
@@ -26,7 +26,9 @@
         ) -%}
     {%- endif -%}
     {%- for name in names -%}
-        {%- do found.update({name: ref(name)}) -%}
+        {#- Without the package dbt warns of a model of the package that depends on one of the project. -#}
+        {%- set place = ([project_name] + (name | string).split('.'))[-2:] -%}
+        {%- do found.update({place[1]: ref(place[0], place[1])}) -%}
     {%- endfor -%}
     {{ return(found) }}
 {%- endmacro %}

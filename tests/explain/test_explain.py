@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dbt_trueup.command_line.program import main
-from dbt_trueup.explain.facts import CommandFact, Explanation
+from dbt_trueup.errors import UsageError
+from dbt_trueup.explain.facts import CommandFact, Explanation, read_key
 from dbt_trueup.explain.screen import describe
 
 if TYPE_CHECKING:
@@ -118,11 +119,29 @@ def test_each_command_of_a_key_has_its_verdict(asked: Project) -> None:
 
 @pytest.mark.iceberg_only
 def test_a_key_that_cannot_be_asked_is_refused(asked: Project) -> None:
-    assert "must be a value for each of k, n.o" in say_why(asked, "items", "k=a", code=2)
+    refused = (
+        "trueup explain: The key must be one value for k and one for n.o.\nGot: {}\n"
+        "Write: trueup explain items k=VALUE n.o=VALUE. If a column is null, give --null COLUMN."
+        " For a broken key give --error-key.\n"
+    )
+    for words in (["k=a"], ["a"], ["a", "7"], ["k=a", "k=a"], ["k=a", "o=7"], []):
+        given = " ".join(words) or "nothing"
+        assert say_why(asked, "items", *words, code=2) == refused.format(given)
     wrong = say_why(asked, "items", "k=a", "n.o=seven", code=2)
     assert "Got: n.o = seven (int)" in wrong
-    assert "as --error-key" in say_why(asked, "items", code=2)
+    both = say_why(asked, "items", "k=a", "--error-key", "x00ff", code=2)
+    assert "A key must be given, or else --error-key.\nGot: both" in both
     assert "must be one of items" in say_why(asked, "others", "k=a", code=2)
+
+
+def test_a_key_of_one_column_may_be_its_value_alone() -> None:
+    assert read_key("orders", ["order_id"], ["6"], []) == {"order_id": "6"}
+    assert read_key("orders", ["order_id"], ["order_id=6"], []) == {"order_id": "6"}
+    assert read_key("orders", ["order_id"], [], ["order_id"]) == {"order_id": None}
+    with pytest.raises(UsageError, match="Got: id=6\nWrite: trueup explain orders VALUE\\."):
+        read_key("orders", ["order_id"], ["id=6"], [])
+    with pytest.raises(UsageError, match="Got: 6 7\n"):
+        read_key("orders", ["order_id"], ["6", "7"], [])
 
 
 @pytest.mark.long

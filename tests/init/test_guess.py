@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from dbt_trueup.init.words import collection_name
 from tests.init.logs import (
     CUSTOMERS,
     INVOICES,
+    LOST,
     ORDERS,
     PARCELS,
     PRODUCTS,
@@ -1226,6 +1228,36 @@ def test_types_fit_the_values_of_the_messages() -> None:
         "big": "decimal(38,0)", "none": "string",
     }  # fmt: skip
     assert warnings(log) == ["none: null in the whole sample, so the type is a guess"]
+
+
+def test_a_value_that_debezium_may_have_encoded_is_pointed_out() -> None:
+    first = {
+        "id": 1, "amount": "BOI=", "rate": {"scale": 2, "value": "AYag"}, "code": "paid",
+        "placed_at": 1767225600000000, "seen": 1767225600000, "tweet": 1767225600000000000,
+        "sent_ts": 1767225600000000000, "born_on": 9000, "stock": 9000, "note": LOST,
+    }  # fmt: skip
+    second = {**first, "amount": "AYag", "rate": {"scale": 0, "value": "Bw=="}, "code": "sent"}
+    log = topic(event(first), event(second))
+    noted = dict(one.split(" has values such as ") for one in warnings(log))
+    found = re.compile(r"may be (.*); the.*write '(.*)'.* not (.*), in the model")
+    may_be = {name: found.findall(text)[0] for name, text in noted.items()}
+    assert may_be == {
+        "amount": ("decimals in base64", "decimal(10,2) from base64", "string"),
+        "rate": (
+            "decimals in base64",
+            "decimal(10,2) from base64",
+            "struct<scale: bigint, value: string>",
+        ),
+        "placed_at": ("times in microseconds", "timestamp from micros", "bigint"),
+        "seen": ("times in milliseconds", "timestamp from millis", "bigint"),
+        "sent_ts": ("times in nanoseconds", "timestamp from nanos", "bigint"),
+        "born_on": ("dates in days", "date from days", "bigint"),
+    }
+    assert noted["amount"] == (
+        '"BOI=". They may be decimals in base64; the messages do not say. If so, write'
+        " 'decimal(10,2) from base64' (with the digits of the source) and not string, in the model"
+        " and in its test"
+    )
 
 
 def test_an_odd_name_inside_of_an_object_is_in_backquotes() -> None:

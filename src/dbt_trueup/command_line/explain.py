@@ -7,14 +7,13 @@ import json
 import click
 
 from dbt_trueup.explain.facts import explain as explain_key
-from dbt_trueup.explain.facts import read_key
 from dbt_trueup.explain.screen import describe
 
 from .options import dbt_options, epilog, json_option
 
 EXAMPLE = """\
 Example: why is this order paid, and not sent?
-  $ trueup explain orders order_id=1
+  $ trueup explain orders 1
   orders: order_id = '1'
   ..."""
 
@@ -27,7 +26,7 @@ Exit codes
 
 @click.command(epilog=epilog(EXAMPLE, CODES), short_help="Say why a row looks as it does.")
 @click.argument("collection")
-@click.argument("key", nargs=-1, metavar="[COLUMN=VALUE]...")
+@click.argument("key", nargs=-1, metavar="[VALUE|COLUMN=VALUE]...")
 @click.option("--null", "nulls", multiple=True, metavar="COLUMN", help="A key column that is null.")
 @click.option("--error-key", help="The error key of a broken key, such as x00ff, or null.")
 @click.option(
@@ -51,9 +50,10 @@ def explain(  # noqa: PLR0913 - each is an option of the command
 ) -> int:
     """Explain one key of a collection: its row, its commands and its updates.
 
-    Give a value for each key column. Values are cast to the type of the column.
+    If the key has one column, its value is enough. Else write COLUMN=VALUE for each key column.
+    Values are cast to the type of the column.
     """
-    explanation = explain_key(dbt, collection, read_key(key, nulls), error_key, latest)
+    explanation = explain_key(dbt, collection, key, nulls, error_key=error_key, latest=latest)
     if as_json:
         click.echo(json.dumps(explanation.to_document()))
     else:

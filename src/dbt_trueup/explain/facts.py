@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -99,10 +100,12 @@ class Explanation:
         return {**asdict(self), "rule": self.rule, "agrees": self.agrees}
 
 
-def explain(
+def explain(  # noqa: PLR0913 - the options of the command
     options: Sequence[str],
     collection: str,
-    key: dict[str, str | None],
+    words: Sequence[str],
+    nulls: Sequence[str],
+    *,
     error_key: str | None = None,
     latest: int = 20,
 ) -> Explanation:
@@ -111,22 +114,22 @@ def explain(
     Args:
         options: Options for dbt's command line, such as `["--project-dir", "shop"]`.
         collection: The name of the collection.
-        key: The key columns with their values, such as `{"path": "README.md"}`.
-        error_key: The error key; then the key is empty.
+        words: The key, such as `["path=README.md"]`. A key of one column may be its value alone.
+        nulls: The key columns that are null.
+        error_key: The error key; then there are no words and no nulls.
         latest: How many commands, and how many updates, are returned.
 
     Raises:
-        UsageError: The project has no such collection, or no key is given.
+        UsageError: The project has no such collection, or the words are no key of it.
         DbtError: dbt or the query failed, for example because a value cannot be cast.
     """
-    if bool(key) == (error_key is not None):
-        got = "both" if key else "neither"
-        message = (
-            f"The key must be given as COLUMN=VALUE, or else as --error-key.\nGot: {got}\n"
-            "Give a value for each key column."
-        )
-        raise UsageError(message)
     model = read_model(options, collection)
+    key: dict[str, str | None] = {}
+    if error_key is None:
+        key = read_key(collection, model.key, words, nulls)
+    elif words or nulls:
+        message = "A key must be given, or else --error-key.\nGot: both"
+        raise UsageError(message)
     evidence = read_evidence(options, model, key=key, error_key=error_key, now=True)
     return judge(model, evidence, key, error_key, latest)
 
@@ -206,25 +209,34 @@ def update_fact(row: Stored) -> UpdateFact:
     return UpdateFact(row.seq, row.ts, row.diff or 0, content, row.cause)
 
 
-def read_key(words: Sequence[str], nulls: Sequence[str]) -> dict[str, str | None]:
-    """Read the words of a key. The value begins after the first `=`.
+def read_key(
+    collection: str, columns: Sequence[str], words: Sequence[str], nulls: Sequence[str]
+) -> dict[str, str | None]:
+    """Read the words of a key. A value begins after the first `=`.
+
+    Raises:
+        UsageError: They are no key: a column is missing, unknown, or given twice.
 
     Example:
-        >>> read_key(["path=a=b"], ["part"])
+        >>> read_key("files", ["path"], ["a.md"], [])
+        {'path': 'a.md'}
+        >>> read_key("files", ["path", "part"], ["path=a=b"], ["part"])
         {'path': 'a=b', 'part': None}
     """
-    key: dict[str, str | None] = {}
-    for name, sign, value in [word.partition("=") for word in words]:
-        if not (name and sign):
-            message = f"Each word after the collection must be COLUMN=VALUE.\nGot: {name}{sign}"
-            raise UsageError(message)
-        if name in key:
-            message = f"Each key column must be given once.\nGot: {name} twice"
-            raise UsageError(message)
-        key[name] = value
-    for name in nulls:
-        if name in key:
-            message = f"A key column must have a value or be --null.\nGot: both for {name}"
-            raise UsageError(message)
-        key[name] = None
-    return key
+    is_one = len(columns) == 1
+    named = [word if "=" in word or not is_one else f"{columns[0]}={word}" for word in words]
+    parts: list[tuple[str, str, str | None]] = [word.partition("=") for word in named]
+    parts += [(name, "", None) for name in nulls]
+    if sorted(name for name, _, _ in parts) == sorted(columns) and all(
+        sign or value is None for _, sign, value in parts
+    ):
+        return {name: value for name, _, value in parts}
+    example = ["VALUE"] if is_one else [f"{name}=VALUE" for name in columns]
+    given = [*words, *(f"--null {name}" for name in nulls)]
+    message = (
+        f"The key must be one value for {' and one for '.join(columns)}.\n"
+        f"Got: {' '.join(given) or 'nothing'}\n"
+        f"Write: {shlex.join(['trueup', 'explain', collection, *example])}. If a column is null,"
+        " give --null COLUMN. For a broken key give --error-key."
+    )
+    raise UsageError(message)

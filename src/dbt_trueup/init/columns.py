@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from .facts import Guess
 from .key import is_key
 from .log import struct_fields
 from .order import delivery_of_extracts
-from .types import NUMERIC, decimal_type, json_types
+from .types import NUMERIC, decimal_type, encoded_type, json_types
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -106,6 +107,8 @@ def columns_of_messages(facts: Facts) -> Guess:
     if odd:
         warnings.append(f"{', '.join(odd)} is left out: `trueup.parse_json` cannot read its type")
     warnings += warn_of_digits(types, declared)
+    if facts["envelope"] == "debezium":
+        warnings += warn_of_encodings(facts.rows, types, declared)
     return Guess(
         "columns",
         values,
@@ -157,6 +160,25 @@ def warn_of_digits(types: Mapping[str, str], declared: Mapping[str, str]) -> lis
                 " Spark reads a longer one as a double"
             )
             warnings.append(f"{name} is {kind} because of its digits in the sample: {then}")
+    return warnings
+
+
+def warn_of_encodings(
+    rows: Sequence[Row], types: Mapping[str, str], declared: Mapping[str, str]
+) -> list[str]:
+    """Say which columns may have another type, because Debezium encodes it."""
+    warnings = []
+    for name in types:
+        given = [row[name] for row in rows if row.get(name) not in (None, UNAVAILABLE)]
+        if name in declared or not given or not (found := encoded_type(name, given)):
+            continue
+        what, kind = found
+        digits = " (with the digits of the source)" if kind.startswith("decimal") else ""
+        warnings.append(
+            f"{name} has values such as {json.dumps(given[0])}. They may be {what}; the messages do"
+            f" not say. If so, write '{kind}'{digits} and not {types[name]}, in the model and in"
+            " its test"
+        )
     return warnings
 
 

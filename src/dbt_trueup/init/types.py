@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections import Counter
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from . import words
 from .log import quoted
 
 if TYPE_CHECKING:
@@ -26,6 +28,18 @@ SCALE = 10
 
 DOUBLE_DIGITS = 15
 """How many significant digits a double always keeps."""
+
+DAYS = range(-20_000, 30_000)
+"""The days since 1970 that a date may be: 1915 to 2052."""
+
+SECONDS = range(946_684_800, 2_524_608_000)
+"""The seconds since 1970 that a time may be: 2000 to 2049."""
+
+UNITS = {"milli": (10**3, True), "micro": (10**6, True), "nano": (10**9, False)}
+"""How many are a second, and whether such numbers are hardly ever anything but times."""
+
+MOST_BYTES = 16
+"""How many bytes the integer of a decimal of 38 digits has at most."""
 
 NUMBERS = ("bigint", "decimal(38,0)", "double")
 """The types of numbers, the one that fits the most numbers last."""
@@ -148,6 +162,57 @@ def json_type(values: list[Any]) -> str:
     if kind == "struct":
         return struct_type(json_types([value for value in values if isinstance(value, dict)], ""))
     return kind
+
+
+def encoded_type(name: str, values: list[Any]) -> tuple[str, str] | None:
+    """What values may be if Debezium has encoded them, and the type to declare then.
+
+    Debezium writes a decimal as the bytes of an integer in base64, and a date or a time as a
+    number. Without the schema of the message only the values and the name give a hint.
+
+    Example:
+        >>> encoded_type("amount", ["BOI=", "AYag"])
+        ('decimals in base64', 'decimal(10,2) from base64')
+        >>> encoded_type("placed_at", [1767225600000000])
+        ('times in microseconds', 'timestamp from micros')
+        >>> encoded_type("born_on", [12345]), encoded_type("stock", [12345])
+        (('dates in days', 'date from days'), None)
+    """
+    texts = [one["value"] if is_scaled(one) else one for one in values]
+    if all(map(is_integer_in_base64, texts)):
+        # Only a text with padding cannot be a word.
+        is_padded = any(text.endswith("=") for text in texts)
+        return ("decimals in base64", "decimal(10,2) from base64") if is_padded else None
+    if not all(isinstance(one, int) and not isinstance(one, bool) for one in values):
+        return None
+    plain = words.plain(name)
+    if words.DAY.search(plain) and all(one in DAYS for one in values):
+        return "dates in days", "date from days"
+    for unit, (size, is_clear) in UNITS.items():
+        if all(one // size in SECONDS for one in values) and (is_clear or words.TIME.search(plain)):
+            return f"times in {unit}seconds", f"timestamp from {unit}s"
+    return None
+
+
+def is_scaled(value: Any) -> bool:
+    """Whether a value is a decimal of Debezium that has its own scale."""
+    return isinstance(value, dict) and {*value} == {"scale", "value"}
+
+
+def is_integer_in_base64(value: Any) -> bool:
+    """Whether a text may have the bytes of an integer: as few as it needs, in base64.
+
+    Example:
+        >>> [is_integer_in_base64(text) for text in ("BOI=", "AAE=", "sent by", 7)]
+        [True, False, False, False]
+    """
+    try:
+        whole = base64.b64decode(value, validate=True)
+    except (TypeError, ValueError):
+        return False
+    number = int.from_bytes(whole, "big", signed=True)
+    needed = (number if number >= 0 else ~number).bit_length() // 8 + 1
+    return len(whole) == needed <= MOST_BYTES and base64.b64encode(whole).decode() == value
 
 
 def struct_type(fields: dict[str, str]) -> str:

@@ -177,6 +177,9 @@ ACTIVE = re.compile(
 
 TIME = re.compile(r"_(at|on|ts|time|timestamp|date|datetime|ms|us|ns)$")
 
+DAY = re.compile(r"(^|_)(\w*date|\w*day|dob|born|on|from|until)$")
+"""A name that may be that of a date."""
+
 NO_MARK = re.compile(r"_(id|by|count|seq|no|number|lsn|mask|reason|user)$|(^|_)(not|un)_?delet")
 """A column that names a delete and does not say which rows are deleted."""
 
