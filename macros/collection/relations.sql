@@ -33,7 +33,7 @@
             {%- do changes.changed.append({'name': column.name, 'type': type, 'old_type': old_type}) -%}
         {%- endif -%}
     {%- endfor -%}
-    {%- do trueup._require_followable(collection, changes, newest.order_type) -%}
+    {%- do trueup._require_followable(collection, changes, newest) -%}
     {%- set added = changes.added if collection.options.on_schema_change == 'append_new_columns' else [] -%}
     {%- set columns = [] -%}
     {%- for column in there -%}
@@ -73,8 +73,11 @@
 {%- endmacro %}
 
 
-{#- Raises if the store cannot follow the columns of the SELECT, or if an option forbids it. -#}
-{% macro _require_followable(collection, changes, order) -%}
+{#-
+    Raises if the store cannot follow the columns of the SELECT, or if an option forbids it. If the key has changed, too, the error
+    says both. A key that has changed alone is refused with the order.
+-#}
+{% macro _require_followable(collection, changes, newest) -%}
     {%- set mode, refused = collection.options.on_schema_change, [] -%}
     {%- set key = collection.key | map('lower') | list -%}
     {%- for column in changes.changed + changes.widened
@@ -87,16 +90,24 @@
     {%- for column in changes.dropped if mode == 'fail' or column.name | lower in key -%}
         {%- do refused.append(column.name ~ ', which is missing') -%}
     {%- endfor -%}
-    {%- if collection.is_log and order != collection.order_type -%}
-        {%- do refused.append('sequence_by, which gave ' ~ order ~ ' and gives ' ~ collection.order_type) -%}
+    {%- if collection.is_log and newest.order_type != collection.order_type -%}
+        {%- do refused.append('sequence_by, which gave ' ~ newest.order_type ~ ' and gives ' ~ collection.order_type) -%}
     {%- endif -%}
+    {#- In the list of `_order_of` the key comes first. -#}
+    {%- set noted = newest.get('order') or [] -%}
+    {%- set old_key = noted[:-2 if noted and noted[-1].startswith('truncate_scope: ') else -1] -%}
+    {%- set has_other_key = old_key and old_key != collection.key -%}
     {%- if refused -%}
+        {%- if has_other_key -%}
+            {%- do refused.insert(0, 'unique_key, which was ' ~ (old_key | join(', ')) ~ ' and is ' ~ (collection.key | join(', '))) -%}
+        {%- endif -%}
         {%- do trueup._raise_error(
             'The columns of ' ~ collection.name, 'those of its store ' ~ collection.store
             ~ ', or new ones, or wider ones that are not in the key (bigint for int, double for float, a decimal with more'
             ~ ' digits and the same scale)' ~ (', with option `on_schema_change: ' ~ mode ~ '`' if mode != 'append_new_columns' else ''),
             refused | join('; '),
-            'Nothing is written. Cast the column back in the model. To begin again from the log, without the history: dbt run'
+            'Nothing is written. ' ~ ('Put `unique_key` back, and cast' if has_other_key else 'Cast')
+            ~ ' the column back in the model. To begin again from the log, without the history: dbt run'
             ~ ' --full-refresh -s ' ~ collection.name ~ " --vars '{trueup_rebase: true}'."
         ) -%}
     {%- endif -%}

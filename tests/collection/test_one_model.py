@@ -306,6 +306,17 @@ def test_another_order_or_key_is_refused_before_anything_is_written(
     assert "The order of c must be the one that its store has" in message_of(project)
     assert store.rows() == {("a",): ("x", 7)}
 
+    both = model.replace("unique_key='k'", "unique_key=['k', 'b']")
+    project.sql("alter table {}.log rename column b to b_")
+    project.sql("alter table {}.log add column b string")
+    project.write("models/c.sql", both.replace("columns=['a', 'b']", "columns=['a']"))
+    project.run("c", fails=True)
+    refused = message_of(project)
+    assert "Got: unique_key, which was k and is k, b; b, which was int and is string\n" in refused
+    assert "Put `unique_key` back, and cast the column back in the model." in refused
+    project.sql("alter table {}.log drop column b")
+    project.sql("alter table {}.log rename column b_ to b")
+
     project.write("models/c.sql", model)
     project.run("c")
     assert message_of(project) == "up to date at batch 1"
