@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import re
+import shlex
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from dbt.cli.main import dbtRunner
+
+from dbt_trueup.command_line.program import main
+from tests.project import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,34 +53,71 @@ def shown(project: Project, query: str) -> list[list[str]]:
     return [[str(item) for item in row] for row in project.sql(query)]
 
 
+def type_in(project: Project, page_text: str) -> list[str]:
+    """Carry out a block of `dbt` and `trueup` commands of a page. Return the lines of `trueup`."""
+    printed: list[str] = []
+    for line in page_text.replace("trueup.payments", f"{project.name}.payments").splitlines():
+        program, *words = shlex.split(line)
+        words += ["--project-dir", str(project.folder)]
+        if program == "dbt":
+            ran = dbtRunner().invoke([*words, *QUIET])
+            assert ran.success, (line, ran.exception)
+        else:
+            out = StringIO()
+            with redirect_stdout(out):
+                assert main([*words, *["--yes"] * (words[0] == "init")]) == 0
+            printed += out.getvalue().splitlines()
+    project.configure()  # there may be new models
+    return printed
+
+
 def test_start_leads_to_a_tested_table(own_project: OwnProject) -> None:
     text = page("docs/start.md")
     project = own_project("start")
     project.settings = {"seeds": {"+file_format": "iceberg", "+schema": None}}
     project.configure()
-    for path, file in LABELLED.findall(text):
-        project.write(path, file)
     log, more = blocks(text, "order_id,op")[0], blocks(text, "1,U,25")[0]
-    first, second = (line.strip() for line in blocks(text, "batch "))
+    first, second, third = (block.splitlines()[0] for block in blocks(text, "batch "))
 
     project.write(SEED, log)
     project.run(command="seed")
-    project.run("orders")
-    assert project.messages == [f"orders: {first}"]
+    said = type_in(project, blocks(text, "trueup init orders_log")[0])
+    shown_lines = blocks(text, "field  ")[0].splitlines()
+    shown_lines = [line for line in shown_lines if line != "..." and "[y/N]" not in line]
+    assert len(shown_lines) == 10
+    assert [line for line in shown_lines if line not in said] == [shown_lines[-1]]
+    assert said[-1].startswith(f"{shown_lines[-1]} --project-dir ")
+    ((path, file),) = LABELLED.findall(text)
+    assert (project.folder / path).read_text() == file
+
+    (build,) = blocks(text, "dbt build --select orders ")
+    assert build.strip() == shown_lines[-1].removeprefix("next: ")
+    project.run(*build.split()[3:], command="build")
+    (count,) = re.findall(r"Done\. PASS=(\d+)", text)
+    assert len(project.messages) == int(count)
+    assert f"orders: {first}" in project.messages
     assert shown(project, "select * from {}.orders") == table_after(text, "The table has one row")
     project.run("orders")
     assert project.messages == ["orders: up to date at batch 1"]
 
     project.write(SEED, log + more)
     project.run(command="seed")
-    project.run("orders", "orders_changelog")
-    assert project.messages[0] == f"orders: {second}"
+    project.run("orders")
+    assert project.messages == [f"orders: {second}"]
+    changelog = (project.folder / "models/orders_changelog.sql").read_text().strip()
+    assert f"`models/orders_changelog.sql` is one line, `{changelog}`" in text
     query = "select order_id, status, _diff, _seq from {}.orders_changelog order by _seq"
     assert shown(project, query) == table_after(text, "## 6. See what changed")
+    project.run("orders+", command="build")
 
-    project.run(command="build")
-    (count,) = re.findall(r"Done\. PASS=(\d+)", text)
-    assert len(project.messages) == int(count)
+    make, append = blocks(text, 'dbt show --limit -1 --inline "')
+    type_in(project, make)
+    assert shown(project, "select * from {}.payments order by id") == [["1", "5"], ["2", "7"]]
+    type_in(project, append.splitlines()[0])
+    project.run("payments")
+    assert project.messages == [f"payments: {third}"]
+    (explain,) = re.findall("`(trueup explain .*?)`", text)
+    assert any("wins" in line for line in type_in(project, explain))
 
 
 def test_the_readme_shows_what_both_models_make_of_its_log(own_project: OwnProject) -> None:
