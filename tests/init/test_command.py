@@ -230,6 +230,15 @@ def test_a_name_of_another_form_is_refused(name: str) -> None:
         find_log(manifest(), name)
 
 
+def test_the_name_of_a_table_alone_gets_the_command_with_its_schema() -> None:
+    with pytest.raises(
+        UsageError, match=r"got events\nIf it is a table: trueup init shop\.events$"
+    ):
+        find_log(manifest(node("orders")), "events")
+    with pytest.raises(UsageError, match=r"got lake\.cdc\.events$"):
+        find_log(manifest(node("orders")), "lake.cdc.events")
+
+
 def test_a_model_never_takes_the_name_of_another_node_or_of_the_log() -> None:
     found, folder = find_log(manifest(), "shop.orders"), "models"
     models = ["orders", "orders_changelog", "orders_errors"]

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from dbt_trueup.init.facts import Facts
 
 EXAMPLE = """\
+Example: a table with its schema
+  $ trueup init shop.events
+
 Example: three commands from a CSV of changes to a tested table
   $ dbt seed
   $ trueup init orders_log

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -62,9 +63,17 @@ def find_log(manifest: Any, name: str) -> Found:
             "the log must be a table with its schema, such as cdc.orders_log, or a seed, model or"
             f" source of this project; got {name}"
         )
+        if re.fullmatch(r"\w+", name):
+            message += f"\nIf it is a table: trueup init {usual_schema(manifest)}.{name}"
         raise UsageError(message)
     now = f"api.Relation.create(schema={schema!r}, identifier={table!r})"
     return Found(now, f"source({schema!r}, {table!r})", table, (schema, table), schema)
+
+
+def usual_schema(manifest: Any) -> str:
+    """The schema that most nodes of the project have."""
+    schemas = Counter(node.schema for node in manifest.nodes.values())
+    return next((name for name, _ in schemas.most_common(1)), "SCHEMA")
 
 
 def require_free_names(
