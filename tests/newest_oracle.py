@@ -40,7 +40,7 @@ class Content(NamedTuple):
 PRESENT = Content()
 TIED = Content(broken="tie")
 UNKNOWN = Content(broken="order")
-"""A change of key takes the column from its old key, but the old key does not have it."""
+"""A change of key takes the column from its old key, but there it is missing or broken."""
 
 
 @dataclass(frozen=True)
@@ -246,10 +246,9 @@ class Newest:
             return {}
         below = [each for each in entries if each.identity == source and each.rank < command.rank]
         held = self._columns(below, max(truncates, default=()))
+        known = {position: each for position, (_, each) in held.items() if each.broken is None}
         return {
-            (command.identity, source, command.rank, position): held[position][1]
-            if position in held
-            else UNKNOWN
+            (command.identity, source, command.rank, position): known.get(position, UNKNOWN)
             for position in command.unchanged
         }
 
@@ -304,7 +303,7 @@ class Newest:
                 groups[entry.position].append(entry)
         columns: Columns = {}
         for position, given in groups.items():
-            # Rule: a column that the old key did not have yields to one of the same order.
+            # Rule: a column that the old key does not know yields to one of the same order.
             newest = max(
                 given, key=lambda entry: (entry.rank, entry.content != UNKNOWN, entry.code)
             )

@@ -363,9 +363,9 @@ def test_a_change_of_key_that_is_read_again_does_not_follow_its_old_key() -> Non
 
 def test_a_broken_column_of_the_old_key_breaks_the_new_one() -> None:
     moved = change(5, "k2", "k", "x", ...)
-    assert read([error(1), moved]).errors() == {(("k2",), None): "value"}
+    assert read([error(1), moved]).errors() == {(("k2",), None): "order"}
     tie = [upsert(1, "a", "b"), upsert(1, "a", "c")]
-    assert read([*tie, moved]).errors() == {(("k2",), None): "tie"}
+    assert read([*tie, moved]).errors() == {(("k2",), None): "order"}
     assert read([*tie, moved], [upsert(6, ..., "z", key="k2")]).rows() == {("k2",): ("x", "z")}
 
 
