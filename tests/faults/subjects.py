@@ -7,6 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from tests.newest_oracle import Command, Newest
+from tests.project import LOG_PROPERTIES
 from tests.stores import Store
 
 if TYPE_CHECKING:
@@ -65,12 +66,11 @@ class Subject:
     def drop(self) -> None:
         """Drop what runs have made."""
         schema = self.project.name
-        named = self.project.sql(f"show tables in {schema} like '{self.name}*'")
-        tables = {row["tableName"] for row in named} - {f"{self.name}_log"}
-        if self.name not in tables:
-            self.project.sql(f"drop view if exists {schema}.{self.name}")
-        for table in tables:
-            self.project.sql(f"drop table {schema}.{table}")
+        # On Delta the list of tables has the views, too.
+        for kind, column in (("view", "viewName"), ("table", "tableName")):
+            named = self.project.sql(f"show {kind}s in {schema} like '{self.name}*'")
+            for name in {row[column] for row in named} - {f"{self.name}_log"}:
+                self.project.sql(f"drop {kind} {schema}.{name}")
 
     def begin_with_a_table(self) -> None:
         """Drop everything. A table has the name of the model, and its rows are to be adopted."""
@@ -92,9 +92,10 @@ class Subject:
         """Drop everything, and make the input without a row."""
         self.drop()
         self.project.sql(f"drop table if exists {self.input}")
+        properties = ", ".join(f"{one!r} = {value!r}" for one, value in LOG_PROPERTIES.items())
         self.project.sql(
             f"create table {self.input} (o bigint, op string, k string, v string, n bigint)"
-            " using {format}"
+            f" using {{format}} tblproperties ({properties})"
         )
         self.tick, self.has_adopted = 0, False
         self.columns: list[str] = []

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tests.faults.stage import Stage
 
-pytestmark = pytest.mark.iceberg_only
-
 SHORT = ("stop heal commit",)
 """The script of the short form."""
 
