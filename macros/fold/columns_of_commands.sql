@@ -26,11 +26,12 @@
 {%- endmacro %}
 
 
-{#- Whether a command gives a column, as an SQL expression. -#}
-{% macro _is_given_expr(column) -%}
+{#- Whether a command gives a column, as an SQL expression. Only a command of the log gives the row itself. -#}
+{% macro _is_given_expr(column, plan) -%}
     {{ return(
         'not ' ~ trueup._lacks_order_expr() ~ " and _op = 'upsert'"
-        ~ (' and not array_contains(_unchanged, ' ~ trueup._literal(column.name) ~ ')' if column.name else '')
+        ~ (' and not array_contains(_unchanged, ' ~ trueup._literal(column.name) ~ ')' if column.name
+            else (' and _messages > 0' if plan.moves else ''))
     ) }}
 {%- endmacro %}
 
@@ -96,8 +97,8 @@ folded as (
         max(struct(
             _order, {{ is_known }} as _is_known, {{ rank }} as _rank, if({{ is_broken }}, null, {{ column.value }}) as _value,
             if({{ is_broken }}, _error, null) as _error, if({{ is_broken }}, _error_kind, null) as _error_kind
-        )) filter (where {{ trueup._is_given_expr(column) }}) as _new_{{ column.i }},
-        max(struct(_order, {{ is_known }} as _is_known, ~{{ rank }} as _rank)) filter (where {{ trueup._is_given_expr(column) }}) as _rival_{{ column.i }}
+        )) filter (where {{ trueup._is_given_expr(column, plan) }}) as _new_{{ column.i }},
+        max(struct(_order, {{ is_known }} as _is_known, ~{{ rank }} as _rank)) filter (where {{ trueup._is_given_expr(column, plan) }}) as _rival_{{ column.i }}
         {%- endfor %}
     from formed
     where {{ trueup._is_command_of_a_key_expr(collection, plan) }}
