@@ -120,6 +120,28 @@ def test_start_leads_to_a_tested_table(own_project: OwnProject) -> None:
     assert any("wins" in line for line in type_in(project, explain))
 
 
+def test_a_select_is_tested_by_its_corrections(own_project: OwnProject) -> None:
+    (line,) = re.findall(r"test that a model with\s+`(.*?)` has no", page("docs/how-it-works.md"))
+    project = own_project("tested_select")
+    project.sql("create table {}.raw using iceberg as select 1 as customer_id, 'Ulm' as city")
+    config = "{{ config(materialized='trueup', unique_key='customer_id') }}"
+    project.write("models/customers.sql", f"{config}\nselect * from {project.name}.raw")
+    project.write(
+        "models/customers.yml",
+        "models: [{name: customers, data_tests: [trueup.no_open_errors],"
+        " columns: [{name: customer_id, data_tests: [unique, not_null]}]}]",
+    )
+    project.write("models/customers_corrections.sql", line)
+    project.write("tests/customers_agree.sql", "select * from {{ ref('customers_corrections') }}")
+    project.run(command="build")
+    assert len(project.messages) == 6
+    project.sql("update {}.raw set city = 'Bonn'")
+    project.run(command="test", fails=True)
+    failed = [message for message in project.messages if "Got" in message]
+    assert [one.partition(":")[0] for one in failed] == ["customers_agree"]
+    project.run(command="build")
+
+
 def test_the_readme_shows_what_both_models_make_of_its_log(own_project: OwnProject) -> None:
     project = own_project("readme")
     project.settings = {"seeds": {"+file_format": "iceberg", "+schema": None}}
