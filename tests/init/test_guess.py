@@ -342,6 +342,8 @@ def test_a_value_that_sounds_like_a_source_is_one() -> None:
     schema = "{} string, id {}, lsn bigint, status string"
     assert unsure(table("orders", schema.format("region", "bigint"), *rows)) == {}
     assert list(unsure(table("orders", schema.format("shard", "bigint"), *rows))) == ["key"]
+    assert unsure(table("orders", schema.format("server_id", "bigint"), *rows)) == {}
+    assert list(unsure(table("orders", schema.format("__server_id", "bigint"), *rows))) == ["key"]
     ids = "9b2e7c1a-7c1d-4a51-8f0e-00000000000{}"
     unique = [(one, ids.format(key), lsn, status) for one, key, lsn, status in rows]
     assert unsure(table("orders", schema.format("shard", "string"), *unique)) == {}

@@ -139,7 +139,10 @@ def find_source(facts: Facts, key: Sequence[str]) -> str | None:
         do_keys_meet = any(len(one) > 1 for one in of_keys.values())
         is_few = len(values) * 2 <= len(log.rows)
         is_unique = all_match(UUID, [one for row in log.rows for one in (row[key[0]],) if one])
-        if words.SOURCE.search(plain) and (do_keys_meet or (is_few and not is_unique)):
+        # The id of a server is often that of another thing.
+        is_other = plain.endswith("_id") and not re.search("shard|source", plain)
+        is_clear = is_few and not is_unique and (not is_other or words.is_of_tool(name))
+        if words.SOURCE.search(plain) and (do_keys_meet or is_clear):
             found.setdefault(0, name)
         elif do_keys_meet and words.MAYBE_SOURCE.search(plain):
             found.setdefault(1, name)
