@@ -109,17 +109,6 @@ read as (
         body is null or coalesce(is_variant_null(message), false) as is_tombstone,
         {{ trueup._place_expr(form, given.sequence_by) }} as source_place
     from {{ 'changes' if form.changes else 'opened' }}
-    {%- if given.table %}
-    where not coalesce(
-        {%- if form.table | length == 2 %}
-        concat(coalesce({{ trueup._paths_expr(form.table[0], form) }}, {{ trueup._literal(given.table.partition('.')[0]) }}), '.',
-            {{ trueup._paths_expr(form.table[1], form) }})
-        {%- else %}
-        {{ trueup._paths_expr(form.table[0], form) }}
-        {%- endif %} <> {{ trueup._literal(given.table) }},
-        false
-    )
-    {%- endif %}
 ),
 -- Rule: a tombstone repeats the delete before it. It is a command only if it has a key and an order of its own.
 sided as (
@@ -138,10 +127,21 @@ sided as (
         map('_id', coalesce(try_parse_json(try_variant_get(element_at(key_object, 'id'), '$', 'string')), element_at(key_object, 'id')))
         {%- else -%}
         key_object
-        {%- endif %} as key_object_fields
+        {%- endif %} as key_object_fields,
+        {{ '(not is_tombstone or ' ~ has_place ~ ')' if has_key else 'not is_tombstone' }}
+            and not coalesce({{ trueup._paths_expr(form.skip, form) }}, false)
+            {%- if given.table %}
+            and not coalesce(
+                {%- if form.table | length == 2 %}
+                concat(coalesce({{ trueup._paths_expr(form.table[0], form) }}, {{ trueup._literal(given.table.partition('.')[0]) }}), '.',
+                    {{ trueup._paths_expr(form.table[1], form) }})
+                {%- else %}
+                {{ trueup._paths_expr(form.table[0], form) }}
+                {%- endif %} <> {{ trueup._literal(given.table) }},
+                false
+            )
+            {%- endif %} as is_command
     from read
-    where {{ '(not is_tombstone or ' ~ has_place ~ ')' if has_key else 'not is_tombstone' }}
-        and not coalesce({{ trueup._paths_expr(form.skip, form) }}, false)
 ),
 parsed as (
     {% set row_fields = "case when word rlike '^(" ~ form.partial ~ ")$' then all_fields else new_fields end"
@@ -205,10 +205,15 @@ keyed as (
         end as old_error_key
     from typed
 ),
+-- Spark would move a filter below all of the above, and decode each message many times for it. So a message that is no command has no side.
 sides as (
     select
         *,
-        explode(if(old_key is not null or old_error_key is not null, array(true, false), array(false))) as is_old_side
+        explode(case
+            when not is_command then cast(array() as array<boolean>)
+            when old_key is not null or old_error_key is not null then array(true, false)
+            else array(false)
+        end) as is_old_side
     from keyed
 )
 select
@@ -220,12 +225,13 @@ select
     case when not is_old_side then row_values.{{ trueup._quoted(name) }} end as {{ trueup._quoted(name) }},
     {%- endfor %}
     named_struct(
-        'ts', log_ts,
+        {#- Each field is of the side, so that a filter on it stays above the sides. #}
+        'ts', if(is_old_side in (true, false), log_ts, null),
         'message', message_place,
         {%- if given.get('snapshot') %}
         'snapshot', if(is_old_side, null, {{ trueup._paths_expr(form.snapshot, form) }}),
         {%- endif %}
-        'place', place,
+        'place', if(is_old_side in (true, false), place, null),
         'op', if(is_old_side, 'delete', op),
         'error', case when op = 'upsert' and not is_old_side then error end,
         'error_key', case

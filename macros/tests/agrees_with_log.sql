@@ -30,7 +30,7 @@
     {%- set is_run = execute and flags.WHICH not in ['compile', 'generate'] -%}
     {%- set facts = trueup._get_facts_of_test(model, table, log, key, sample, is_partial) if is_run else {
         'store': model, 'stored': model, 'log': trueup._log_with_epoch_select(log, 0), 'upper': none, 'key_type': 'struct<>', 'texts': {},
-        'in_sample': 'true', 'in_sample_of_store': 'true', 'in_sample_of_old_key': 'true'
+        'in_sample': 'true', 'in_sample_of_store': 'true'
     } -%}
     {%- set keys = trueup._column_list(key) -%}
     {%- set tick = trueup._tick_expr(ts, trueup._argument('agrees_with_log', 'ts')) if ts -%}
@@ -41,6 +41,23 @@
     {%- set order -%}
 named_struct('_epoch', _log_epoch{% for term in terms %}, '_{{ loop.index }}', {{ term }}{% endfor %})
     {%- endset -%}
+    {%- set stored_order -%}
+named_struct('_epoch', {0}._epoch{% for _ in terms %}, '_{{ loop.index }}', {0}._{{ loop.index }}{% endfor %})
+    {%- endset -%}
+    {#- The newest orders that the log has of a key, and those that the store has. -#}
+    {%- set seen, held, store_orders = ['_newest'], ['_held'], [stored_order | replace('{0}', 'store._order')] -%}
+    {%- if is_partial -%}
+        {%- set orders = {'_deleted': 'store._delete_order'} -%}
+        {%- for column in columns -%}
+            {%- do orders.update({'_given_' ~ loop.index: 'store._orders[' ~ trueup._literal(column | lower) ~ ']._order'}) -%}
+        {%- endfor -%}
+        {%- for name, given in orders.items() -%}
+            {%- do seen.append(name) -%}
+            {%- do held.append('_held' ~ name) -%}
+            {%- do store_orders.append('if(' ~ given ~ ' is not null, ' ~ stored_order | replace('{0}', given) ~ ', null)') -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {%- set has_truncates = truncate_when != 'false' or snapshot -%}
 with
 
 log as (
@@ -89,26 +106,39 @@ said as (
 
 commands as (
 
-    select * {{ 'except (_log_old_key)' if old_key }} from said where {{ facts.in_sample }}
     {%- if old_key %}
+    {%- set is_moved = "to_json(_log_old_key) <> '{}' and not _log_old_key <=> cast(struct(" ~ keys ~ ') as ' ~ facts.key_type ~ ')' %}
 
-    union all
-
-    select -- a change of key deletes the old key
-        {%- for name in key %}
-        _log_old_key.{{ trueup._quoted(name) }},
-        {%- endfor %}
-        _log_order, true as _log_delete, null as _log_error,
-        {% for column in columns %}false, {% endfor -%}
-        {{ trueup._column_list(columns) }}
+    select *
     from (
-        select * from said
-        where not _log_delete and to_json(_log_old_key) <> '{}' and not _log_old_key <=> cast(struct({{ keys }}) as {{ facts.key_type }})
+        select -- a change of key deletes the old key
+            {%- for name in key %}
+            if(_log_is_old, _log_old_key.{{ trueup._quoted(name) }}, {{ trueup._quoted(name) }}) as {{ trueup._quoted(name) }},
+            {%- endfor %}
+            _log_order,
+            _log_delete or _log_is_old as _log_delete,
+            if(_log_is_old, null, _log_error) as _log_error,
+            {%- for _ in columns %}
+            _log_gives_{{ loop.index }} and not _log_is_old as _log_gives_{{ loop.index }},
+            {%- endfor %}
+            {%- if is_partial %}
+            not _log_is_old and to_json(_log_old_key) <> '{}' -- columns of the old key
+                and not ({% for _ in columns %}_log_gives_{{ loop.index }}{{ ' and ' if not loop.last }}{% endfor %}) as _log_inherits,
+            {%- endif %}
+            {{ trueup._column_list(columns) }}
+        from (
+            select *, explode(if(not _log_delete and {{ is_moved }}, array(false, true), array(false))) as _log_is_old from said
+        )
     )
-    where {{ facts.in_sample_of_old_key }}
+    where {{ facts.in_sample }}
+    {%- else %}
+
+    select * from said where {{ facts.in_sample }}
     {%- endif %}
 
 ),
+
+{%- if has_truncates %}
 
 truncates as (
 
@@ -120,56 +150,59 @@ truncates as (
     {%- endif %}
 
 ),
+{%- endif %}
 
-newest as ( -- of each key the newest command, and for each column the newest that gives it
+dated as ( -- beside each command, for each column, the newest command of the key that gives it
 
     select
-        {{ keys }},
-        max(_log_order) as _newest,
-        max(_log_order) filter (where _log_delete) as _deleted,
-        max(_log_order) filter (where not _log_delete) as _upserted
+        *
         {%- for _ in columns %},
-        max(_log_order) filter (where _log_gives_{{ loop.index }}) as _given_{{ loop.index }}
+        max(if(_log_gives_{{ loop.index }}, _log_order, null)) over (partition by {{ keys }}) as _given_{{ loop.index }}
         {%- endfor %}
     from commands
-    group by {{ keys }}
 
 ),
 
 contents as (
 
     select
-        newest.*
+        {{ keys }},
+        max(_log_order) as _newest,
+        max(_log_order) filter (where _log_delete) as _deleted,
+        max(_log_order) filter (where not _log_delete) as _upserted,
+        {{ 'bool_or(_log_inherits)' if old_key and is_partial else 'false' }} as _inherits
         {%- for column in columns %}
-        {%- set i, value = loop.index, 'commands.' ~ trueup._quoted(column) %}
-        {%- set here = 'filter (where commands._log_gives_' ~ i ~ ' and commands._log_order = newest._given_' ~ i ~ ')' %}
-        {%- set text = 'to_json(struct(if(commands._log_error is null, ' ~ value ~ ', null), commands._log_error))' %},
+        {%- set i, value = loop.index, trueup._quoted(column) %}
+        {%- set here = 'filter (where _log_gives_' ~ i ~ ' and _log_order = _given_' ~ i ~ ')' %}
+        {%- set text = 'to_json(struct(if(_log_error is null, ' ~ value ~ ', null), _log_error))' %},
+        max(_given_{{ i }}) as _given_{{ i }},
         any_value({{ value }}) {{ here }} as _value_{{ i }},
-        coalesce(count(commands._log_error) {{ here }} > 0, false) as _is_error_{{ i }},
+        coalesce(count(_log_error) {{ here }} > 0, false) as _is_error_{{ i }},
         coalesce(min({{ text }}) {{ here }} <> max({{ text }}) {{ here }}, false) as _is_tie_{{ i }}
         {%- endfor %}
-    from newest
-    inner join commands on {{ trueup._same_key_expr(key, 'newest', 'commands') }}
-    group by all
+    from dated
+    group by {{ keys }}
 
 ),
 
 alive as ( -- a column that is older than a delete or a truncate does not count
 
+    {%- set after_truncate = ' and coalesce({} >= _truncated, true)' if has_truncates else '' %}
+
     select
         contents.*,
         {%- for _ in columns %}
-        coalesce(_given_{{ loop.index }} > _deleted, _given_{{ loop.index }} is not null)
-            and coalesce(_given_{{ loop.index }} >= _truncated, true) as _is_alive_{{ loop.index }},
+        {%- set given = '_given_' ~ loop.index %}
+        coalesce({{ given }} > _deleted, {{ given }} is not null){{ after_truncate.format(given) }} as _is_alive_{{ loop.index }},
         {%- endfor %}
-        coalesce(_upserted > _deleted, _upserted is not null) and coalesce(_upserted >= _truncated, true) as _is_row
+        coalesce(_upserted > _deleted, _upserted is not null){{ after_truncate.format('_upserted') }} as _is_row
     from contents
-    {%- if truncate_scope %}
+    {%- if truncate_scope and has_truncates %}
     left join truncates on
         {%- for name in truncate_scope %}
         {{ 'and ' if not loop.first }}contents.{{ trueup._quoted(name) }} = truncates.{{ trueup._quoted(name) }}
         {%- endfor %}
-    {%- else %}
+    {%- elif has_truncates %}
     cross join truncates
     {%- endif %}
 
@@ -184,74 +217,41 @@ expected as (
         {%- endfor %}
         _is_row
         {%- for _ in columns %} and not (_is_alive_{{ loop.index }} and _is_error_{{ loop.index }}){% endfor %} as _is_row,
-        coalesce(_upserted = _deleted, false)
+        _inherits or coalesce(_upserted = _deleted, false)
         {%- for _ in columns %}
             or coalesce(_given_{{ loop.index }} = _deleted, false) or _is_alive_{{ loop.index }} and _is_tie_{{ loop.index }}
-        {%- endfor %} as _is_unknown
+        {%- endfor %} as _is_unknown,
+        {{ seen | join(', ') }}
     from alive
-
-),
-
-lost as ( -- what the store has read is newer than all that the log still has
-
-    select {{ trueup._column_list(key, alias='store') }}
-    from {{ facts.stored }} as store
-    left join newest on {{ trueup._same_key_expr(key, 'store', 'newest') }}
-    {%- set held -%}
-named_struct('_epoch', {0}._epoch{% for _ in terms %}, '_{{ loop.index }}', {0}._{{ loop.index }}{% endfor %})
-    {%- endset %}
-    where
-        store._kind in ('row', 'error', 'tombstone')
-        and not store._error_kind <=> 'order'
-        and {{ facts.in_sample_of_store }}
-        and (
-            not coalesce({{ held | replace('{0}', 'store._order') }} <= newest._newest, false)
-            {%- if facts.has_arrivals %}
-            or store._order._arrival is not null -- what has no order in the log
-            {%- endif %}
-            {%- if is_partial %}
-            or store._delete_order is not null
-                and not coalesce({{ held | replace('{0}', 'store._delete_order') }} <= newest._deleted, false)
-            {%- for column in columns %}
-            {%- set of_column = 'store._orders[' ~ trueup._literal(column | lower) ~ ']._order' %}
-            or {{ of_column }} is not null
-                and not coalesce({{ held | replace('{0}', of_column) }} <= newest._given_{{ loop.index }}, false)
-            {%- endfor %}
-            {%- endif %}
-        )
 
 ),
 
 sides as (
 
-    select {{ keys }}, {{ trueup._column_list(columns) }}, if(_is_row, 'log', 'none') as _side, _is_unknown from expected
+    select {{ keys }}, {{ trueup._column_list(columns) }}, if(_is_row, 'log', 'none') as _side, _is_unknown,
+        {{ seen | join(', ') }}{% for name in held %}, null as {{ name }}{% endfor %}
+    from expected
 
     union all
 
-    select {{ keys }}, {{ trueup._one_form_list(columns, facts.texts) }}, 'table' as _side, false as _is_unknown
+    select {{ keys }}, {{ trueup._one_form_list(columns, facts.texts) }}, 'table', false,
+        {{ (['null'] * (2 * (held | length))) | join(', ') }}
     from {{ model }}
     where {{ facts.in_sample }}
 
     union all
 
-    select {{ keys }}, {% for column in columns %}null as {{ trueup._quoted(column) }}, {% endfor %}'none' as _side, true as _is_unknown from lost
+    select {{ keys }}, {{ (['null'] * (columns | length)) | join(', ') }}, 'none', {{ 'store._order._arrival is not null' if facts.has_arrivals else 'false' }}, -- what has no order in the log
+        {{ (['null'] * (seen | length)) | join(', ') }}, {{ store_orders | join(', ') }}
+    from {{ facts.stored }} as store
+    where store._kind in ('row', 'error', 'tombstone') and not store._error_kind <=> 'order' and {{ facts.in_sample_of_store }}
 
     union all
 
-    select {{ keys }}, {% for column in columns %}null as {{ trueup._quoted(column) }}, {% endfor %}'error' as _side, true as _is_unknown
+    select {{ keys }}, {{ (['null'] * (columns | length)) | join(', ') }}, 'error', true,
+        {{ (['null'] * (2 * (held | length))) | join(', ') }}
     from {{ facts.store }}
     where _kind = 'error' and not _error_kind <=> 'order' and {{ facts.in_sample }}
-    {%- if old_key and is_partial %}
-
-    union all
-
-    select {{ keys }}, {% for column in columns %}null as {{ trueup._quoted(column) }}, {% endfor %}'none' as _side, true as _is_unknown -- columns of the old key
-    from said
-    where
-        to_json(_log_old_key) <> '{}'
-        and not ({% for _ in columns %}_log_gives_{{ loop.index }}{{ ' and ' if not loop.last }}{% endfor %})
-        and {{ facts.in_sample }}
-    {%- endif %}
 
 ),
 
@@ -263,47 +263,49 @@ judged as (
         any_value(struct({{ trueup._column_list(columns) }})) filter (where _side = 'table') as _in_table,
         count_if(_side = 'table') as _rows,
         bool_or(_side <> 'none') as _counts,
-        bool_or(_is_unknown) as _is_left_out
+        bool_or(_is_unknown)
+        {%- for name in held %} -- what the store has read is newer than all that the log still has
+            or max({{ name }}) is not null and not coalesce(max({{ name }}) <= max({{ seen[loop.index0] }}), false)
+        {%- endfor %} as _is_left_out
     from sides
     group by {{ keys }}
 
 ),
 
-left_out as (
-
-    select count_if(_is_left_out) as _left_out, count(*) as _all from judged where _counts
-
-),
-
-wrong as (
+told as ( -- up to two rows of each key that is wrong, and one for all keys
 
     select
-        *,
-        if(side = 'only in the log', _in_log, _in_table) as _found
-    from judged
-    lateral view explode(array('only in the log', 'only in the table')) sides as side
-    where
-        not _is_left_out
-        and (not _in_log <=> _in_table or _rows > 1)
-        and if(side = 'only in the log', _in_log, _in_table) is not null
+        side,
+        {{ keys }},
+        any_value(if(side = 'only in the log', _in_log, _in_table)) as _found,
+        count_if(_is_left_out) as _left_out,
+        count(*) as _all
+    from (
+        select
+            {%- for name in key %}
+            if(side = 'left out', null, {{ trueup._quoted(name) }}) as {{ trueup._quoted(name) }},
+            {%- endfor %}
+            _in_log, _in_table, _is_left_out, side
+        from judged
+        lateral view explode(array('left out', 'only in the log', 'only in the table')) sides as side
+        where case
+            when side = 'left out' then _counts
+            when _is_left_out or _in_log <=> _in_table and _rows <= 1 then false
+            else if(side = 'only in the log', _in_log, _in_table) is not null
+        end
+    )
+    group by side, {{ keys }}
 
 )
 
 select
-    side,
+    if(side = 'left out', concat('left out: ', _left_out, ' of ', _all, ' keys'), side) as side,
     {{ keys }}
     {%- for column in columns %},
-    _found.{{ trueup._quoted(column) }}
+    if(side = 'left out', null, _found.{{ trueup._quoted(column) }}) as {{ trueup._quoted(column) }}
     {%- endfor %}
-from wrong
-
-union all
-
-select
-    concat('left out: ', _left_out, ' of ', _all, ' keys') as side,
-    {% for name in key + columns %}null as {{ trueup._quoted(name) }}{{ ', ' if not loop.last }}{% endfor %}
-from left_out
-where {{ '_left_out > 0 and _left_out = _all' if max_left_out is none else '_left_out > _all * ' ~ max_left_out }}
+from told
+where side <> 'left out' or {{ '_left_out > 0 and _left_out = _all' if max_left_out is none else '_left_out > _all * ' ~ max_left_out }}
 {%- if facts.doubt %}
 
 union all
@@ -339,7 +341,7 @@ select
         {%- set column = collection.columns | selectattr('name', 'eq', name) | first -%}
         {%- do types.append(trueup._quoted(name) ~ ': ' ~ trueup._sql_type(column.type)) -%}
     {%- endfor -%}
-    {%- for name, alias in {'in_sample': none, 'in_sample_of_store': 'store', 'in_sample_of_old_key': '_log_old_key'}.items() -%}
+    {%- for name, alias in {'in_sample': none, 'in_sample_of_store': 'store'}.items() -%}
         {%- do conditions.update({
             name: 'true' if size.parts == 1
                 else 'pmod(xxhash64(' ~ trueup._column_list(key, alias=alias) ~ '), ' ~ size.parts ~ ') = 0'

@@ -673,3 +673,19 @@ def test_bytes_that_are_not_utf_8_are_an_error(spark: SparkSession) -> None:
     broken, good = spark.sql(f"select {parse} as json from {texts}").collect()
     assert broken["json"]["error"].startswith("The text must be a JSON object. Got: ")
     assert good["json"]["value"]["id"] == "\u00e9"
+
+
+@pytest.mark.parametrize("given", [{}, {"table": "public.orders"}, {"sequence_by": ["n"]}])
+def test_a_filter_does_not_decode_a_message_again(
+    spark: SparkSession, given: dict[str, Any]
+) -> None:
+    """Spark would write the whole decoder into the filter, once for each use of each step."""
+    types = "n bigint, key string, value string"
+    spark.createDataFrame([], types).createOrReplaceTempView("messages")
+    trueup = in_model("orders", unique_key=["id"], options={})
+    query = str(trueup.debezium(relation="messages", schema=SCHEMA, key="key", **given))
+    rows = spark.sql(query).where("_order is not null and _op <> 'truncate' and id > 7")
+    plan = rows._jdf.queryExecution().optimizedPlan().toString()
+    filters = [line for line in plan.splitlines() if re.match(r"[ :+-]*Filter ", line)]
+    assert filters
+    assert not any("parseJson" in line for line in filters)
