@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from dbt_trueup.command_line import program
+from tests.conftest import ROOT
 from tests.monitoring.shop import add_collection, append
 
 if TYPE_CHECKING:
@@ -110,6 +112,40 @@ def test_damage_and_errors_are_reported(project: Project, check: Callable[..., P
     (reason,) = found.lines("FAILED").values()
     assert reason.startswith("open errors, where at most 0 may be: 1 (k 'r', _error_kind 'value'")
     assert check("c", "--max-errors", "1").exit_code == 0
+
+
+def test_a_context_of_ones_own_checks_the_collection_its_changes_and_its_errors(
+    own_project: Callable[[str], Project],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    project = own_project("own_context")
+    columns = "order_id int, op string, log_position int, status string"
+    project.sql(f"create table {{}}.orders_log ({columns}) using {{format}}")
+    project.insert("orders_log", [(1, "U", 1, "sent"), (2, "U", 2, "placed"), (2, "D", 3, None)])
+    project.write(
+        "models/orders.sql",
+        "{{ config(materialized='trueup', unique_key='order_id') }}\n"
+        f"{{{{ trueup.commands(relation='{project.name}.orders_log', sequence_by=['log_position'],"
+        """ delete_when="op = 'D'", columns=['status']) }}""",
+    )
+    for name in ("changelog", "errors"):
+        project.write(f"models/orders_{name}.sql", f"{{{{ trueup.{name}('orders') }}}}")
+    text = (ROOT / "docs/commands.md").read_text()
+    (program_text,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    program_text = program_text.replace("trueup.orders", f"{project.name}.orders")
+    monkeypatch.chdir(project.folder)
+
+    def outcome() -> list[str]:
+        project.run()
+        capsys.readouterr()
+        exec(program_text, {})  # noqa: S102 - the program of the page
+        return capsys.readouterr().out.splitlines()[-3:]
+
+    assert outcome() == ["orders True", "changes True", "errors True"]
+    broken = [(key, "U", 4, status) for key in range(10, 21) for status in "ab"]
+    project.insert("orders_log", [*broken, (3, "U", 5, None), (4, "U", 6, "lost")])
+    assert outcome() == ["orders False", "changes False", "errors False"]
 
 
 def test_a_collection_without_a_run_cannot_be_checked(check: Callable[..., Printed]) -> None:
