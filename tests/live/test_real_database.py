@@ -14,7 +14,6 @@ import tempfile
 import time
 from bisect import bisect
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -189,6 +188,14 @@ class Live:
             time.sleep(1)
 
 
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
 def canonical(row: Any) -> tuple[Any, ...]:
     """A row in which a NaN equals a NaN, and 0.0 equals -0.0."""
     return tuple(repr(one + 0.0) if isinstance(one, float) else one for one in row)
@@ -197,9 +204,10 @@ def canonical(row: Any) -> tuple[Any, ...]:
 class Faults:
     """What goes wrong. Each fault counts that it happened."""
 
-    def __init__(self, live: Live, random: Random) -> None:
+    def __init__(self, live: Live, writers: Writers, random: Random) -> None:
         """Take the pipeline."""
         self.live = live
+        self.writers = writers
         self.random = random
         self.happened: Counter[str] = Counter()
 
@@ -239,24 +247,29 @@ class Faults:
         self.happened["landed twice"] += 1
 
     def lose_slot(self) -> None:
-        """The slot is dropped. What was written until there is a new one is in no message."""
+        """The slot is dropped. What was written until there is a new one is in no message.
+
+        The writers pause while the new one is made: the order of a change is its place in the log
+        of the database, so that of a transaction which is open then may be below the snapshot.
+        """
         connect = self.live.source.connect
         connect.kill()
         with psycopg.connect(self.live.source.dsn, autocommit=True) as database:
-            end = time.monotonic() + 30
-            drop = "select pg_drop_replication_slot('debezium') from pg_replication_slots"
-            while True:
-                with suppress(psycopg.errors.ObjectInUse):
-                    database.execute(f"{drop} where slot_name = 'debezium' and not active")
-                left = database.execute(
-                    "select count(*) from pg_replication_slots where slot_name = 'debezium'"
-                ).fetchone()
-                if left == (0,):
-                    break
-                assert time.monotonic() < end
-                time.sleep(0.2)
-        time.sleep(2)
-        connect.start()
+            drop = "select pg_drop_replication_slot(slot_name) from pg_replication_slots"
+            wait_until(
+                lambda: (
+                    database.execute(
+                        f"{drop} where slot_name = 'debezium' and not active"
+                    ).fetchall()
+                    != []
+                )
+            )
+            time.sleep(2)
+            self.writers.pause()
+            connect.start()
+            made = "select from pg_replication_slots where slot_name = 'debezium' and active"
+            wait_until(lambda: database.execute(made).fetchall() != [])
+        self.writers.resume()
         self.happened["slots lost"] += 1
 
     def compact(self) -> None:
@@ -318,9 +331,9 @@ def live(home: Path, new_project: Callable[[str], Project]) -> Iterator[Live]:
 
 def test_collections_equal_the_tables_of_a_real_database_whatever_breaks(live: Live) -> None:
     random = Random(SEED)  # noqa: S311
-    faults = Faults(live, random)
     played: Counter[str] = Counter()
     writers = Writers(live.source.dsn, SEED, [THINGS, NOTES])
+    faults = Faults(live, writers, random)
     began = time.monotonic()
     try:
         writers.write_last()
