@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 import yaml
+from pyspark.errors import AnalysisException
 
 from dbt_trueup.command_line import program
 from dbt_trueup.dbt import compile_inline
-from tests.conftest import JAVA_OPTIONS
 from tests.faults.counts import SECONDS, report
 
 from .servers import CACHE, Server, Source, fetch_jars, missing
@@ -47,11 +47,6 @@ SEED = int(os.environ.get("TRUEUP_SEED", "1"))
 PATIENCE = 300
 """Seconds until the collections must have all that was written before the pause."""
 TABLES = [THINGS, NOTES, MARKS]
-NOT_FOR_LONG = (
-    *("spark.sql.adaptive.enabled", "spark.sql.codegen.wholeStage"),
-    *("spark.sql.codegen.factoryMode", JAVA_OPTIONS),
-)
-"""Settings of the tests for small statements. A process that runs for minutes is faster without."""
 LOG = "live.messages"
 BY_COMMIT, CHANGES = "notes_by_commit", "live.changes"
 """A collection with ticks, straight from a slot."""
@@ -83,8 +78,6 @@ class Live:
         settings["spark.trueup.jvm_log"] = str(self.source.folder / f"{name}_spark.log")
         settings["spark.jars"] = ",".join(map(str, sorted((CACHE / "spark").glob("*.jar"))))
         settings["spark.driver.memory"] = "2g"
-        for setting in NOT_FOR_LONG:
-            settings.pop(setting, None)
         folder = self.source.folder / name
         folder.mkdir()
         (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
@@ -181,11 +174,16 @@ class Live:
 
     def wait_for_first_rows(self) -> None:
         """Wait until there are all collections."""
-        end = time.monotonic() + PATIENCE
-        names = [f"{self.project.name}.{table.name}" for table in TABLES]
-        while not all(map(self.spark.catalog.tableExists, names)):
-            assert time.monotonic() < end, self.watcher.log.read_text()[-3000:]
-            time.sleep(1)
+        for table in TABLES:
+            wait_until(lambda view=table.name: self.has_view(view))  # type: ignore[misc]
+
+    def has_view(self, name: str) -> bool:
+        """Whether a collection has its view. The catalog of Spark does not list views of Iceberg."""
+        try:
+            self.spark.table(f"{self.project.name}.{name}")
+        except AnalysisException:
+            return False
+        return True
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
