@@ -24,12 +24,6 @@
 {%- endmacro %}
 
 
-{#- What the error of a key says whose columns the old key should have given. -#}
-{% macro _unknown_columns_text() -%}
-    {{ return('the columns that the change of key left unchanged are not known') }}
-{%- endmacro %}
-
-
 {#-
     The CTE `formed` of a batch with changes of key: the commands of the log, and those that follow from changes of key.
 
@@ -171,7 +165,7 @@ given as (
         {{ trueup._column_list(key) }},
         _error_key,
         if(_is_known, null, 'origin') as _error_kind,
-        if(_is_known, null, {{ trueup._literal(trueup._unknown_columns_text()) }}) as _error,
+        if(_is_known, null, 'the columns that the change of key left unchanged are not known') as _error,
         {%- for column in values %}
         if(_is_known, _found_{{ column.i }}._value, null) as {{ column.value }},
         {%- endfor %}

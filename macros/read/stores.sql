@@ -98,6 +98,12 @@ where _diff {{ '> 0' if from_ts is none else '<> 0' }}
 {%- endmacro %}
 
 
+{#- Of batch rows: the hashes of all keys that were erased, as an array. -#}
+{% macro _erased_expr() -%}
+flatten(collect_list(from_json(get_json_object(_batch, '$.erased'), 'array<string>')))
+{%- endmacro %}
+
+
 {#- Of a batch row: the tick below which it has forgotten the history; null if it has not. -#}
 {% macro _compacted_expr() -%}
     {{ return("cast(get_json_object(_batch, '$.compacted') as bigint)") }}

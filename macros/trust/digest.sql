@@ -30,12 +30,6 @@ xxhash64({{ trueup._hash_terms(trueup._store_identity(collection), prefix).hashe
 {%- endmacro %}
 
 
-{#- Of batch rows: the hashes of all keys that were erased, as an array. -#}
-{% macro _erased_expr() -%}
-flatten(collect_list(from_json(get_json_object(_batch, '$.erased'), 'array<string>')))
-{%- endmacro %}
-
-
 {#- The columns that identify a row or an error: a list of `name` and `type`. -#}
 {% macro _store_identity(collection) -%}
     {{ return(collection.columns | selectattr('name', 'in', collection.key) | list + [{'name': '_error_key', 'type': 'string'}]) }}
