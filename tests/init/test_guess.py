@@ -1516,6 +1516,13 @@ def test_positions_of_any_source_that_go_back_are_asked_about() -> None:
     assert list(unsure(table("orders", schema, *gtids))) == ["sequence_by"]
 
 
+def test_a_model_of_flattened_messages_says_so() -> None:
+    flat = '{"id": 1, "status": "new", "__op": "c", "__source_lsn": 7, "__deleted": "false"}'
+    for message, is_flat in ((flat, True), (event({"id": 1, "status": "new"}), False)):
+        model = write_model(guess(topic(message), "orders", {}), "'t'")
+        assert ("flattened=true" in model) == is_flat
+
+
 def test_the_position_may_lie_beside_the_message() -> None:
     message = json.loads(change("I", columns=fields(id=1, x="a")))
     del message["timestamp"], message["lsn"]

@@ -107,7 +107,10 @@ def message_arguments(facts: Facts, relation: str) -> dict[str, str]:
     """The arguments of the macro of an envelope."""
     del relation
     found = messages_of(facts)
-    arguments = {name: "none" if one is None else repr(one) for name, one in found.items()}
+    arguments = {
+        name: "none" if one is None else "true" if one is True else repr(one)
+        for name, one in found.items()
+    }
     lines = [f"        {name!r}: {kind!r}" for name, kind in typed_columns(facts).items()]
     arguments["schema"] = "{\n" + ",\n".join(lines) + "\n    }"
     return {**arguments, **place_of_message(facts)}
@@ -122,6 +125,8 @@ def messages_of(facts: Facts) -> dict[str, Any]:
         arguments["value"] = quoted(value) if value in facts.log.types else value
     if facts["envelope"] in ("debezium", "cockroachdb") and key != "key":
         arguments["key"] = quoted(key) if key else None
+    if any(change.is_flattened for change in facts.changes):
+        arguments["flattened"] = True
     names = ("table", "ts", "sequence_by", "old_key")
     return arguments | {name: facts[name] for name in names if facts[name]}
 

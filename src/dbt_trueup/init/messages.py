@@ -32,6 +32,8 @@ class Change:
     table: str | None = None
     order: Any = None
     """Its position in the source, as the macro of the envelope reads it."""
+    is_flattened: bool = False
+    """Whether it is a row with fields of Debezium's envelope in it."""
     gtid: str | None = None
     """The transaction of MySQL or MariaDB."""
     is_by_clock: bool = False
@@ -92,6 +94,7 @@ def read_debezium(message: Row, keys: Any) -> Change | None:
         op=envelope.get("op") or envelope.get("__op"),
         table=f"{schema}.{table}" if table and schema else table,
         order=[source[name] for name in found[0]] if found else None,
+        is_flattened="op" not in envelope,
         gtid=source.get("gtid"),
         is_by_clock=bool(found) and found[0] in CLOCKS,
         row=row,
