@@ -44,7 +44,7 @@ pytestmark = [
 ]
 
 SEED = int(os.environ.get("TRUEUP_SEED", "1"))
-PATIENCE = 300
+PATIENCE = 900
 """Seconds until the collections must have all that was written before the pause."""
 TABLES = [THINGS, NOTES, MARKS]
 LOG = "live.messages"
@@ -178,7 +178,7 @@ class Live:
             wait_until(lambda view=table.name: self.has_view(view))  # type: ignore[misc]
 
     def has_view(self, name: str) -> bool:
-        """Whether a collection has its view. The catalog of Spark does not list views of Iceberg."""
+        """Whether a collection has its view. Spark does not list views of Iceberg."""
         try:
             self.spark.table(f"{self.project.name}.{name}")
         except AnalysisException:
