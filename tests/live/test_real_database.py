@@ -126,7 +126,7 @@ class Live:
         replication = f"{self.source.dsn} replication=database"
         client = psycopg.ClientCursor[Any]
         with psycopg.connect(replication, autocommit=True, cursor_factory=client) as slot:
-            create = "create_replication_slot moment temporary logical pgoutput (snapshot 'export')"
+            create = "CREATE_REPLICATION_SLOT moment TEMPORARY LOGICAL pgoutput (SNAPSHOT 'export')"
             _, place, snapshot, _ = slot.execute(create).fetchall()[0]
             high, _, low = place.partition("/")
             with psycopg.connect(self.source.dsn) as database:
