@@ -29,6 +29,13 @@ using (
     {%- endif %}
 when matched and changes._kind = 'batch' then update set
     _batch = raise_error(concat('upper mismatch: batch ', changes._seq, ' of {{ collection.store }} exists'))
+{%- if trueup._file_format() == 'delta' %}
+-- Delta cannot be asked for its version here, so an edit of the row shows only in the row itself.
+when matched and changes._kind = 'retraction'
+    and not store._digest <=> {{ trueup._row_digest_expr(collection, 'store.', 'store.') }}
+    then update set
+    _batch = raise_error('upper mismatch: a current row of {{ collection.store }} has changed')
+{%- endif %}
 when matched and changes._kind = 'renewal' then update set
     _order = changes._order,
     _delete_order = changes._delete_order,

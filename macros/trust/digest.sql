@@ -3,9 +3,9 @@
     skips nulls. So it stays the same when a column is added, moved or widened. `_hash_terms` says how a value is hashed.
 -#}
 
-{#- The digest of a row or an error. With `prefix` the columns of its content are fields of that struct. -#}
-{% macro _row_digest_expr(collection, prefix='') -%}
-    {%- set terms = trueup._hash_terms(trueup._store_identity(collection), '').hashed
+{#- The digest of a row or an error. `prefix` stands before the columns of its content, `of_key` before those of its key. -#}
+{% macro _row_digest_expr(collection, prefix='', of_key='') -%}
+    {%- set terms = trueup._hash_terms(trueup._store_identity(collection), of_key).hashed
         + trueup._hash_terms(trueup._store_content(collection), prefix).hashed -%}
 xxhash64({{ terms | join(', ') }})
 {%- endmacro %}

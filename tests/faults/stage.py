@@ -13,6 +13,7 @@ import pytest
 from tests.faults.counts import SECONDS
 from tests.faults.subjects import Selected, Sliced, Subject, Ticked
 from tests.faults.workers import Workers
+from tests.project import TABLE_FORMAT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,6 +60,10 @@ SITUATIONS = {
     "damage": Situation("retry", "an edit of the history by somebody else"),
 }
 """The situations of two runs, or of a run and somebody else. The text says what the other does."""
+if TABLE_FORMAT == "delta":
+    # A statement cannot ask for the version of its target. So a commit may follow an edit that its
+    # run has not seen, and then the next run may refuse the store.
+    del SITUATIONS["edit"], SITUATIONS["damage"]
 
 FOREIGN = ("compact", "edit", "damage")
 """The situations in which the other one is not a run."""
@@ -135,15 +140,22 @@ class Stage:
         """How many runs have lost a race."""
         return sum(number for name, number in self.counts.items() if name in LOST)
 
+    def written(self, subject: Subject) -> int | None:
+        """The last version with rows. On Delta, a new property of the table is a version, too."""
+        if TABLE_FORMAT == "iceberg":
+            return self.project.version(f"{subject.name}__trueup")
+        history = self.project.sql(f"describe history `{{}}`.{subject.name}__trueup")
+        return max(int(row[0]) for row in history if row["operation"] != "SET TBLPROPERTIES")
+
     def settle(self, subject: Subject) -> None:
         """Run again, compare with the oracle, and verify: there must be no damage."""
         self.run_alone(subject)
         subject.check()
-        before = self.project.version(f"{subject.name}__trueup")
+        before = self.written(subject)
         self.project.run(subject.name)
         said = "\n".join(self.project.messages)
         assert not REPAIRED.search(said), said
-        assert self.project.version(f"{subject.name}__trueup") == before, said
+        assert self.written(subject) == before, said
         self.counts["checks"] += 1
 
     @contextmanager

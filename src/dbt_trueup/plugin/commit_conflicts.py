@@ -36,6 +36,8 @@ CONFLICTS = (
     "DELTA_PROTOCOL_CHANGED",
     "DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS",
     "DELTA_TABLE_ALREADY_EXISTS",
+    # Somebody has doubled rows of the store since the look. On Delta our statement cannot see that.
+    "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE",
     LEFT,
 )
 """The errors of Iceberg and Delta for a commit that came second."""
