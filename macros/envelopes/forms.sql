@@ -23,9 +23,11 @@
     {%- set forms, source, types = {}, {}, {
         'lsn': 'bigint', 'file': 'string', 'pos': 'bigint', 'row': 'bigint', 'commit_lsn': 'string', 'change_lsn': 'string',
         'event_serial_no': 'bigint', 'scn': 'decimal(38,0)', 'commit_scn': 'decimal(38,0)', 'rs_id': 'string', 'ssn': 'bigint',
-        'ts_us': 'bigint', 'ts_ns': 'bigint', 'table': 'string', 'schema': 'string', 'db': 'string', 'snapshot': 'string',
+        'sequence': 'string', 'ts_us': 'bigint', 'ts_ns': 'bigint', 'table': 'string', 'schema': 'string', 'db': 'string', 'snapshot': 'string',
     } -%}
     {#-
+        A transaction of PostgreSQL that was open while a snapshot began lies before it in the log, and commits after it. The
+        first item of `sequence` is the commit before: it says so.
         A flattened message has the fields of `source` with a prefix. A clock is a position only if the connector has no other
         one. A row without an envelope may have a column `op`, too; an envelope has other fields.
         The last row of a transaction of Maxwell has `commit` in place of `xoffset`. A sequence number of DynamoDB has up to
@@ -45,6 +47,8 @@
             'name': 'Debezium', 'has_units': true, 'json': 'text',
             'snapshot': 'case when ' ~ clock ~ ' is null then ' ~ source.snapshot ~ ' end',
             'order': [
+                'case when ' ~ source.lsn ~ ' is not null then greatest(' ~ source.lsn
+                ~ ", try_cast(get_json_object(" ~ source.sequence ~ ", '$[0]') as bigint)) end",
                 source.lsn, number, 'case when ' ~ number ~ ' is not null then ' ~ source.pos ~ ' end',
                 'case when ' ~ number ~ ' is not null then ' ~ source.row ~ ' end',
                 source.commit_lsn, source.change_lsn, source.event_serial_no,
