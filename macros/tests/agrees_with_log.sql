@@ -234,22 +234,23 @@ sides as (
 
     union all
 
-    select {{ keys }}, {{ trueup._one_form_list(columns, facts.texts) }}, 'table', false,
-        {{ (['null'] * (2 * (held | length))) | join(', ') }}
+    select {{ keys }}, {{ trueup._one_form_list(columns, facts.texts) }}, 'table' as _side, false as _is_unknown,
+        {% for name in seen + held %}null as {{ name }}{{ ', ' if not loop.last }}{% endfor %}
     from {{ model }}
     where {{ facts.in_sample }}
 
     union all
 
-    select {{ keys }}, {{ (['null'] * (columns | length)) | join(', ') }}, 'none', {{ 'store._order._arrival is not null' if facts.has_arrivals else 'false' }}, -- what has no order in the log
-        {{ (['null'] * (seen | length)) | join(', ') }}, {{ store_orders | join(', ') }}
+    select {{ keys }}, {% for name in columns %}null as {{ trueup._quoted(name) }}, {% endfor %}'none' as _side,
+        {{ 'store._order._arrival is not null' if facts.has_arrivals else 'false' }} as _is_unknown, -- what has no order in the log
+        {% for name in seen %}null as {{ name }}, {% endfor %}{% for order in store_orders %}{{ order }} as {{ held[loop.index0] }}{{ ', ' if not loop.last }}{% endfor %}
     from {{ facts.stored }} as store
     where store._kind in ('row', 'error', 'tombstone') and not store._error_kind <=> 'order' and {{ facts.in_sample_of_store }}
 
     union all
 
-    select {{ keys }}, {{ (['null'] * (columns | length)) | join(', ') }}, 'error', true,
-        {{ (['null'] * (2 * (held | length))) | join(', ') }}
+    select {{ keys }}, {% for name in columns %}null as {{ trueup._quoted(name) }}, {% endfor %}'error' as _side, true as _is_unknown,
+        {% for name in seen + held %}null as {{ name }}{{ ', ' if not loop.last }}{% endfor %}
     from {{ facts.store }}
     where _kind = 'error' and not _error_kind <=> 'order' and {{ facts.in_sample }}
 
@@ -293,7 +294,7 @@ told as ( -- up to two rows of each key that is wrong, and one for all keys
             when _is_left_out or _in_log <=> _in_table and _rows <= 1 then false
             else if(side = 'only in the log', _in_log, _in_table) is not null
         end
-    )
+    ) as found
     group by side, {{ keys }}
 
 )
