@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.conftest import ROOT
 from tests.engines.servers import LOOPBACK, free_port, listens
 
@@ -47,6 +49,15 @@ def missing() -> str:
     if folder is None or not (folder.parent / "lib" / "wal2json.so").exists():
         return "PostgreSQL with wal2json: apt-get install postgresql postgresql-NN-wal2json"
     return "" if shutil.which("mvn") else "Maven: apt-get install maven"
+
+
+SERVER_MARKS = [
+    pytest.mark.spark,
+    pytest.mark.long,
+    pytest.mark.iceberg_only,
+    pytest.mark.skipif(bool(missing()), reason=f"needs {missing()}"),
+]
+"""The marks of the tests that need these servers."""
 
 
 def fetch_jars() -> None:

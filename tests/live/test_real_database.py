@@ -27,7 +27,7 @@ from dbt_trueup.command_line import program
 from dbt_trueup.dbt import compile_inline
 from tests.faults.counts import SECONDS, report
 
-from .servers import CACHE, Server, Source, fetch_jars, missing
+from .servers import CACHE, SERVER_MARKS, Server, Source, fetch_jars
 from .tables import MARKS, NOTES, THINGS, Table
 from .writers import Writers
 
@@ -36,12 +36,7 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.long,
-    pytest.mark.iceberg_only,
-    pytest.mark.skipif(bool(missing()), reason=f"needs {missing()}"),
-]
+pytestmark = SERVER_MARKS
 
 SEED = int(os.environ.get("TRUEUP_SEED", "1"))
 PATIENCE = 900

@@ -15,17 +15,12 @@ import pytest
 
 from tests.conftest import ROOT
 
-from .servers import Source, missing
+from .servers import SERVER_MARKS, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.long,
-    pytest.mark.iceberg_only,
-    pytest.mark.skipif(bool(missing()), reason=f"needs {missing()}"),
-]
+pytestmark = SERVER_MARKS
 PAGE = (ROOT / "docs" / "from-postgresql.md").read_text()
 FILE = re.compile(r"```\w+\n(?:--|#) (\S+)\n(.*?)```", re.DOTALL)
 """A file that the page shows in full: a comment with its path, then its text."""
