@@ -100,6 +100,26 @@ changes as (
     select * from opened lateral view posexplode({{ trueup._paths_expr(form.changes, form) }}) as nth, change
 ),
 {% endif -%}
+{% if given.table -%}
+-- The other tables of the log are not decoded. Spark would move a filter below the steps before it, and parse each message for it again.
+of_table as (
+    select *
+    from {{ 'changes' if form.changes else 'opened' }}
+    lateral view explode(if(
+        coalesce(
+            {%- if form.table | length == 2 %}
+            concat(coalesce({{ trueup._paths_expr(form.table[0], form) }}, {{ trueup._literal(given.table.partition('.')[0]) }}), '.',
+                {{ trueup._paths_expr(form.table[1], form) }})
+            {%- else %}
+            {{ trueup._paths_expr(form.table[0], form) }}
+            {%- endif %} <> {{ trueup._literal(given.table) }},
+            false
+        ),
+        cast(array() as array<boolean>),
+        array(true)
+    )) as is_of_table
+),
+{% endif -%}
 read as (
     select
         *,
@@ -108,7 +128,7 @@ read as (
         {{ trueup._paths_expr(form.old, form) }} as old_fields,
         body is null or coalesce(is_variant_null(message), false) as is_tombstone,
         {{ trueup._place_expr(form, given.sequence_by) }} as source_place
-    from {{ 'changes' if form.changes else 'opened' }}
+    from {{ 'of_table' if given.table else 'changes' if form.changes else 'opened' }}
 ),
 -- Rule: a tombstone repeats the delete before it. It is a command only if it has a key and an order of its own.
 sided as (
@@ -129,18 +149,7 @@ sided as (
         key_object
         {%- endif %} as key_object_fields,
         {{ '(not is_tombstone or ' ~ has_place ~ ')' if has_key else 'not is_tombstone' }}
-            and not coalesce({{ trueup._paths_expr(form.skip, form) }}, false)
-            {%- if given.table %}
-            and not coalesce(
-                {%- if form.table | length == 2 %}
-                concat(coalesce({{ trueup._paths_expr(form.table[0], form) }}, {{ trueup._literal(given.table.partition('.')[0]) }}), '.',
-                    {{ trueup._paths_expr(form.table[1], form) }})
-                {%- else %}
-                {{ trueup._paths_expr(form.table[0], form) }}
-                {%- endif %} <> {{ trueup._literal(given.table) }},
-                false
-            )
-            {%- endif %} as is_command
+            and not coalesce({{ trueup._paths_expr(form.skip, form) }}, false) as is_command
     from read
 ),
 parsed as (
