@@ -19,11 +19,13 @@ using (
     and (store._error_kind <=> 'order') = (changes._error_kind <=> 'order' and changes._kind <> 'batch')
     and changes._kind in ('retraction', 'renewal', 'removal', 'batch')
     and (store._kind = 'batch') = (changes._kind = 'batch')
-    -- The scan leaves out the history, and batch rows of long ago. The second bound changes only now and then.
+    -- The scan leaves out the history, and batch rows of long ago: this condition must not name the changes. Its bound changes
+    -- only now and then.
     and (
         store._kind in ({{ trueup._current_kinds() }})
-        or store._kind = 'batch' and store._seq >= {{ plan.seq - plan.seq % 64 }} and store._seq = changes._seq
+        or store._kind = 'batch' and store._seq >= {{ plan.seq - plan.seq % 64 }}
     )
+    and (store._kind <> 'batch' or store._seq = changes._seq)
     {%- if plan.filter %}
     and (store._kind = 'batch' or {{ trueup._may_be_changed_expr(collection, plan.filter, 'store') }})
     {%- endif %}

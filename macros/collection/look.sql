@@ -86,7 +86,7 @@
     {%- endif -%}
     {%- if (last.seen or last.snapshot) != end -%}
         {%- do parts.append(trueup._log_part_select(
-            query, trueup._appended_rows(log, properties, last.seen or last.snapshot, end)
+            query, trueup._appended_rows(log, properties, last.seen or last.snapshot, end, is_second=parts != [])
         )) -%}
     {%- endif -%}
     {{ return({
@@ -114,6 +114,11 @@
         ) -%}
     {%- elif epoch > last -%}
         {%- set from = (newest.get('doubt') or {}).get('from') or position.snapshot or position.seen if position else none -%}
+        {%- if epochs | selectattr('from') | list | length == 2 -%}
+            {%- do trueup._raise_option_error(
+                'order_epoch', 'raised twice at most. Make the epoch a column of the log, and the first of `sequence_by`', epoch
+            ) -%}
+        {%- endif -%}
         {{ return(epochs + [{'epoch': epoch, 'from': from, 'at': position.at if position else 0}]) }}
     {%- endif -%}
     {{ return(epochs) }}
@@ -150,7 +155,7 @@
         {%- set end = cuts[loop.index] if not loop.last else snapshot -%}
         {%- if cut != end -%}
             {%- do selects.append(trueup._rows_of_epoch(
-                trueup._log_part_select(query, trueup._appended_rows(log, properties, cut, end)),
+                trueup._log_part_select(query, trueup._appended_rows(log, properties, cut, end, is_second=not loop.first)),
                 (epochs | selectattr('from', 'eq', cut) | list | last).epoch
             )) -%}
         {%- endif -%}
@@ -182,7 +187,7 @@
 {% macro _log_of_one_model(query) -%}
     {%- set starts = modules.re.match('(?s)' ~ trueup._space_pattern() ~ 'with log as \\(', query) -%}
     {%- set rest = trueup._without_texts(query).rpartition(trueup._log_boundary())[2] -%}
-    {%- set depends = modules.re.search('(?i)\\b(join|group\\s+by|having|distinct|limit|union|intersect|minus)\\b', rest) -%}
+    {%- set depends = modules.re.search('(?is)\\b(join|group\\s+by|having|distinct|limit|union|intersect|minus|select.*select)\\b', rest) -%}
     {{ return(trueup._log_of_view(query) if starts and not depends else none) }}
 {%- endmacro %}
 
@@ -196,7 +201,7 @@
 {#-
     A few numbers about the commands of a part, as a dict: `commands`, `truncates`, `unordered`, `greatest_order`, that of all
     batches and this part, `below`, how many commands are below that of the batches before, and `filter`, the bits of
-    their keys; none if there are too many keys. If the part is not pinned to a snapshot, also `log_sum`, a checksum: a run that
+    their keys; with more than 10,000 commands see `_get_filter`. If the part is not pinned to a snapshot, also `log_sum`, a checksum: a run that
     finds the same one again has nothing to do. In a log with ticks also `least` and `greatest`, its ticks, and `late`, how many
     commands are below `lower`. With `null_order: arrival` also `again`, how many commands without an order were read before.
 -#}
@@ -275,7 +280,7 @@ select
     count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }} and {{ trueup._was_read_expr('_place') }}) as again,
     {%- endif %}
     translate(
-        hex(bitmap_construct_agg(pmod({{ trueup._identity_hash_expr(collection) }}, {{ trueup._filter_bits() }}))),
+        hex(bitmap_construct_agg(pmod({{ trueup._identity_hash_expr(collection) }}, {{ 32768 }}))),
         'ABCDEF', ':;<=>?'
     ) as filter,
     {{ trueup._exact_json_expr('greatest(max(_order), any_value(' ~ greatest ~ '))') }} as greatest_order,
@@ -309,6 +314,44 @@ left join {{ trueup._known_places(newest.get('places')) }} as known on {{ trueup
 {%- endmacro %}
 
 
+{#-
+    The bits of the keys of a part with many commands, as a text: four bits a character. There are four to eight bits for each
+    command, and a million at most.
+-#}
+{% macro _get_filter(collection, part, commands) -%}
+    {%- set size = namespace(parts=1) -%}
+    {%- for _ in range(5) if size.parts * 32768 < commands * 4 -%}
+        {%- set size.parts = size.parts * 2 -%}
+    {%- endfor -%}
+    {%- set query -%}
+{{ trueup._step_marker('check') }}
+select
+    bit div 32768 as part,
+    translate(hex(bitmap_construct_agg(bit % 32768)), 'ABCDEF', ':;<=>?') as bits
+from (
+    select pmod({{ trueup._identity_hash_expr(collection) }}, {{ size.parts * 32768 }}) as bit
+    from (
+        select
+            {%- for column in collection.columns if column.name in collection.key %}
+            if(_error_key is null, {{ trueup._given_value_expr(collection, column) }}, null) as {{ trueup._quoted(column.name) }},
+            {%- endfor %}
+            _error_key
+        from {{ trueup._subquery(part.rows) }}
+    ) as identities
+) as bits
+group by 1
+    {%- endset -%}
+    {%- set found, texts = {}, [] -%}
+    {%- for row in run_query(query).rows -%}
+        {%- do found.update({row[0] | int: row[1]}) -%}
+    {%- endfor -%}
+    {%- for i in range(size.parts) -%}
+        {%- do texts.append(found.get(i, '0' * 8192)) -%}
+    {%- endfor -%}
+    {{ return(texts | join) }}
+{%- endmacro %}
+
+
 {#- Whether an order is a time more than a day ahead of the clock. Numbers have no known unit, so they are not judged. -#}
 {% macro _is_ahead_expr(collection, order='_order') -%}
     {{ return(order ~ '._1 > current_timestamp() + interval 1 day' if trueup._has_times_as_order(collection) else 'false') }}
@@ -324,15 +367,43 @@ left join {{ trueup._known_places(newest.get('places')) }} as known on {{ trueup
 
 {#-
     Whether the orders of the source may have begun again: more than half of the keys in a new part of the log have a newest
-    command that is older than their row and says what nobody has seen before. (A replay says what was seen.) Returns none, or a
+    command that is older than their row and says what nobody has seen before. (A replay says what was seen. The history does not
+    know a command that a newer one of its batch has replaced, so the log that was read is asked, too.) Returns none, or a
     dict of `stale`, how many there are, and `of`, how many keys the part has.
 -#}
-{% macro _get_doubt(collection, plan, facts) -%}
+{% macro _get_doubt(collection, query, plan, facts, newest) -%}
     {%- if not collection.is_log or plan.notes.position is none or plan.reads_again or facts.below < 2
             or facts.below * 2 <= facts.commands -%}
         {{ return(none) }}
     {%- endif -%}
     {%- set found = run_query(trueup._step_marker('check') ~ trueup._unseen_keys_select(collection, plan)).rows[0].dict() -%}
+    {%- if plan.until and found.stale >= 2 and found.stale * 2 > found.of -%}
+        {#- Only the commands that the log does not have once more, at whatever place. This reads the whole log. -#}
+        {%- set log = plan.notes.position.log -%}
+        {%- set all = trueup._rows_of_epoch(
+            trueup._log_part_select(query, trueup._rows_at(log, trueup._get_properties(log), plan.until)),
+            (newest.get('epochs') or [{'epoch': 0}])[-1].epoch
+        ) -%}
+        {%- set said = trueup._command_hash_expr(collection, has_place=false) -%}
+        {%- set unread -%}
+select part.* except (_hash)
+from (select *, {{ said }} as _hash from {{ trueup._subquery(plan.rows) }}) as part
+left anti join (
+    select _hash
+    from (
+        select {{ said }} as _hash, 1 as copies from {{ trueup._subquery(all) }}
+        union all
+        select {{ said }} as _hash, -1 as copies from {{ trueup._subquery(plan.rows) }}
+    )
+    group by _hash
+    having sum(copies) > 0
+) as again on part._hash = again._hash
+        {%- endset -%}
+        {%- set rest = run_query(
+            trueup._step_marker('check') ~ trueup._unseen_keys_select(collection, dict(plan, rows=unread))
+        ).rows[0].dict() -%}
+        {%- set found = dict(found, stale=rest.stale) -%}
+    {%- endif -%}
     {{ return(found if found.stale >= 2 and found.stale * 2 > found.of) }}
 {%- endmacro %}
 
@@ -454,8 +525,8 @@ where coalesce(_ts < {{ ticks.upper }}{{ ' and _ts >= ' ~ ticks.lower if ticks.d
 {%- endmacro %}
 
 
-{#- The hash of a command: of all that it says. -#}
-{% macro _command_hash_expr(collection) -%}
+{#- The hash of a command: of all that it says, and of its place. -#}
+{% macro _command_hash_expr(collection, has_place=true) -%}
     {%- set columns = [
         {'name': '_order', 'type': collection.order_type}, {'name': '_op', 'type': 'string'}, {'name': '_error', 'type': 'string'},
         {'name': '_error_key', 'type': 'string'},
@@ -471,7 +542,7 @@ where coalesce(_ts < {{ ticks.upper }}{{ ' and _ts >= ' ~ ticks.lower if ticks.d
     {%- if collection.is_partial -%}
         {%- do columns.append({'name': '_unchanged', 'type': 'array<string>'}) -%}
     {%- endif -%}
-    {%- if collection.has_place -%}
+    {%- if collection.has_place and has_place -%}
         {%- do columns.append({'name': '_place', 'type': trueup._place_type()}) -%}
     {%- endif -%}
 xxhash64({{ (trueup._hash_terms(columns, '').hashed + texts) | join(', ') }}

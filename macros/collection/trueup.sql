@@ -241,8 +241,8 @@
         'reads_all': reads_all,
         'is_dry': is_dry,
         'again': facts.get('again') or 0,
-        'filter': facts.filter if part.is_pinned and not reads_all and newest.seq > 0 and facts.commands <= 10000
-            and not facts.get('moves') else none,
+        'filter': (facts.filter if facts.commands <= 10000 else trueup._get_filter(collection, part, facts.commands))
+            if part.is_pinned and not reads_all and newest.seq > 0 and facts.commands <= 1000000 and not facts.get('moves') else none,
         'notes': dict({'lower': ticks.lower_number, 'upper': ticks.upper_number} if ticks else {}, **{
             'run': invocation_id,
             'base': trueup._get_snapshot(collection.store, stand.properties) if collection.has_store else none,
@@ -264,7 +264,7 @@
         'reads_again': part.is_whole,
         'forgotten': newest.get('forgotten'),
     } -%}
-    {%- set doubt = trueup._get_doubt(collection, plan, facts) -%}
+    {%- set doubt = trueup._get_doubt(collection, query, plan, facts, newest) -%}
     {%- do plan.notes.update({
         'epochs': part.epochs,
         'slices': dict(part.slices, cause=cause) if part.slices else none,

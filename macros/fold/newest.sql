@@ -385,15 +385,9 @@ newest as (
 {%- endmacro %}
 
 
-{#- How many bits the filter of keys has. -#}
-{% macro _filter_bits() -%}
-    {{ return(32768) }}
-{%- endmacro %}
-
-
 {#- A condition: whether the batch may have a command for the key of this current row. -#}
 {% macro _may_be_changed_expr(collection, filter, alias) -%}
-    {%- set bit = 'pmod(' ~ trueup._identity_hash_expr(collection, alias ~ '.') ~ ', ' ~ trueup._filter_bits() ~ ')' -%}
+    {%- set bit = 'pmod(' ~ trueup._identity_hash_expr(collection, alias ~ '.') ~ ', ' ~ filter | length * 4 ~ ')' -%}
     {{ return(
         "bit_get(ascii(cast(substring(cast('" ~ filter ~ "' as binary), cast(" ~ bit ~ ' div 8 * 2 + if(' ~ bit
         ~ ' % 8 >= 4, 1, 2) as int), 1) as string)) - 48, cast(' ~ bit ~ ' % 4 as int)) = 1'

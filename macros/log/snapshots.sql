@@ -110,10 +110,13 @@
 {%- endmacro %}
 
 
-{#- The rows that were appended to a table after the snapshot `first` up to `last`, for a `from`. -#}
-{% macro _appended_rows(relation, properties, first, last) -%}
+{#-
+    The rows that were appended to a table after the snapshot `first` up to `last`, for a `from`. A statement may have two of
+    them for one table: the second one with `is_second`.
+-#}
+{% macro _appended_rows(relation, properties, first, last, is_second=false) -%}
     {{ return(
         trueup._appended_delta_rows(relation, first, last) if trueup._is_delta(properties)
-        else trueup._appended_iceberg_rows(relation, first, last)
+        else trueup._appended_iceberg_rows(relation, first, last, is_second)
     ) }}
 {%- endmacro %}

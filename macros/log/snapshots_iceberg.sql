@@ -88,9 +88,12 @@ where committed_at >= timestamp_seconds({{ since - 600 }})
 {%- endmacro %}
 
 
-{#- The answer of `_appended_rows` for an Iceberg table. -#}
-{% macro _appended_iceberg_rows(relation, first, last) -%}
+{#-
+    The answer of `_appended_rows` for an Iceberg table. Spark gives all readers of one table in a statement the options of the first
+    one (SPARK-58330), without a word. A version and a branch are other readers; plain reads and other options are not.
+-#}
+{% macro _appended_iceberg_rows(relation, first, last, is_second) -%}
     {{ return(
-        relation ~ ' with (`start-snapshot-id` = \'' ~ first ~ '\', `end-snapshot-id` = \'' ~ last ~ '\')'
+        relation ~ ('.branch_main' if is_second else '') ~ ' with (`start-snapshot-id` = \'' ~ first ~ '\', `end-snapshot-id` = \'' ~ last ~ '\')'
     ) }}
 {%- endmacro %}

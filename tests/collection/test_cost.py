@@ -62,7 +62,14 @@ def test_a_run_with_commands_sends_few_statements_and_commits_once(project: Proj
     assert 3 < len(statements) <= MOST, names(statements)
     (commit,) = [each for each in statements if "/* trueup: commit */" in each]
     # Both uses of the fold share its shuffle, so the log is scanned once.
-    assert plan_of(project, commit).count("BatchScan lake.cost.orders_log") == 1
+    plan = plan_of(project, commit)
+    assert plan.count("BatchScan lake.cost.orders_log") == 1
+    scans = re.findall(
+        r"IcebergScan\(table=lake\.cost\.orders__trueup,.*? filters=(.*?), runtime", plan
+    )
+    assert len(scans) > 1
+    # No scan of the store reads the history, which only grows.
+    assert [each for each in scans if not re.search(r"_kind IN|_kind = 'batch'", each)] == []
     assert len(project.versions("orders__trueup")) == before + 1
     assert project.progress("orders")[-1]["statistics"]["updates"] == KEYS
 
@@ -75,6 +82,22 @@ def test_a_run_with_nothing_new_sends_fewer_and_reads_no_row(project: Project) -
     assert 1 < len(statements) <= MOST_IDLE, names(statements)
     assert not [each for each in statements if "trueup: commit" in each]
     assert project.version("orders__trueup") == before
+
+
+def test_a_large_batch_reads_only_the_rows_that_it_may_change(project: Project) -> None:
+    """A batch of many keys has a filter, too. Keys without a command and new keys are right."""
+    some, more = range(1000, 13000), range(2000, 14000)
+    project.append("orders", [Command((5, key), (key,), ("b", "old")) for key in some])
+    project.run("orders")
+    changes = [Command((6, key), (key,), ("b", "new") if key % 3 else None) for key in more]
+    project.append("orders", changes)
+    with sent("trueup: commit") as statements:
+        project.run("orders")
+    # Four bits for each of 12,000 commands, in whole parts of 32,768 bits.
+    assert len(re.findall(r"'[0-?]{16384}' as binary", statements[0])) > 1
+    rows = project.spark.table("cost.orders").where("a >= 1000").select("a", "c").collect()
+    expected = dict.fromkeys(some, "old") | dict.fromkeys(more, "new")
+    assert dict(map(tuple, rows)) == {k: v for k, v in expected.items() if v == "old" or k % 3}
 
 
 def test_a_second_run_reads_only_the_new_commands(project: Project) -> None:

@@ -142,6 +142,15 @@ def test_order_epoch_compares_before_the_order(own_project: OwnProject) -> None:
     assert "a collection whose orders have not begun again" in log.project.messages[0]
     log.write(options={"order_epoch": 0})
     assert "Option `order_epoch`" in log.run()
+    # Each epoch is a part of the log.
+    log.write(options={"order_epoch": 2})
+    log.run(put("b", 1, "b3"), put("d", 2, "d3"))
+    log.write(options={"order_epoch": 2}, more=", skip_when='false'")
+    log.run()
+    assert log.rows == {"a": "a3", "b": "b3", "c": "c2", "d": "d3"}
+    log.project.run("c", command="test")
+    log.write(options={"order_epoch": 3})
+    assert "raised twice at most" in log.run()
     log.store.check_laws()
 
 
@@ -152,6 +161,11 @@ def test_a_replay_and_one_late_command_are_not_doubted(own_project: OwnProject) 
     log.run(*(put(key, 200 + place, f"{key}2") for place, key in enumerate("abcd")))
     assert "WARNING" not in log.run(*first)
     assert "WARNING" not in log.run(put("a", 150, "late"))
+    # Newer commands of their own batch have replaced these, so the history does not know them.
+    replaced = [put(key, 300, f"{key}3") for key in "ab"]
+    log.run(*replaced, *(put(key, 301, f"{key}4") for key in "ab"))
+    assert "WARNING" not in log.run(*replaced)
+    assert "WARNING: 2 of 2 keys" in log.run(*(put(key, 300, "new") for key in "ab"))
 
 
 def test_an_order_far_ahead_of_the_clock_is_said(own_project: OwnProject) -> None:

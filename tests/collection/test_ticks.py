@@ -200,6 +200,17 @@ def test_open_ticks_wait_for_input_upper_and_until(own_project: OwnProject) -> N
     log.store.check_laws()
 
 
+def test_what_arrives_while_an_open_tick_waits_is_read(own_project: OwnProject) -> None:
+    """The run reads two parts of the log: the one with the open tick, and what came after it."""
+    log = Log(own_project("waits"))
+    log.run(put("a", 1, 1, "a1"))
+    log.run(put("a", 3, 1, "a3"), put("b", 5, 1, "b5"), until=4)
+    log.run(put("c", 6, 1, "c6"), put("d", 2, 1, "late"))
+    expected = {"a": "a3", "b": "b5", "c": "c6", "d": "late"}
+    assert log.store.rows() == {(key,): (value, None) for key, value in expected.items()}
+    assert log.newest["statistics"]["messages_received"] == 3
+
+
 def test_as_of_begins_the_history_at_its_tick(own_project: OwnProject) -> None:
     log = Log(own_project("begins"), as_of=5)
     log.run(put("a", 1, 1, "a1"), put("a", 2, 1, "a2"), delete("b", 3, 1), put("a", 6, 1, "a6"))
