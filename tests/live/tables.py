@@ -209,3 +209,5 @@ NOTES = Table(
     {"title": "text", "body": "text", "data": "bytea", "amount": "numeric"},
 )
 MARKS = Table("marks", {"id": "bigint"}, {"at": "timestamptz"})
+ACCOUNTS = Table("accounts", {"id": "int"}, {"balance": "bigint", "filler": "text"})
+"""What pgbench writes, in the long form."""

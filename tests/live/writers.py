@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import threading
 import time
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +24,12 @@ if TYPE_CHECKING:
 
 KEYS = 40
 """So many keys are written again and again."""
+SCRIPT = Path(__file__).with_name("accounts.sql")
+"""What pgbench does in each transaction."""
+CHANGES_OF_SCRIPT = 41
+"""At least so many rows a transaction of it changes."""
+ACCOUNTS_A_SECOND = 25
+"""So many transactions of the script pgbench tries to make in a second."""
 
 
 class Rows:
@@ -129,6 +138,18 @@ class Rows:
         self.run("truncate {table}", [])
         return 1 + sum(self.put() for _ in range(self.random.randrange(5)))
 
+    def alter(self) -> int:
+        """Add a column that no model has, or give it another name, or drop it. Change a row."""
+        given = "select column_name from information_schema.columns where table_name = %s"
+        there = {name for (name,) in self.database.execute(given, [self.table.name])}
+        if "extra" not in there:
+            self.run("alter table {table} add column extra text default 'x'", [])
+        elif "renamed" not in there:
+            self.run("alter table {table} rename column extra to renamed", [])
+        if "renamed" in there:
+            self.run("alter table {table} drop column renamed", [])
+        return self.put()
+
 
 OPERATIONS: dict[Callable[[Rows], int], int] = {
     Rows.put: 40,
@@ -140,6 +161,7 @@ OPERATIONS: dict[Callable[[Rows], int], int] = {
     Rows.touch: 1,
     Rows.many: 2,
     Rows.truncate: 1,
+    Rows.alter: 1,
 }
 """How often each of them is done."""
 
@@ -147,8 +169,8 @@ OPERATIONS: dict[Callable[[Rows], int], int] = {
 class Writers:
     """Threads that write until they are stopped. They can be paused."""
 
-    def __init__(self, dsn: str, seed: int, tables: list[Table]) -> None:
-        """Start the threads, paused."""
+    def __init__(self, dsn: str, seed: int, tables: list[Table], *, has_accounts: bool) -> None:
+        """Start the threads, paused. pgbench is one of them if there are accounts."""
         self.done: Counter[str] = Counter()
         """What was committed, and how often."""
         self._dsn = dsn
@@ -157,7 +179,8 @@ class Writers:
         self._go = threading.Event()
         self._busy: list[threading.Lock] = []
         self._threads = []
-        for number, work in enumerate((self._write, self._write, self._write_slowly, self._mark)):
+        works = [self._write, self._write, self._write_slowly, self._mark]
+        for number, work in enumerate(works + [self._bench] * has_accounts):
             busy = threading.Lock()
             self._busy.append(busy)
             random = Random(f"{seed} {number}")  # noqa: S311
@@ -231,7 +254,7 @@ class Writers:
             for _ in range(count):
                 rows = Rows(random, database, random.choice(self._tables))
                 operation = random.choices([*OPERATIONS], [*OPERATIONS.values()])[0]
-                if pause and operation is Rows.truncate:
+                if pause and operation in (Rows.truncate, Rows.alter):
                     continue  # its lock would stop all others
                 done["changes"] += operation(rows)
                 done[operation.__name__] += 1
@@ -248,3 +271,15 @@ class Writers:
         )
         database.commit()
         time.sleep(0.5)
+
+    def _bench(self, random: Random, _: psycopg.Connection) -> None:
+        """Two seconds of pgbench. If the database is killed, its changes are not counted."""
+        program = [
+            *("pgbench", "--no-vacuum", "--time", "2", "--rate", str(ACCOUNTS_A_SECOND)),
+            *("--random-seed", str(random.getrandbits(31)), "--file", str(SCRIPT)),
+        ]
+        ran = subprocess.run([*program, self._dsn], check=False, capture_output=True, text=True)
+        found = re.search(r"actually processed: (\d+)", ran.stdout)
+        if ran.returncode:
+            raise psycopg.OperationalError(ran.stderr)
+        self.done["changes"] += CHANGES_OF_SCRIPT * int(found[1] if found else 0)
