@@ -44,30 +44,30 @@ moves as (
 
 ),
 
-left_behind as ( -- the old key is deleted at the order of the change; without one it is an error, too
+sided as ( -- the old key is deleted at the order of the change; without one it is an error, too
 
     select
         {%- for name in key %}
-        _old_key.{{ trueup._quoted(name) }},
+        if(_left, _old_key.{{ trueup._quoted(name) }}, {{ trueup._quoted(name) }}) as {{ trueup._quoted(name) }},
         {%- endfor %}
-        cast(null as string) as _error_key,
-        cast(null as string) as _error_kind,
-        cast(null as string) as _error,
+        if(_left, null, _error_key) as _error_key,
+        if(_left, null, _error_kind) as _error_kind,
+        if(_left, null, _error) as _error,
         {%- for column in values %}
-        cast(null as {{ trueup._sql_type(column.type) }}) as {{ column.value }},
+        if(_left, null, {{ column.value }}) as {{ column.value }},
         {%- endfor %}
         {%- if collection.is_partial %}
-        cast(array() as array<string>) as _unchanged,
+        if(_left, cast(array() as array<string>), _unchanged) as _unchanged,
         {%- endif %}
         _order,
-        'delete' as _op,
+        if(_left, 'delete', _op) as _op,
         {%- if plan.ticks %}
         _tick,
         {%- endif %}
         true as _is_known,
-        0 as _messages
+        if(_left, 0, 1) as _messages
     from said
-    where _old_key is not null
+    lateral view explode(if(_old_key is null, array(false), array(false, true))) sides as _left
 
 ),
 {%- if collection.is_partial %}
@@ -75,7 +75,9 @@ left_behind as ( -- the old key is deleted at the order of the change; without o
 origins as ( -- what the batch says of the old key, below the order of the change
 
     select
-        moves._move,
+        {%- for name in key + ['_error_key', '_old_key', '_unchanged', '_order'] + (['_tick'] if plan.ticks else []) %}
+        any_value(moves.{{ trueup._quoted(name) }}) as {{ trueup._quoted(name) }},
+        {%- endfor %}
         max(said._order) filter (where said._op = 'delete') as _deleted_now
         {%- for column in values %}
         {%- set is_given = "said._op = 'upsert' and not array_contains(said._unchanged, " ~ trueup._literal(column.name) ~ ')' %}
@@ -86,7 +88,7 @@ origins as ( -- what the batch says of the old key, below the order of the chang
         max(struct(said._order, ~{{ rank }} as _rank)) filter (where {{ is_given }}) as _rival_{{ column.i }}
         {%- endfor %}
     from moves
-    inner join said
+    left join said
         on {% for name, old in old_key.items() %}said.{{ trueup._quoted(name) }} <=> {{ old }} and {% endfor -%}
         said._error_key is null and said._order < moves._order
     where size(moves._unchanged) > 0
@@ -132,14 +134,12 @@ inheriting as (
             else struct({{ new }}._order, {{ new }}._value, {{ new }}._error_kind)
         end as _found_{{ column.i }}
         {%- endfor %}
-    from moves
-    left join origins on origins._move = moves._move
+    from origins as moves
     {%- if plan.has_truncates %}
     cross join bound
     {%- endif %}
     left join stored
         on {% for name, old in old_key.items() %}stored.{{ trueup._quoted(name) }} <=> {{ old }}{{ ' and ' if not loop.last }}{% endfor %}
-    where size(moves._unchanged) > 0
 
 ),
 
@@ -195,9 +195,7 @@ given as (
 
 formed as (
 
-    select {{ names }} from said
-    union all
-    select {{ names }} from left_behind
+    select {{ names }} from sided
     {%- if collection.is_partial %}
     union all
     select {{ names }} from given

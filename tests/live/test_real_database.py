@@ -25,6 +25,7 @@ from pyspark.errors import AnalysisException
 
 from dbt_trueup.command_line import program
 from dbt_trueup.dbt import compile_inline
+from tests.conftest import ROOT
 from tests.faults.counts import SECONDS, report
 
 from .servers import CACHE, SERVER_MARKS, Server, Source, fetch_jars
@@ -69,8 +70,8 @@ class Live:
         )
 
     def _trueup(self, name: str, home: Path, *words: str) -> Server:
-        """A command of trueup, in a process of its own with its own JVM."""
-        profile = yaml.safe_load((home / "profiles.yml").read_text())
+        """A command of trueup, in a process of its own with its own JVM, and the usual settings."""
+        profile = yaml.safe_load((ROOT / "profiles.yml.example").read_text())
         settings = profile["trueup"]["outputs"]["local"]["server_side_parameters"]
         settings["spark.trueup.jvm_log"] = str(self.source.folder / f"{name}_spark.log")
         settings["spark.jars"] = ",".join(map(str, sorted((CACHE / "spark").glob("*.jar"))))
@@ -80,7 +81,7 @@ class Live:
         (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
         program = str(Path(sys.executable).with_name("trueup"))
         options = ["--project-dir", str(self.project.folder), "--profiles-dir", str(folder)]
-        environment = {"DBT_TARGET_PATH": str(folder / "target")}
+        environment = {"DBT_TARGET_PATH": str(folder / "target"), "TRUEUP_HOME": str(home)}
         return Server(
             name,
             [program, *words, *options],
