@@ -187,7 +187,7 @@
 {% macro _log_of_one_model(query) -%}
     {%- set starts = modules.re.match('(?s)' ~ trueup._space_pattern() ~ 'with log as \\(', query) -%}
     {%- set rest = trueup._without_texts(query).rpartition(trueup._log_boundary())[2] -%}
-    {%- set depends = modules.re.search('(?is)\\b(join|group\\s+by|having|distinct|limit|union|intersect|minus|select.*select)\\b', rest) -%}
+    {%- set depends = modules.re.search('(?i)\\b(join|group\\s+by|having|distinct|limit|union|intersect|minus)\\b', rest) -%}
     {{ return(trueup._log_of_view(query) if starts and not depends else none) }}
 {%- endmacro %}
 
@@ -280,7 +280,7 @@ select
     count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }} and {{ trueup._was_read_expr('_place') }}) as again,
     {%- endif %}
     translate(
-        hex(bitmap_construct_agg(pmod({{ trueup._identity_hash_expr(collection) }}, {{ 32768 }}))),
+        hex(bitmap_construct_agg(pmod({{ trueup._identity_hash_expr(collection) }}, 32768))),
         'ABCDEF', ':;<=>?'
     ) as filter,
     {{ trueup._exact_json_expr('greatest(max(_order), any_value(' ~ greatest ~ '))') }} as greatest_order,

@@ -168,6 +168,24 @@ def test_a_replay_and_one_late_command_are_not_doubted(own_project: OwnProject) 
     assert "WARNING: 2 of 2 keys" in log.run(*(put(key, 300, "new") for key in "ab"))
 
 
+def test_a_select_or_a_window_in_an_argument_makes_each_run_read_the_whole_log(
+    own_project: OwnProject,
+) -> None:
+    project = own_project("depends")
+    project.sql("create table {}.hidden using iceberg as select 'a' as k")
+    more = f", skip_when='k in (select hidden.k from {project.name}.hidden)'"
+    log = Log(project, more=more)
+    log.run(put("a", 1, "a1"), put("b", 1, "b1"))
+    assert log.rows == {"b": "b1"}
+    project.sql("delete from {}.hidden")
+    log.run(put("c", 1, "c1"))
+    assert log.rows == {"a": "a1", "b": "b1", "c": "c1"}
+    window = Log(own_project("depends_too"), order="ord + 0 * count(*) over ()")
+    window.run(put("a", 1, "a1"))
+    window.run(put("b", 1, "b1"))
+    assert window.store.batches()[-1]["statistics"]["messages_received"] == 2
+
+
 def test_an_order_far_ahead_of_the_clock_is_said(own_project: OwnProject) -> None:
     log = Log(own_project("ahead"), order="at")
     row = "'{}', 0, 'U', '{}', null, false, timestamp'{}'"
