@@ -102,7 +102,7 @@ def test_without_a_person_a_guess_that_is_not_sure_needs_its_option(
         "nothing is written: give --key, because the guess is not sure (2 of 2 sampled rows have"
         " it, 1 distinct value; customer_id may be the id of another thing); candidates:"
         " customer_id | room_id;"
-        " give --delete-when, because the guess is not sure (`op` is I, Q: this is not understood);"
+        " give --delete-when, because the guess is not sure (`op` is I, Q: Q is not understood);"
         " candidates: op = 'I' | op = 'Q' | none"
     )
     assert saved(tmp_path) == []

@@ -1004,7 +1004,7 @@ def test_the_operation_of_values_is_a_column_with_deletes_if_there_is_one() -> N
 def test_an_operation_that_is_not_understood_is_not_sure() -> None:
     log = table("orders", "order_id int, ts int, op string, x int", (1, 1, "D", 0), (1, 2, "Q", 0))
     assert unsure(log) == {"delete_when": ("op = 'D'", "none")}
-    assert "D, Q: this is not understood" in guess(log, "orders", {}).guesses["delete_when"].why
+    assert "D, Q: Q is not understood" in guess(log, "orders", {}).guesses["delete_when"].why
     assert guesses(log, delete_when="none")["delete_when"] is None
 
 

@@ -231,7 +231,8 @@ def read_key(
         sign or value is None for _, sign, value in parts
     ):
         return {name: value for name, _, value in parts}
-    example = ["VALUE"] if is_one else [f"{name}=VALUE" for name in columns]
+    is_plain = is_one and not any("=" in word for word in words)
+    example = ["VALUE"] if is_plain else [f"{name}=VALUE" for name in columns]
     given = [*words, *(f"--null {name}" for name in nulls)]
     message = (
         f"The key must be one value for {' and one for '.join(columns)}.\n"

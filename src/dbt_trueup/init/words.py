@@ -199,6 +199,7 @@ OLD_IMAGES = {
 UPSERTS = {
     *("i", "c", "r", "u", "a", "m", "s", "l", "+i", "+u", "pt", "up", "rr", "load"),
     *("insert", "inserted", "create", "created", "read", "update", "updated", "upsert", "merge"),
+    *("change", "changed"),
     *("replace", "add", "added", "modify", "modified", "set", "snapshot", "import", "refresh"),
     *("update_postimage", "update_after", "update-insert"),
 }
@@ -210,7 +211,10 @@ CLEAR = {*("insert", "update", "delete", "upsert"), *("+i", "+u", "-d", "-u")}
 
 INSERTS = {"i", "c", "insert", "inserted", "create", "created", "a", "add", "added"}
 """The upserts of a key that did not exist, in a log that also has updates."""
-UPDATES = {"u", "update", "updated", "m", "modify", "modified", "update_postimage", "update_after"}
+UPDATES = {
+    *("u", "update", "updated", "m", "modify", "modified", "change", "changed"),
+    *("update_postimage", "update_after"),
+}
 """The upserts of a key that existed."""
 SNAPSHOTS = {"r", "read", "snapshot"}
 """The rows that the first load of a connector reads."""
