@@ -52,7 +52,11 @@ class DbtError(TrueupError):
 
 
 class LandError(TrueupError):
-    """Messages cannot be landed: the source or a library is not there."""
+    """Messages cannot be landed: a library is not there."""
+
+
+class SourceError(LandError):
+    """Messages cannot be landed now: the source does not answer."""
 
 
 class ExpectationsError(TrueupError):

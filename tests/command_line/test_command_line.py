@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dbt_trueup.command_line import program
+from dbt_trueup.command_line import land, program
 from dbt_trueup.command_line import run as run_commands
 from dbt_trueup.command_line.options import project_folder
-from dbt_trueup.errors import UsageError
+from dbt_trueup.errors import SourceError, UsageError
 from dbt_trueup.runner.rounds import Round
+from dbt_trueup.runner.screen import Screen
 from tests.runner.fakes import CHANGED, FAILED, IDLE, Fake
 
 if TYPE_CHECKING:
@@ -262,3 +263,29 @@ def test_messages_are_landed_from_one_source(
 ) -> None:
     assert program.main(["land", "cdc.messages", *words]) == 2
     assert "give --kafka with --topics, or --postgres with --slot" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("every", "failures", "end"), [(2, 4, "kept"), (2, 5, ""), (None, 1, "")])
+def test_a_source_that_fails_is_tried_again_if_the_command_goes_on(
+    every: float | None,
+    failures: int,
+    end: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(land, "PAUSE", 0.0)
+    outcomes = iter([SourceError("Kafka is away")] * failures + [None] * 9)
+
+    def land_once() -> None:
+        if outcome := next(outcomes):
+            raise outcome
+
+    def keep_landing() -> None:
+        land.keep_landing(land_once, every, Event(), Screen())
+
+    if end:
+        keep_landing()
+        assert capsys.readouterr().out.count("Kafka is away. Tries again in 0 s") == failures
+    else:
+        with pytest.raises(SourceError, match="Kafka is away"):
+            keep_landing()

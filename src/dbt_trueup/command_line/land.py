@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import click
 
+from dbt_trueup.errors import SourceError
 from dbt_trueup.land import open_session
 from dbt_trueup.land.slot import land_slot
 from dbt_trueup.land.topics import land_topics
@@ -14,7 +16,10 @@ from .options import dbt_options, epilog, json_option, seconds
 from .run import in_a_warm_process
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from threading import Event
+
+    from pyspark.sql import SparkSession
 
     from dbt_trueup.runner.screen import Screen
 
@@ -32,6 +37,11 @@ Exit codes
   0  all is landed, or a signal stopped it
   2  the source or the table failed: start the command again"""
 
+TRIES = 5
+"""So often in a row the source may fail before the command ends."""
+PAUSE, LONG = 5.0, 60.0
+"""The seconds after a failure, and those after which a failure is a new one."""
+
 
 @click.command(epilog=epilog(EXAMPLE, CODES), short_help="Append the messages of a source.")
 @click.argument("table")
@@ -44,6 +54,7 @@ Exit codes
 )
 @click.option("--postgres", metavar="CONNECTION", help="The connection string of a database.")
 @click.option("--slot", metavar="NAME", help="The slot, which is created if it is missing.")
+@click.option("--tables", metavar="LIST", help="Only these tables, such as public.a,public.b.")
 @click.option(
     "--every",
     type=seconds,
@@ -60,6 +71,7 @@ def land(  # noqa: PLR0913 - each is an option of the command
     checkpoint: str | None,
     postgres: str | None,
     slot: str | None,
+    tables: str | None,
     every: float | None,
     as_json: bool,
     dbt: list[str],
@@ -73,8 +85,7 @@ def land(  # noqa: PLR0913 - each is an option of the command
         message = "give --kafka with --topics, or --postgres with --slot"
         raise click.UsageError(message)
 
-    def loop(stop: Event, screen: Screen) -> int:
-        session = open_session(dbt)
+    def land_once(session: SparkSession, stop: Event, screen: Screen) -> None:
         if kafka and topics:
             land_topics(
                 session,
@@ -88,8 +99,41 @@ def land(  # noqa: PLR0913 - each is an option of the command
             )
         elif postgres and slot:
             land_slot(
-                session, table, server=postgres, slot=slot, every=every, stop=stop, screen=screen
+                session,
+                table,
+                server=postgres,
+                slot=slot,
+                tables=tables,
+                every=every,
+                stop=stop,
+                screen=screen,
             )
+
+    def loop(stop: Event, screen: Screen) -> int:
+        session = open_session(dbt)
+        keep_landing(lambda: land_once(session, stop, screen), every, stop, screen)
         return 0
 
     return in_a_warm_process(loop, as_json=as_json)
+
+
+def keep_landing(
+    land_once: Callable[[], None], every: float | None, stop: Event, screen: Screen
+) -> None:
+    """Land until it is stopped. With `every` a source that fails is tried again.
+
+    Raises:
+        SourceError: The source has failed, without `every` or several times in a row.
+    """
+    failures = 0
+    while not stop.is_set():
+        began = time.monotonic()
+        try:
+            return land_once()
+        except SourceError as error:
+            failures = 1 if time.monotonic() - began > LONG else failures + 1
+            if every is None or failures == TRIES:
+                raise
+            screen.print_line(f"{error}. Tries again in {PAUSE:.0f} s")
+            stop.wait(PAUSE)
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from dbt_trueup.errors import LandError
+from dbt_trueup.errors import LandError, SourceError
 from dbt_trueup.libraries import require_library
 from dbt_trueup.plural import count
 
@@ -37,7 +37,7 @@ where not exists (select from pg_replication_slots where slot_name = %s)
 PEEK = """
 select lsn - '0/0', xid::text::bigint, data
 from pg_logical_slot_peek_changes(
-    %s, pg_current_wal_lsn(), %s, 'format-version', '2', 'include-lsn', '1'
+    %s, pg_current_wal_lsn(), %s, 'format-version', '2', 'include-lsn', '1', 'add-tables', %s
 )
 """
 ADVANCE = "select pg_replication_slot_advance(%s, '0/0'::pg_lsn + %s)"
@@ -49,6 +49,7 @@ def land_slot(  # noqa: PLR0913 - each is an option of the command
     *,
     server: str,
     slot: str,
+    tables: str | None,
     every: float | None,
     stop: Event,
     screen: Screen,
@@ -63,9 +64,13 @@ def land_slot(  # noqa: PLR0913 - each is an option of the command
         table: The table. It is created if it is missing.
         server: The connection string of the database.
         slot: The slot. It is created if it is missing.
+        tables: The tables whose changes are landed, as wal2json takes them. None: all tables.
         every: The seconds to wait for changes. None: land what is there, and return.
         stop: Ends the command.
         screen: Prints the lines.
+
+    Raises:
+        SourceError: The database does not answer.
     """
     require_library("psycopg", "psycopg[binary]>=3.2,<4", "--postgres needs psycopg", LandError)
     import psycopg  # noqa: PLC0415 - not always installed
@@ -75,7 +80,7 @@ def land_slot(  # noqa: PLR0913 - each is an option of the command
             database.execute(CREATE, (slot, slot))
             create_table(session, table, COLUMNS)
             while not stop.is_set():
-                changes = database.execute(PEEK, (slot, MOST)).fetchall()
+                changes = database.execute(PEEK, (slot, MOST, tables or "*.*")).fetchall()
                 rows = [*with_places(changes)]
                 if rows:
                     session.createDataFrame(rows, declared(COLUMNS)).writeTo(table).append()
@@ -88,7 +93,7 @@ def land_slot(  # noqa: PLR0913 - each is an option of the command
                     stop.wait(every)
     except psycopg.Error as error:
         message = f"PostgreSQL: {error}".splitlines()[0]
-        raise LandError(message) from error
+        raise SourceError(message) from error
 
 
 def with_places(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException, StreamingQueryException
 
-from dbt_trueup.errors import LandError
+from dbt_trueup.errors import LandError, SourceError
 from dbt_trueup.plural import count
 
 from . import create_table
@@ -51,6 +51,9 @@ def land_topics(  # noqa: PLR0913 - each is an option of the command
         every: The seconds from one batch to the next. None: land what is there now, and return.
         stop: Ends the command.
         screen: Prints the lines.
+
+    Raises:
+        SourceError: Kafka does not answer, or no longer has what was not read.
     """
     folder = checkpoint or f"{session.conf.get('spark.sql.warehouse.dir')}/landed/{table}"
     messages = read(session, servers, topics)
@@ -72,7 +75,7 @@ def land_topics(  # noqa: PLR0913 - each is an option of the command
                     screen.print_line(f"landed {count(batch.numInputRows, 'message')}")
     except StreamingQueryException as error:
         message = f"Kafka at {servers}: {error}".splitlines()[0]
-        raise LandError(message) from error
+        raise SourceError(message) from error
     finally:
         query.stop()
 
