@@ -204,9 +204,15 @@
     their keys; with more than 10,000 commands see `_get_filter`. If the part is not pinned to a snapshot, also `log_sum`, a checksum: a run that
     finds the same one again has nothing to do. In a log with ticks also `least` and `greatest`, its ticks, and `late`, how many
     commands are below `lower`. With `null_order: arrival` also `again`, how many commands without an order were read before.
+    If a command may change a key, also `moves`, how many do, `lacking`, how many of them leave columns unchanged, and `cut`, the
+    order at which the batch must end before one of them.
 -#}
 {% macro _get_facts(collection, part, newest) -%}
     {%- set facts = run_query(trueup._step_marker('check') ~ trueup._facts_select(collection, part, newest)).rows[0].dict() -%}
+    {%- if facts.get('lacking') and facts.moves > 1 -%}
+        {%- set cut = run_query(trueup._step_marker('check') ~ trueup._chain_select(collection, part.rows)).rows[0][0] -%}
+        {{ return(dict(facts, cut=cut)) }}
+    {%- endif -%}
     {{ return(facts) }}
 {%- endmacro %}
 
@@ -249,6 +255,9 @@ formed as (
         {%- endif %}
         {%- if collection.has_old_key %},
         {{ trueup._old_key_expr(collection) }} as _old_key
+        {%- if collection.is_partial %},
+        {{ trueup._unchanged_names_expr(collection) }} as _unchanged
+        {%- endif %}
         {%- endif %}
         {%- if arrives %},
         cast(_place as {{ trueup._place_type() }}) as _place
@@ -259,14 +268,6 @@ formed as (
     from {{ trueup._subquery(part.rows) }}
 
 )
-{%- if collection.has_old_key %},
-
-moves as (
-
-    select * from formed where _old_key is not null and not {{ trueup._lacks_order_expr() }}
-
-)
-{%- endif %}
 
 select
     count(*) as commands,
@@ -304,7 +305,7 @@ select
     {%- endif %}
     {%- if collection.has_old_key %},
     count(_old_key) as moves,
-    {{ trueup._subquery(trueup._chain_select(collection)) if collection.is_partial else 'null' }} as cut
+    {{ 'count_if(_old_key is not null and size(_unchanged) > 0)' if collection.is_partial else 0 }} as lacking
     {%- endif %}
 from formed
     {%- if arrives %}

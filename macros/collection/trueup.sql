@@ -225,6 +225,7 @@
         'earlier': trueup._earlier_batches(progress.batches),
         'is_after_approved': progress.batches != [],
         'moves': (facts.get('moves') or 0) > 0,
+        'inherits': (facts.get('lacking') or 0) > 0,
         'seq': newest.seq + 1,
         'ts': ticks.upper_number - 1 if ticks
             else [trueup._milliseconds(modules.datetime.datetime.now(modules.pytz.utc)), newest.ts + 1] | max,

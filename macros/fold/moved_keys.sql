@@ -5,7 +5,8 @@
     is `origin`, because an error of the kind `order` stands beside the row of its key. People read `order` for both.
 
     Each of these facts becomes one more command, so the fold itself knows nothing of changes of key. A batch never has a
-    change of key that depends on another one: the look cuts the batch between them (`_chain_select`).
+    change of key that depends on another one: the look cuts the batch between them (`_chain_select`). Only a change of key that
+    leaves columns unchanged (`plan.inherits`) depends on anything, so most batches are not cut, and read their commands once.
 -#}
 
 {#- The old key of a command as a struct of the key columns; null if the command does not change the key. -#}
@@ -36,14 +37,6 @@
     {%- for name in key -%}
         {%- do old_key.update({name: 'moves._old_key.' ~ trueup._quoted(name)}) -%}
     {%- endfor -%}
-moves as (
-
-    select * except (_is_known, _messages), monotonically_increasing_id() as _move
-    from said
-    where _old_key is not null and not {{ trueup._lacks_order_expr() }}
-
-),
-
 sided as ( -- the old key is deleted at the order of the change; without one it is an error, too
 
     select
@@ -67,10 +60,24 @@ sided as ( -- the old key is deleted at the order of the change; without one it 
         true as _is_known,
         if(_left, 0, 1) as _messages
     from said
-    lateral view explode(if(_old_key is null, array(false), array(false, true))) sides as _left
+    lateral view explode(case
+        when _old_key is null then array(false)
+        {%- if collection.is_partial and not plan.inherits %}
+        when size(_unchanged) > 0 then raise_error('upper mismatch: the log grew while this run read it')
+        {%- endif %}
+        else array(false, true)
+    end) sides as _left
 
 ),
-{%- if collection.is_partial %}
+{%- if plan.inherits %}
+
+moves as (
+
+    select * except (_is_known, _messages), monotonically_increasing_id() as _move
+    from said
+    where size(_unchanged) > 0 and _old_key is not null and not {{ trueup._lacks_order_expr() }}
+
+),
 
 origins as ( -- what the batch says of the old key, below the order of the change
 
@@ -91,7 +98,6 @@ origins as ( -- what the batch says of the old key, below the order of the chang
     left join said
         on {% for name, old in old_key.items() %}said.{{ trueup._quoted(name) }} <=> {{ old }} and {% endfor -%}
         said._error_key is null and said._order < moves._order
-    where size(moves._unchanged) > 0
     group by moves._move
 
 ),
@@ -196,7 +202,7 @@ given as (
 formed as (
 
     select {{ names }} from sided
-    {%- if collection.is_partial %}
+    {%- if plan.inherits %}
     union all
     select {{ names }} from given
     {%- endif %}
@@ -206,18 +212,43 @@ formed as (
 
 
 {#-
-    The order at which a batch must be cut, as a select of one JSON text: the least order of a change of key whose old key has
-    a lower change of key in this batch, to it or from it; null if there is none.
+    The order at which a batch must be cut, as a select of one JSON text: the least order of a change of key that leaves columns
+    unchanged, and whose old key has in this batch a lower change of key from it, or one to it that leaves columns unchanged, too.
+    Null if there is none.
 -#}
-{% macro _chain_select(collection) -%}
-select {{ trueup._exact_json_expr('min(later._order)') }}
-from moves as later
-inner join moves as earlier
-    on earlier._order < later._order
-    and (
-        {% for name in collection.key %}earlier.{{ trueup._quoted(name) }} <=> later._old_key.{{ trueup._quoted(name) }} and {% endfor %}true
-        or earlier._old_key <=> later._old_key
-    )
+{% macro _chain_select(collection, rows) -%}
+with
+
+formed as (
+
+    select
+        {%- for column in collection.columns if column.name in collection.key %}
+        {{ trueup._given_value_expr(collection, column) }} as {{ trueup._quoted(column.name) }},
+        {%- endfor %}
+        _order,
+        size({{ trueup._unchanged_names_expr(collection) }}) > 0 as _is_missing,
+        {{ trueup._old_key_expr(collection) }} as _old_key
+    from {{ trueup._subquery(rows) }}
+
+),
+
+steps as (
+
+    select inline(array_compact(array(
+        struct(_old_key as _key, _order, _is_missing, true as _left),
+        if(
+            _is_missing,
+            struct(struct({{ trueup._column_list(collection.key) }}) as _key, _order, true as _is_missing, false as _left), null
+        )
+    )))
+    from formed
+    where _old_key is not null and not {{ trueup._lacks_order_expr() }}
+
+)
+
+select {{ trueup._exact_json_expr('min(_order)') }}
+from (select *, min(_order) over (partition by _key) as _first from steps)
+where _left and _is_missing and _order > _first
 {%- endmacro %}
 
 

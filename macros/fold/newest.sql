@@ -151,15 +151,19 @@ bound as (
         ) as _bound
         {%- endif %}
     from (
+        {%- if plan.new_truncates %}
         select _order, true as _is_new{{ more }}{{ ', ' ~ trueup._scope_expr(scope) ~ ' as _scope' if scope }}
         from said
         where _op = 'truncate'
         union all
+        {%- endif %}
         {%- if scope %}
-        select {{ trueup._parsed_order_expr(collection, 'text') }}, false{{ ', null' if plan.ticks }}, scope
+        select {{ trueup._parsed_order_expr(collection, 'text') }} as _order, false as _is_new{{ ', cast(null as bigint) as _tick' if plan.ticks }},
+            scope as _scope
         from (select inline(from_json({{ trueup._literal(tojson(plan.truncated or [])) }}, 'array<struct<scope: array<string>, text: string>>')))
         {%- else %}
-        select {{ trueup._order_from_json_expr(collection, plan.truncated) }}, false{{ ', null' if plan.ticks }}
+        select {{ trueup._order_from_json_expr(collection, plan.truncated) }} as _order, false as _is_new
+            {{- ', cast(null as bigint) as _tick' if plan.ticks }}
         {%- endif %}
     )
     {%- if scope %}

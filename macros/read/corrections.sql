@@ -225,7 +225,8 @@ _changes as (
     {{ return({
         'rows': rows, 'seq': 1, 'ts': 0, 'since': since, 'cause': none, 'filter': none, 'truncated': truncated,
         'has_truncates': collection.is_log, 'new_truncates': collection.is_log, 'has_unordered': collection.is_log,
-        'moves': collection.has_old_key, 'reads_all': true, 'is_dry': true, 'notes': {'base': none},
+        'moves': collection.has_old_key, 'inherits': collection.has_old_key and collection.is_partial, 'reads_all': true,
+        'is_dry': true, 'notes': {'base': none},
     }) }}
 {%- endmacro %}
 

@@ -83,6 +83,28 @@ def test_no_command_of_one_run_clears_the_order_error_of_the_same_run(moved: Pro
     assert errors(moved) == []
 
 
+def test_a_change_of_key_that_needs_no_other_one_is_in_the_same_batch(moved: Project) -> None:
+    run(
+        moved,
+        ("k1", 1, "a1", "b1", None),
+        ("k2", 5, "a5", "b5", "k1"),
+        ("k3", 9, "a9", "b9", "k2"),
+        ("k4", 10, "a10", SAME, "k3"),
+    )
+    assert "batch 1: 4 commands" in "\n".join(moved.messages)
+    assert rows(moved) == [("k4", "a10", "b9")]
+    # The old key has gone before: what it had then must not come back.
+    run(
+        moved,
+        ("k4", 12, "a12", "b12", None),
+        ("k5", 13, "a13", "b13", "k4"),
+        ("k6", 14, "a14", SAME, "k4"),
+    )
+    assert "batches 2 to 3" in "\n".join(moved.messages)
+    assert rows(moved) == [("k5", "a13", "b13")]
+    assert errors(moved) == [("k6", "order")]
+
+
 def test_a_change_of_key_without_an_order_is_an_error_of_both_keys(moved: Project) -> None:
     run(moved, ("k1", 1, "a1", "b1", None), ("k1", 0, "a0", "b0", None))
     run(moved, ("k2", None, "a2", "b2", "k1"))
