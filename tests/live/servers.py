@@ -73,9 +73,14 @@ def fetch_jars() -> None:
             run([*maven, "dependency:copy", f"-Dartifact={jar}", folder])
 
 
-def run(command: Sequence[str]) -> None:
-    """Run a command. Raise with the end of what it said if it fails."""
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+def run(
+    command: Sequence[str], environment: Mapping[str, str] | None = None, seconds: float = 600
+) -> None:
+    """Run a command, with further variables. Raise with the end of what it said if it fails."""
+    variables = os.environ | dict(environment or {})
+    ran = subprocess.run(
+        command, env=variables, capture_output=True, text=True, timeout=seconds, check=False
+    )
     assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
 
 

@@ -28,7 +28,7 @@ SCRIPT = Path(__file__).with_name("accounts.sql")
 """What pgbench does in each transaction."""
 CHANGES_OF_SCRIPT = 41
 """At least so many rows a transaction of it changes."""
-ACCOUNTS_A_SECOND = 25
+ACCOUNTS_A_SECOND = 40
 """So many transactions of the script pgbench tries to make in a second."""
 
 
@@ -155,8 +155,8 @@ OPERATIONS: dict[Callable[[Rows], int], int] = {
     Rows.put: 40,
     Rows.change: 40,
     Rows.delete: 8,
-    Rows.move: 12,
-    Rows.circle: 6,
+    Rows.move: 3,
+    Rows.circle: 1,
     Rows.undo: 4,
     Rows.touch: 1,
     Rows.many: 2,
