@@ -77,7 +77,7 @@ def received(batches: list[dict[str, Any]]) -> int:
     return sum(batch["statistics"]["messages_received"] for batch in batches if batch["seq"])
 
 
-@pytest.mark.long_cases
+@pytest.mark.long
 @pytest.mark.parametrize("is_partial", [False, True])
 def test_slices_of_keys_give_the_rows_of_one_batch(
     own_project: OwnProject, *, is_partial: bool

@@ -157,7 +157,7 @@ V3 = " tblproperties ('format-version' = '3')"
 JSON_TYPES = "m map<string, int>, v variant, s struct<a: array<map<string, timestamp>>, x: double>"
 
 
-@pytest.mark.long_cases
+@pytest.mark.long
 @pytest.mark.parametrize("is_partial", [False, True])
 def test_maps_and_variants_are_values_and_have_one_form(
     own_project: OwnProject, *, is_partial: bool

@@ -280,6 +280,7 @@ def test_a_null_key_is_an_error_until_it_is_deleted(own_project: OwnProject) -> 
     store.check_laws()
 
 
+@pytest.mark.long
 def test_ignored_nulls_and_skipped_commands_change_nothing(own_project: OwnProject) -> None:
     project = own_project("ignored")
     store = add_log(project, put("a", 1, "x", 1), put("a", 2, None, 2), ("a", 3, "R", "read", 3))
@@ -373,6 +374,7 @@ def test_rows_that_were_appended_and_deleted_between_two_runs_are_not_taken(
     assert store.rows() == {("a",): ("x", 7), ("b",): ("y", 8)}
 
 
+@pytest.mark.long
 def test_a_model_that_joins_its_commands_reads_all_of_them(own_project: OwnProject) -> None:
     project = own_project("joined")
     store = add_log(project, put("a", 1, "x", 7), put("b", 1, "y", 8))

@@ -152,6 +152,7 @@ def test_a_command_without_an_order_acts_once_as_the_newest(own_project: OwnProj
     log.project.run("c", command="test")
 
 
+@pytest.mark.long
 def test_a_command_without_an_order_follows_a_truncate(own_project: OwnProject) -> None:
     log = Log(own_project("arrival_truncate"), null_order="arrival")
     log.run(put("a", 5, "a5", 0), truncate(8, 1), put("a", None, "after", 2), put("b", 5, "b5", 3))
@@ -205,6 +206,7 @@ def test_an_option_that_needs_places_is_refused_without_them(own_project: OwnPro
     assert "the offset is the last" in message
 
 
+@pytest.mark.long
 def test_the_later_message_of_one_partition_wins_a_tie(own_project: OwnProject) -> None:
     log = Log(own_project("ties"), ties="place")
     log.run(

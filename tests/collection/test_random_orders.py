@@ -48,7 +48,7 @@ EXTRA = "o1 bigint, o2 bigint, op string, err string, err_key string, same array
 SEED = int(os.environ.get("TRUEUP_SEED", "1"))
 SCRIPTS = int(os.environ.get("TRUEUP_SCRIPTS", "0"))
 """How many scripts the long form plays."""
-SIZE = 100 if SCRIPTS else 8
+SIZE = 100 if SCRIPTS else 6
 """How many scripts are in a bundle."""
 
 

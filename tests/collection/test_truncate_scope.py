@@ -78,6 +78,7 @@ def truncate(shard: str | None, order: int | None, tick: int | None = None) -> t
     return (shard, None, order, "T", None, None, None, None, tick)
 
 
+@pytest.mark.long
 def test_a_truncate_deletes_the_keys_of_its_scope_alone(own_project: OwnProject) -> None:
     log = Log(own_project("scope"))
     log.run(put("a/x", 10, "x"), put("a/y", 90, "y"), put("b/x", 10, "x"))
