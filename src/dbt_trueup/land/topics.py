@@ -98,5 +98,6 @@ def read(session: SparkSession, servers: str, topics: str) -> DataFrame:
             f" org.apache.spark:spark-sql-kafka-0-10_2.13:{session.version}"
         )
         raise LandError(message) from error
-    # Spark gives keys and values as bytes.
-    return messages.selectExpr(*(f"cast({name} as {kind})" for name, kind in COLUMNS.items()))
+    # Spark gives keys and values as bytes. Each partition of a topic would become a file.
+    cells = (f"cast({name} as {kind})" for name, kind in COLUMNS.items())
+    return messages.selectExpr(*cells).coalesce(session.sparkContext.defaultParallelism)
