@@ -43,7 +43,7 @@ SEED = int(os.environ.get("TRUEUP_SEED", "1"))
 PATIENCE = 900
 """Seconds until the collections must have all that was written before the pause."""
 TABLES = [NOTES, MARKS, *[THINGS, ACCOUNTS] * (SECONDS > 0)]
-FAULTS_OF_PAUSE = 25 if SECONDS else 1
+FAULTS_OF_PAUSE = 12 if SECONDS else 1
 """So many faults happen between two comparisons."""
 MOST_AGAIN = 20_000
 """So many messages are landed a second time at most."""
