@@ -92,8 +92,8 @@ where committed_at >= timestamp_seconds({{ since - 600 }})
     The answer of `_appended_rows` for an Iceberg table. Spark gives all readers of one table in a statement the options of the first
     one (SPARK-58330), without a word. A version and a branch are other readers; plain reads and other options are not.
 
-    Streams write small files. Iceberg takes an open file for 4 MB, so a task gets four of them. Each task costs Spark a second, because it
-    writes the code of the decoder anew. With 256 kB a task gets 64 files.
+    Streams write small files. Iceberg counts each file as 4 MB at least, so a task gets four of them. Each task takes a second before it
+    reads anything, because it makes the code of the decoder again. With 256 kB a task gets 64 files.
 -#}
 {% macro _appended_iceberg_rows(relation, first, last, is_second) -%}
     {{ return(

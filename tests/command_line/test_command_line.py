@@ -265,6 +265,20 @@ def test_messages_are_landed_from_one_source(
     assert "give --kafka with --topics, or --postgres with --slot" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--kafka", "host:9092", "--topics", "shop", "--tables", "public.a"],
+        ["--postgres", "host=here", "--slot", "shop", "--checkpoint", "folder"],
+    ],
+)
+def test_an_option_of_the_other_source_is_refused(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert program.main(["land", "cdc.messages", *words]) == 2
+    assert "--checkpoint goes with --kafka, and --tables with --post" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("every", "failures", "end"), [(2, 4, "kept"), (2, 5, ""), (None, 1, "")])
 def test_a_source_that_fails_is_tried_again_if_the_command_goes_on(
     every: float | None,

@@ -1021,6 +1021,7 @@ def test_an_operation_that_is_not_understood_is_not_sure() -> None:
         ),
         ("deleted int", [-1, 0], ("deleted = -1", "deleted = 0"), "`deleted` is -1, 0: this"),
         ("deleted string", ["y", "false"], ("deleted = 'false'", "deleted = 'y'"), "false, y: "),
+        ("deleted string", ["d"], ("deleted = 'd'",), "`deleted` is d: this is not understood"),
         ("deleted string", [None], ("deleted is not null",), "`deleted` is null: this"),
     ],
 )

@@ -196,11 +196,12 @@ def long_text(random: Random) -> str:
     return random.randbytes(3000).hex()
 
 
+SEED = int(os.environ.get("TRUEUP_SEED", "1"))
 THINGS = Table(
     "things",
     {"id": "int"},
     # Each seed has every second kind.
-    {f"a_{kind}": kind for kind in [*KINDS][int(os.environ.get("TRUEUP_SEED", "1")) % 2 :: 2]},
+    {f"a_{kind}": kind for kind in [*KINDS][SEED % 2 :: 2]},
 )
 NOTES = Table(
     "notes",

@@ -7,7 +7,6 @@ writers pause, and each collection must equal its table.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -29,7 +28,7 @@ from tests.conftest import ROOT
 from tests.faults.counts import SECONDS, report
 
 from .servers import CACHE, SERVER_MARKS, Server, Source, fetch_jars, run
-from .tables import ACCOUNTS, MARKS, NOTES, THINGS, Table
+from .tables import ACCOUNTS, MARKS, NOTES, SEED, THINGS, Table
 from .writers import Writers
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 pytestmark = SERVER_MARKS
 
-SEED = int(os.environ.get("TRUEUP_SEED", "1"))
 PATIENCE = 900
 """Seconds until the collections must have all that was written before the pause."""
 TABLES = [NOTES, MARKS, *[THINGS, ACCOUNTS] * (SECONDS > 0)]
@@ -60,16 +58,17 @@ class Live:
         self.source = source
         self.project = project
         self.spark = project.spark
+        self.environment = {"TRUEUP_HOME": str(home)}
         models = {"version": 2, "models": [table.tests(LOG) for table in TABLES]}
         project.write("models/live.yml", yaml.safe_dump(models))
         for table in TABLES:
             project.write(f"models/{table.name}.sql", table.model(LOG))
         project.write(f"models/{BY_COMMIT}.sql", NOTES.model_by_commit(CHANGES))
         topics = ["--kafka", source.brokers, "--topics", "shop[.]public[.].*", "--every", "5"]
-        self.lander = self._trueup("lander", home, "land", LOG, *topics)
-        self.watcher = self._trueup("watcher", home, "watch", "--every", "5")
+        self.lander = self._trueup("lander", "land", LOG, *topics)
+        self.watcher = self._trueup("watcher", "watch", "--every", "5")
 
-    def _trueup(self, name: str, home: Path, *words: str) -> Server:
+    def _trueup(self, name: str, *words: str) -> Server:
         """A command of trueup, in a process of its own with its own JVM, and the usual settings."""
         profile = yaml.safe_load((ROOT / "profiles.yml.example").read_text())
         settings = profile["trueup"]["outputs"]["local"]["server_side_parameters"]
@@ -78,7 +77,6 @@ class Live:
         settings["spark.driver.memory"] = "4g"
         folder = self.source.folder / name
         folder.mkdir()
-        self.environment = {"TRUEUP_HOME": str(home)}
         (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
         program = str(Path(sys.executable).with_name("trueup"))
         options = ["--project-dir", str(self.project.folder), "--profiles-dir", str(folder)]

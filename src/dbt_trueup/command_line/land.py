@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -18,8 +19,6 @@ from .run import in_a_warm_process
 if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import Event
-
-    from pyspark.sql import SparkSession
 
     from dbt_trueup.runner.screen import Screen
 
@@ -84,34 +83,21 @@ def land(  # noqa: PLR0913 - each is an option of the command
     if given not in ([True, True, False, False], [False, False, True, True]):
         message = "give --kafka with --topics, or --postgres with --slot"
         raise click.UsageError(message)
-
-    def land_once(session: SparkSession, stop: Event, screen: Screen) -> None:
-        if kafka and topics:
-            land_topics(
-                session,
-                table,
-                servers=kafka,
-                topics=topics,
-                checkpoint=checkpoint,
-                every=every,
-                stop=stop,
-                screen=screen,
-            )
-        elif postgres and slot:
-            land_slot(
-                session,
-                table,
-                server=postgres,
-                slot=slot,
-                tables=tables,
-                every=every,
-                stop=stop,
-                screen=screen,
-            )
+    misplaced = tables if kafka else checkpoint
+    if misplaced is not None:
+        message = "--checkpoint goes with --kafka, and --tables with --postgres"
+        raise click.UsageError(message)
+    land_from = (
+        partial(land_topics, servers=kafka, topics=topics, checkpoint=checkpoint)
+        if kafka and topics
+        else partial(land_slot, server=postgres or "", slot=slot or "", tables=tables)
+    )
 
     def loop(stop: Event, screen: Screen) -> int:
-        session = open_session(dbt)
-        keep_landing(lambda: land_once(session, stop, screen), every, stop, screen)
+        land_once = partial(
+            land_from, open_session(dbt), table, every=every, stop=stop, screen=screen
+        )
+        keep_landing(land_once, every, stop, screen)
         return 0
 
     return in_a_warm_process(loop, as_json=as_json)
@@ -129,11 +115,12 @@ def keep_landing(
     while not stop.is_set():
         began = time.monotonic()
         try:
-            return land_once()
+            land_once()
         except SourceError as error:
             failures = 1 if time.monotonic() - began > LONG else failures + 1
             if every is None or failures == TRIES:
                 raise
             screen.print_line(f"{error}. Tries again in {PAUSE:.0f} s")
             stop.wait(PAUSE)
-    return None
+        else:
+            return

@@ -230,9 +230,10 @@ def is_of_times(log: Log, name: str) -> bool:
 def unknown(log: Log, name: str, values: list[str]) -> Mark:
     """The mark of a column that is named like a delete, and that nobody understands."""
     strange = [value for value in values if value.lower() not in words.OPERATIONS]
-    what = " and ".join(strange[:FEW]) if len(strange) < len(values) else "this"
-    is_not = "are not" if len(strange) > 1 and what != "this" else "is not"
-    why = f"`{name}` is {', '.join(values[:FEW]) or 'null'}: {what} {is_not} understood"
+    if not 0 < len(strange) < len(values):
+        strange = ["this"]
+    what = f"{' and '.join(strange[:FEW])} {'is' if len(strange) == 1 else 'are'} not understood"
+    why = f"`{name}` is {', '.join(values[:FEW]) or 'null'}: {what}"
     has_nulls = len(log.values(name)) < len(log.rows)
     filled = [f"{log.sql(name)} is not null"] if has_nulls else []
     return Mark(name, why, candidates=(*filled, *candidates_of(log, name, values)))
