@@ -15,6 +15,7 @@ from bisect import bisect
 from collections import Counter
 from pathlib import Path
 from random import Random
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -41,10 +42,10 @@ pytestmark = SERVER_MARKS
 PATIENCE = 900
 """Seconds until the collections must have all that was written before the pause."""
 TABLES = [NOTES, MARKS, *[THINGS, ACCOUNTS] * (SECONDS > 0)]
-FAULTS_OF_PAUSE = 12 if SECONDS else 1
+FAULTS_OF_PAUSE = 20 if SECONDS else 3
 """So many faults happen between two comparisons."""
-MOST_AGAIN = 20_000
-"""So many messages are landed a second time at most."""
+CALM = 300 if SECONDS else 0
+"""So many seconds nothing breaks, once the collections are there: the figures are of this time."""
 LOG = "live.messages"
 BY_COMMIT, CHANGES = "notes_by_commit", "live.changes"
 """A collection with ticks, straight from a slot."""
@@ -109,7 +110,7 @@ class Live:
         for table in TABLES:
             while found := self.differences(table):
                 assert time.monotonic() < end, f"{table.name}: {len(found)}: {found[:4]}"
-                time.sleep(1)
+                time.sleep(3)
 
     def land_changes(self) -> None:
         """Land the changes of the slot, without Kafka."""
@@ -155,8 +156,12 @@ class Live:
         )
         return Counter(map(canonical, self.spark.sql(NOTES.select_there(f"({as_of})")).collect()))
 
-    def figures(self) -> dict[str, float]:
-        """How long a row takes from its commit to the commit that shows it, and what is stored."""
+    def figures(self, calm: tuple[float, float]) -> dict[str, float]:
+        """How long a row takes from its commit to the commit that shows it, and what is stored.
+
+        Args:
+            calm: The seconds since 1970 between which nothing broke.
+        """
         store = f"{self.project.name}.{MARKS.name}__trueup"
         commits = sorted(
             row[0]
@@ -170,7 +175,10 @@ class Live:
             " where rows._kind = 'update' and rows._diff = 1"
         ).collect()
         # The first commit after a batch has looked is its own.
-        ages = sorted(commits[bisect(commits, looked)] - at for at, looked in rows)
+        first, last = calm
+        pairs = sorted((at, commits[bisect(commits, looked)] - at) for at, looked in rows)
+        ages = [age for at, age in pairs if first * 1000 <= at < last * 1000]
+        half = len(ages) // 2
         files, size = 0, 0
         for table in (LOG, *(f"{self.project.name}.{table.name}__trueup" for table in TABLES)):
             found = self.spark.sql(
@@ -178,8 +186,11 @@ class Live:
             ).collect()[0]
             files, size = files + found[0], size + found[1]
         return {
-            "freshness, median, s": ages[len(ages) // 2] / 1000,
-            "freshness, 99 %, s": ages[len(ages) * 99 // 100] / 1000,
+            "freshness, median, s": median(ages) / 1000,
+            "freshness, 99 %, s": sorted(ages)[len(ages) * 99 // 100] / 1000,
+            "freshness, median of the first half, s": median(ages[:half]) / 1000,
+            "freshness, median of the second half, s": median(ages[half:]) / 1000,
+            "messages": self.spark.table(LOG).count(),
             "files": files,
             "bytes": size,
         }
@@ -248,14 +259,20 @@ class Faults:
         self.kill(self.live.source.database)
 
     def land_twice(self) -> None:
-        """Messages are there a second time."""
+        """A batch of messages is there a second time."""
         spark = self.live.spark
-        log = spark.table(LOG)
-        share = min(self.random.choice([0.1, 0.5]), MOST_AGAIN / max(log.count(), 1))
-        again = log.sample(share, self.random.randrange(2**31)).localCheckpoint()
+        batches = spark.sql(
+            f"select parent_id, snapshot_id from {LOG}.snapshots"
+            " where operation = 'append' and parent_id is not null order by committed_at"
+        ).collect()
+        if not batches:
+            return
+        before, batch = self.random.choice(batches)
+        part = spark.read.option("start-snapshot-id", before).option("end-snapshot-id", batch)
+        again = part.table(LOG).localCheckpoint()
         again.writeTo(LOG).append()
         self.happened["messages landed twice"] += again.count()
-        self.happened["landed twice"] += 1
+        self.happened["batches landed twice"] += 1
 
     def lose_slot(self) -> None:
         """The slot is dropped. What was written until there is a new one is in no message.
@@ -296,7 +313,7 @@ class Faults:
         self.happened["second runs"] += 1
 
     def sequence(self, count: int | None) -> Iterator[Callable[[], None]]:
-        """So many faults, or faults without an end, each kind equally often."""
+        """So many faults, or faults without an end; those that last long are not so frequent."""
         kinds = [
             self.kill_connect,
             self.land_twice,
@@ -311,6 +328,8 @@ class Faults:
         if count:
             yield from kinds[:count]
             return
+        slow = [self.kill_watcher, self.run_too, self.compact]
+        kinds = [kind for kind in kinds if kind not in slow] * 3 + slow
         while True:
             yield from self.random.sample(kinds, len(kinds))
 
@@ -358,6 +377,10 @@ def test_collections_equal_the_tables_of_a_real_database_whatever_breaks(live: L
     try:
         writers.write_last()
         live.wait_for_first_rows()
+        writers.resume()
+        began_calm, done = time.time(), writers.done["changes"]
+        time.sleep(CALM)
+        calm, done = (began_calm, time.time()), writers.done["changes"] - done
         for number, fault in enumerate(faults.sequence(3 if SECONDS == 0 else None), 1):
             writers.resume()
             time.sleep(random.random() * 5)
@@ -376,7 +399,7 @@ def test_collections_equal_the_tables_of_a_real_database_whatever_breaks(live: L
             played["comparisons as of a commit"] += 1
             if SECONDS and time.monotonic() - began > SECONDS:
                 break
-        figures = live.figures()
+        figures = live.figures(calm) | {"changes a second": done / CALM} if CALM else {}
         live.check_log()
         played["tests of all collections"] += 1
         assert min(faults.happened.values()) > 0
