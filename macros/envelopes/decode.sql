@@ -64,6 +64,15 @@ with messages as (
         {{ term }} as log_{{ loop.index }}
         {%- endfor %}
     from {{ given.relation if trueup._has_subquery(arguments | join(', ')) else trueup._marked_log(given.relation) }}
+    {%- set path = modules.re.match('[{]([a-z._]+) string[}]$', form.table[-1]) if given.table and not form.changes %}
+    {%- if path %}
+    -- To read only the name of the table takes less than a tenth of the time that it takes to parse a message.
+    {%- set text = trueup._message_text_expr(given.value) %}
+    where not coalesce(coalesce(
+        get_json_object({{ text }}, '$.{{ path.group(1) }}'),
+        if({{ text }} like '{"schema":%', get_json_object({{ text }}, '$.payload.{{ path.group(1) }}'), null)
+    ) <> {{ trueup._literal(given.table.partition('.')[2] if form.table | length == 2 else given.table) }}, false)
+    {%- endif %}
 ),
 pairs as (
     select

@@ -92,12 +92,12 @@ where committed_at >= timestamp_seconds({{ since - 600 }})
     The answer of `_appended_rows` for an Iceberg table. Spark gives all readers of one table in a statement the options of the first
     one (SPARK-58330), without a word. A version and a branch are other readers; plain reads and other options are not.
 
-    Streams write small files. Iceberg counts each file as 4 MB at least, so a task gets four of them. Each task takes a second before it
-    reads anything, because it makes the code of the decoder again. With 256 kB a task gets 64 files.
+    Streams write small files. Iceberg counts each file as 4 MB at least, and gives a task 16 MB or more: four small files, or so many
+    messages that one core decodes them for a minute. With 256 kB a task has 64 small files, or some ten thousand messages.
 -#}
 {% macro _appended_iceberg_rows(relation, first, last, is_second) -%}
     {{ return(
         relation ~ ('.branch_main' if is_second else '') ~ ' with (`start-snapshot-id` = \'' ~ first ~ '\', `end-snapshot-id` = \''
-        ~ last ~ "', `file-open-cost` = '262144')"
+        ~ last ~ "', `split-size` = '262144', `file-open-cost` = '4096')"
     ) }}
 {%- endmacro %}
