@@ -477,6 +477,38 @@ def test_a_debezium_message_decodes_to_its_commands(spark: SparkSession) -> None
     assert decode(spark, "debezium", DEBEZIUM, old_key="header") == expected
 
 
+def of_table(schema: str, table: str) -> dict[str, Any]:
+    """A change of a table."""
+    return event({"id": 1}) | {"source": {"lsn": 7, "schema": schema, "table": table}}
+
+
+OTHER_TABLES = {
+    "a change of the table is a command": Message(
+        of_table("public", "orders"), [Decoded("upsert", 1)], {"id": 1}
+    ),
+    "also with a schema beside it": Message(
+        wrapped(of_table("public", "orders")), [Decoded("upsert", 1)], {"id": 1}
+    ),
+    "a change of another table is none": Message(of_table("public", "carriers"), [], {"id": 1}),
+    "also with a schema beside it, and another table": Message(
+        wrapped(of_table("public", "carriers")), [], {"id": 1}
+    ),
+    "a change of another schema is none": Message(of_table("shop", "orders"), [], {"id": 1}),
+    "a name in another field says nothing": Message(
+        of_table("public", "orders") | {"table": "carriers", "payload": {"source": {"table": "x"}}},
+        [Decoded("upsert", 1)],
+        {"id": 1},
+    ),
+}
+
+
+def test_only_messages_that_name_another_table_are_left_out(spark: SparkSession) -> None:
+    """They are left out before they are parsed. Those of DEBEZIUM name no table."""
+    cases = {**DEBEZIUM, **OTHER_TABLES}
+    expected = {name: message.expected for name, message in cases.items()}
+    assert decode(spark, "debezium", cases, old_key="header", table="public.orders") == expected
+
+
 def test_a_debezium_message_without_a_key_decodes_to_its_commands(spark: SparkSession) -> None:
     expected = {name: message.expected for name, message in KEYLESS.items()}
     assert decode(spark, "debezium", KEYLESS, key=None) == expected
