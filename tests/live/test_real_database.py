@@ -43,9 +43,9 @@ PATIENCE = 900
 """Seconds until the collections must have all that was written before the pause."""
 TABLES = [NOTES, MARKS, *[[THINGS, ACCOUNTS][SEED % 2]] * (SECONDS > 0)]
 """A cold JVM needs a minute of both cores for each collection, so a seed has three of them."""
-FAULTS_OF_PAUSE = 25 if SECONDS else 3
+FAULTS_OF_PAUSE = 15 if SECONDS else 3
 """So many faults happen between two comparisons."""
-CALM = 300 if SECONDS else 0
+CALM = 180 if SECONDS else 0
 """So many seconds nothing breaks, once the collections are there: the figures are of this time."""
 LOG = "live.messages"
 BY_COMMIT, CHANGES = "notes_by_commit", "live.changes"

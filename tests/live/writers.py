@@ -28,7 +28,7 @@ SCRIPT = Path(__file__).with_name("accounts.sql")
 """What pgbench does in each transaction."""
 CHANGES_OF_SCRIPT = 41
 """At least so many rows a transaction of it changes."""
-ACCOUNTS_A_SECOND = 8
+ACCOUNTS_A_SECOND = 1
 """So many transactions of the script pgbench tries to make in a second."""
 
 
