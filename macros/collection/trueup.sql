@@ -10,8 +10,13 @@
     {{ run_hooks(pre_hooks) }}
     {%- set look = trueup._get_first_look(compiled_code) -%}
     {%- if '_command.place' in compiled_code -%}
-        {#- Spark gives up after 100 rounds of analysis. The fold of decoded messages may need more. #}
-        {%- do run_query('set spark.sql.analyzer.maxIterations = 1000') -%}
+        {#-
+            Spark gives up after 100 rounds of analysis. The fold of decoded messages may need more. And with more than 100 fields each
+            task would make the code of the decoder again, in a second or two.
+        #}
+        {%- for setting in ['analyzer.maxIterations = 1000', 'codegen.maxFields = 3000'] -%}
+            {%- do run_query('set spark.sql.' ~ setting) -%}
+        {%- endfor -%}
     {%- endif -%}
     {%- set given = trueup._get_store_collection(trueup._get_columns(trueup._step_marker('check') ~ compiled_code)) -%}
     {%- if look.get('is_idle') and look.newest.get('given') == local_md5(tojson(given.given_types)) -%}

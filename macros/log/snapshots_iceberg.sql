@@ -93,11 +93,11 @@ where committed_at >= timestamp_seconds({{ since - 600 }})
     one (SPARK-58330), without a word. A version and a branch are other readers; plain reads and other options are not.
 
     Streams write small files. Iceberg counts each file as 4 MB at least, and gives a task 16 MB or more: four small files, or so many
-    messages that one core decodes them for a minute. With 256 kB a task has 64 small files, or some ten thousand messages.
+    messages that one core decodes them for a minute. Here a task has 64 small files, or 4 MB.
 -#}
 {% macro _appended_iceberg_rows(relation, first, last, is_second) -%}
     {{ return(
         relation ~ ('.branch_main' if is_second else '') ~ ' with (`start-snapshot-id` = \'' ~ first ~ '\', `end-snapshot-id` = \''
-        ~ last ~ "', `split-size` = '262144', `file-open-cost` = '4096')"
+        ~ last ~ "', `split-size` = '4194304', `file-open-cost` = '65536')"
     ) }}
 {%- endmacro %}
