@@ -121,6 +121,7 @@ def test_a_running_collection_against_an_extract(items: Project) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.iceberg_only
 def test_an_extract_of_a_place(own_project: Callable[[str], Project]) -> None:
     project = own_project("placed")

@@ -51,6 +51,7 @@ def errors(project: Project) -> list[tuple[Any, ...]]:
     return sorted(tuple(row) for row in project.sql("select k, _error_kind from {}.items_errors"))
 
 
+@pytest.mark.long
 def test_unchanged_columns_come_from_the_old_key_as_given_at_that_order(moved: Project) -> None:
     run(moved, ("k1", 1, "a1", "b1", None))
     run(moved, ("k2", 5, "a5", SAME, "k1"))
@@ -83,6 +84,7 @@ def test_no_command_of_one_run_clears_the_order_error_of_the_same_run(moved: Pro
     assert errors(moved) == []
 
 
+@pytest.mark.long
 def test_a_change_of_key_that_needs_no_other_one_is_in_the_same_batch(moved: Project) -> None:
     run(
         moved,

@@ -117,6 +117,7 @@ def test_a_weaker_isolation_is_refused_before_anything_is_written(own_project: O
     assert project.version("c__trueup") == before
 
 
+@pytest.mark.long
 def test_compaction_and_expiry_are_no_damage(own_project: OwnProject) -> None:
     project = own_project("maintained")
     project.add_collection("c", [Column("k", "string")], [Column("v", "string")])

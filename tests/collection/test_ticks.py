@@ -200,6 +200,7 @@ def test_open_ticks_wait_for_input_upper_and_until(own_project: OwnProject) -> N
     log.store.check_laws()
 
 
+@pytest.mark.long
 def test_what_arrives_while_an_open_tick_waits_is_read(own_project: OwnProject) -> None:
     """The run reads two parts of the log: the one with the open tick, and what came after it."""
     log = Log(own_project("waits"))
@@ -221,6 +222,7 @@ def test_as_of_begins_the_history_at_its_tick(own_project: OwnProject) -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_truncate_deletes_at_its_tick(log: Log) -> None:
     log.run(put("old", 1, 1, "old"), put("late", 2, 1, "late"))
     log.run(
@@ -330,6 +332,7 @@ def live(project: Project) -> dict[str, tuple[str, bool]]:
     return {row["k"]: (row["a"], row["_is_final"]) for row in shown}
 
 
+@pytest.mark.long
 def test_live_shows_open_ticks_and_late_commands(own_project: OwnProject) -> None:
     log = Log(own_project("live"), input_upper="log_upper - 1")
     call = "{{ trueup.live('c') }}"

@@ -123,6 +123,7 @@ def test_a_change_of_key_takes_columns_that_the_truncate_of_the_old_scope_spares
     assert prove(log.project, "c")["differences"] == []
 
 
+@pytest.mark.long
 def test_with_ticks_a_truncate_of_a_scope_deletes_at_its_tick(own_project: OwnProject) -> None:
     log = Log(own_project("scope_ticks"), ", ts='tick'")
 

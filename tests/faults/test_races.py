@@ -10,6 +10,8 @@ from random import Random
 from threading import Barrier, Thread
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.faults import counts
 from tests.faults.counts import SECONDS
 from tests.faults.stage import FOREIGN, SEED, SITUATIONS, advance, given_scripts
@@ -122,6 +124,7 @@ def scripts(random: Random) -> Iterator[str]:
             played += 1
 
 
+@pytest.mark.long
 def test_runs_at_the_same_moment_write_each_batch_once_and_lose_nothing(stage: Stage) -> None:
     if "TRUEUP_SCRIPT" in os.environ:
         for script in given_scripts("race"):

@@ -116,6 +116,7 @@ def test_a_chain_of_batches_that_it_has_not_read_is_refused(streamed: Project) -
     assert copy(streamed) == "appended 1 updates up to batch 10"
 
 
+@pytest.mark.long
 def test_of_two_appends_at_once_one_writes_nothing(
     streamed: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
