@@ -218,7 +218,7 @@
     {%- set since = newest.seq + 1 if recoded else newest.get('since', 0) -%}
     {%- set cause = (newest.get('slices') or {}).get('cause') if not recoded
         else 'schema_change' if newest.columns != trueup._column_note(collection) else 'code_change' -%}
-    {#- To decode commands once more for a filter pays only if the store has many more rows. -#}
+    {#- To decode commands once more for a filter pays only if the store has many more rows. A repair does not count them. -#}
     {%- set is_decoded = '_command.place' in query -%}
     {%- set plan = {
         'collection': collection,
@@ -251,7 +251,8 @@
         'again': facts.get('again') or 0,
         'filter': (facts.filter if facts.commands <= 10000 else trueup._get_filter(collection, part, facts.commands))
             if part.is_pinned and not reads_all and newest.seq > 0 and facts.commands <= 1000000 and not facts.get('moves')
-            and (facts.commands <= 10000 or not is_decoded or newest.statistics.records_indexed > 20 * facts.commands) else none,
+            and (facts.commands <= 10000 or not is_decoded or (newest.get('statistics') or {}).get('records_indexed', 0) > 20 * facts.commands)
+            else none,
         'notes': dict({'lower': ticks.lower_number, 'upper': ticks.upper_number} if ticks else {}, **{
             'run': invocation_id,
             'base': trueup._get_snapshot(collection.store, stand.properties) if collection.has_store else none,

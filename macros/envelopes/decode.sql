@@ -68,10 +68,12 @@ with messages as (
     {%- if path %}
     -- To read only the name of the table takes less than a tenth of the time that it takes to parse a message.
     {%- set text = trueup._message_text_expr(given.value) %}
-    where not coalesce(coalesce(
+    {%- set name = trueup._literal(given.table.partition('.')[2] if form.table | length == 2 else given.table) %}
+    where coalesce(
         get_json_object({{ text }}, '$.{{ path.group(1) }}'),
-        if({{ text }} like '{"schema":%', get_json_object({{ text }}, '$.payload.{{ path.group(1) }}'), null)
-    ) <> {{ trueup._literal(given.table.partition('.')[2] if form.table | length == 2 else given.table) }}, false)
+        if({{ text }} like '{"schema":%', get_json_object({{ text }}, '$.payload.{{ path.group(1) }}'), null),
+        {{ name }}
+    ) = {{ name }}
     {%- endif %}
 ),
 pairs as (

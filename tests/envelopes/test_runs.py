@@ -143,3 +143,13 @@ def test_a_second_delivery_replaces_the_first_and_an_empty_extract_deletes_all(
     assert deliver(5, 4, _1="e") == {}
     assert deliver(7, 5, _1="f") == {1: "f"}
     Store(project, "c", ["id"], ["v"]).check_laws()
+
+
+@pytest.mark.long
+def test_a_run_repairs_and_then_reads_many_messages(own_project: OwnProject) -> None:
+    """The batch row of a repair does not count the rows of the store."""
+    topic = Topic(own_project("repaired"))
+    topic.run(("c", 1, 100, "new"))
+    topic.project.sql("update {}.c__trueup set status = 'bad' where _kind = 'row'")
+    rows = topic.run(*(("u", key, 200, "paid") for key in range(1, 10_002)))
+    assert rows == dict.fromkeys(range(1, 10_002), "paid")
