@@ -28,8 +28,6 @@ SCRIPT = Path(__file__).with_name("accounts.sql")
 """What pgbench does in each transaction."""
 CHANGES_OF_SCRIPT = 41
 """At least so many rows a transaction of it changes."""
-ACCOUNTS_A_SECOND = 1
-"""So many transactions of the script pgbench tries to make in a second."""
 
 
 class Rows:
@@ -173,6 +171,8 @@ class Writers:
         """Start the threads, paused. pgbench is one of them if there are accounts."""
         self.done: Counter[str] = Counter()
         """What was committed, and how often."""
+        self.accounts_a_second = 1
+        """So many transactions of the script pgbench tries to make in a second."""
         self._dsn = dsn
         self._tables = tables
         self._stop = threading.Event()
@@ -275,7 +275,7 @@ class Writers:
     def _bench(self, random: Random, _: psycopg.Connection) -> None:
         """Two seconds of pgbench. If the database is killed, its changes are not counted."""
         program = [
-            *("pgbench", "--no-vacuum", "--time", "2", "--rate", str(ACCOUNTS_A_SECOND)),
+            *("pgbench", "--no-vacuum", "--time", "2", "--rate", str(self.accounts_a_second)),
             *("--random-seed", str(random.getrandbits(31)), "--file", str(SCRIPT)),
         ]
         ran = subprocess.run([*program, self._dsn], check=False, capture_output=True, text=True)
