@@ -40,10 +40,6 @@
     {%- set at = ', _tick' if plan.ticks else '' -%}
     {%- set certified = ['n', 'length', 'low', 'high', 'orders', 'order_low', 'order_high'] -%}
     {%- set mixed = ['mix', 'order_mix'] -%}
-{% if collection.has_place -%}
-{{ trueup._place_ctes(plan) }},
-
-{% endif -%}
 before as ( -- what the batch before left; Delta cannot read the target of a MERGE in a subquery
 
     select from_json(_batch, {{ trueup._literal(trueup._batch_type()) }}) as _before
@@ -188,10 +184,10 @@ batch as (
                     corrections,
                     {%- endif %}
                     {%- if collection.has_place %}
-                    _offset as offset_committed,
+                    cast({{ (plan.notes.places | sum(attribute='next')) if plan.notes.places else 'null' }} as bigint) as offset_committed,
                     {#- Another code, a slice and a tick read messages again without a replay. #}
                     {%- if not (plan.cause or plan.is_sliced or plan.ticks) %}
-                    greatest(_again - superseded{{ ' - ' ~ plan.again if plan.again }}, 0) as below_places,
+                    greatest({{ plan.replayed }} - superseded{{ ' - ' ~ plan.again if plan.again }}, 0) as below_places,
                     {%- endif %}
                     {%- endif %}
                     {%- if plan.ticks %}
@@ -214,9 +210,6 @@ batch as (
                 {{ trueup._exact_json_expr('_truncated') }} as truncated,
                 {%- endif %}
                 {%- endif %}
-                {%- if collection.has_place %}
-                _places as places,
-                {%- endif %}
                 coalesce(_before.order_errors, 0) + order_errors as order_errors,
                 struct(
                     coalesce(_before.history.n, 0) + update_count as n,
@@ -229,9 +222,6 @@ batch as (
         from written
         {%- if plan.has_truncates %}
         cross join bound
-        {%- endif %}
-        {%- if collection.has_place %}
-        cross join places
         {%- endif %}
     )
 

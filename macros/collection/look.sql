@@ -204,11 +204,16 @@
     their keys; with more than 10,000 commands see `_get_filter`. If the part is not pinned to a snapshot, also `log_sum`, a checksum: a run that
     finds the same one again has nothing to do. In a log with ticks also `least` and `greatest`, its ticks, and `late`, how many
     commands are below `lower`. With `null_order: arrival` also `again`, how many commands without an order were read before.
+    If the commands say where they lie in the log, also `places`, what is read after them, and `replayed`, how many commands with an
+    order are at places that were read before.
     If a command may change a key, also `moves`, how many do, `lacking`, how many of them leave columns unchanged, and `cut`, the
     order at which the batch must end before one of them.
 -#}
 {% macro _get_facts(collection, part, newest) -%}
     {%- set facts = run_query(trueup._step_marker('check') ~ trueup._facts_select(collection, part, newest)).rows[0].dict() -%}
+    {%- if collection.has_place -%}
+        {%- do facts.update({'places': trueup._places_after(newest.get('places'), fromjson(facts.places))}) -%}
+    {%- endif -%}
     {%- if facts.get('lacking') and facts.moves > 1 -%}
         {%- set cut = run_query(trueup._step_marker('check') ~ trueup._chain_select(collection, part.rows)).rows[0][0] -%}
         {{ return(dict(facts, cut=cut)) }}
@@ -259,7 +264,7 @@ formed as (
         {{ trueup._unchanged_names_expr(collection) }} as _unchanged
         {%- endif %}
         {%- endif %}
-        {%- if arrives %},
+        {%- if collection.has_place %},
         cast(_place as {{ trueup._place_type() }}) as _place
         {%- endif %}
         {%- if not part.is_pinned %},
@@ -267,32 +272,70 @@ formed as (
         {%- endif %}
     from {{ trueup._subquery(part.rows) }}
 
+),
+
+counted as ( -- for each partition of the log, if the commands say where they lie in it
+
+    select
+        {%- if collection.has_place %}
+        _place.topic,
+        _place.partition,
+        max(_place.offset) + 1 as next,
+        count_if(_op <> 'truncate' and not {{ trueup._lacks_order_expr() }} and {{ trueup._was_read_expr('_place') }}) as replayed,
+        {%- endif %}
+        count(*) as commands,
+        count_if(_op = 'truncate') as truncates,
+        count_if(_op = 'truncate' and (
+            {{ trueup._lacks_order_expr() }} or {{ trueup._is_ahead_expr(collection) }}
+            {%- for name in collection.options.truncate_scope %} or {{ trueup._quoted(name) }} is null{% endfor %}
+        )) as bad_truncates,
+        count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }}{{ ' and not ' ~ trueup._was_read_expr('_place') if arrives }})
+            as unordered,
+        {%- if arrives %}
+        count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }} and {{ trueup._was_read_expr('_place') }}) as again,
+        {%- endif %}
+        bitmap_construct_agg(pmod({{ trueup._identity_hash_expr(collection) }}, 32768)) as filter,
+        max(_order) as greatest_order,
+        count_if(_order < {{ greatest }}{{ ' and not ' ~ trueup._lacks_order_expr() if arrives }}) as below
+        {%- if not part.is_pinned %},
+        sum(cast(_hash as decimal(38, 0))) as hash_sum,
+        bit_xor(_hash) as hash_xor
+        {%- endif %}
+        {%- if collection.has_ticks %},
+        min(_ts) as least,
+        max(_ts) as greatest,
+        count_if(_ts < {{ trueup._bigint(lower) }}) as late
+        {%- endif %}
+        {%- if collection.has_old_key %},
+        count(_old_key) as moves,
+        {{ 'count_if(_old_key is not null and size(_unchanged) > 0)' if collection.is_partial else 0 }} as lacking
+        {%- endif %}
+    from formed
+    {%- if collection.has_place %}
+    left join {{ trueup._known_places(newest.get('places')) }} as known on {{ trueup._same_partition_expr('known', '_place') }}
+    group by _place.topic, _place.partition
+    {%- endif %}
+
 )
 
 select
-    count(*) as commands,
-    count_if(_op = 'truncate') as truncates,
-    count_if(_op = 'truncate' and (
-        {{ trueup._lacks_order_expr() }} or {{ trueup._is_ahead_expr(collection) }}
-        {%- for name in collection.options.truncate_scope %} or {{ trueup._quoted(name) }} is null{% endfor %}
-    )) as bad_truncates,
-    count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }}{{ ' and not ' ~ trueup._was_read_expr('_place') if arrives }}) as unordered,
-    {%- if arrives %}
-    count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }} and {{ trueup._was_read_expr('_place') }}) as again,
+    {%- set sums = ['commands', 'truncates', 'bad_truncates', 'unordered', 'below']
+        + (['again'] if arrives else []) + (['moves', 'lacking'] if collection.has_old_key else [])
+        + (['replayed'] if collection.has_place else []) + (['late'] if collection.has_ticks else []) %}
+    {%- for name in sums %}
+    coalesce(sum({{ name }}), 0) as {{ name }},
+    {%- endfor %}
+    {%- if collection.has_place %}
+    to_json(array_sort(collect_list(struct(topic, partition, next)) filter (where next is not null))) as places,
     {%- endif %}
-    translate(
-        hex(bitmap_construct_agg(pmod({{ trueup._identity_hash_expr(collection) }}, 32768))),
-        'ABCDEF', ':;<=>?'
-    ) as filter,
-    {{ trueup._exact_json_expr('greatest(max(_order), any_value(' ~ greatest ~ '))') }} as greatest_order,
-    count_if(_order < {{ greatest }}{{ ' and not ' ~ trueup._lacks_order_expr() if arrives }}) as below
+    translate(hex(bitmap_or_agg(filter)), 'ABCDEF', ':;<=>?') as filter,
+    {{ trueup._exact_json_expr('greatest(max(greatest_order), any_value(' ~ greatest ~ '))') }} as greatest_order
     {%- if not part.is_pinned %},
-    concat_ws('-', count(*), sum(cast(_hash as decimal(38, 0))), bit_xor(_hash)) as log_sum
+    concat_ws('-', coalesce(sum(commands), 0), sum(hash_sum), bit_xor(hash_xor)) as log_sum
     {%- endif %}
     {%- if collection.has_ticks %},
-    min(_ts) as least,
-    max(_ts) as greatest,
-    count_if(_ts < {{ trueup._bigint(lower) }}) as late
+    min(least) as least,
+    max(greatest) as greatest
     {%- if 'log_upper' in (collection.options.input_upper or '') %},
     (
         select {{ trueup._tick_expr(collection.options.input_upper, 'Option `input_upper` of ' ~ collection.name) }}
@@ -303,14 +346,7 @@ select
     {{ trueup._cut_tick_expr(collection, trueup._bigint(lower)) }} as cut_tick
     {%- endif %}
     {%- endif %}
-    {%- if collection.has_old_key %},
-    count(_old_key) as moves,
-    {{ 'count_if(_old_key is not null and size(_unchanged) > 0)' if collection.is_partial else 0 }} as lacking
-    {%- endif %}
-from formed
-    {%- if arrives %}
-left join {{ trueup._known_places(newest.get('places')) }} as known on {{ trueup._same_partition_expr('known', '_place') }}
-    {%- endif %}
+from counted
     {%- endif %}
 {%- endmacro %}
 

@@ -188,10 +188,15 @@
             position=trueup._position_of_ticks(part.position, ticks, none if part.is_whole else newest.get('position'))
         ) -%}
     {%- endif -%}
+    {%- if ticks.has_open and collection.has_place -%}
+        {%- set facts = dict(facts, places=trueup._get_facts(collection, part, newest).places) -%}
+    {%- endif -%}
+    {%- set places = part.places or facts.get('places') -%}
     {%- set next_cut = facts.get('cut') -%}
-    {%- set next_rest = dict(part, cut=next_cut) if next_cut -%}
+    {%- set next_rest = dict(part, cut=next_cut, places=places) if next_cut -%}
     {%- if next_cut -%}
         {#- The rest is read by the next batch of this run, so this one does not move the position. -#}
+        {%- set places = newest.get('places') -%}
         {%- set part = dict(
             part, rows=trueup._rows_from_cut_select(collection, part.rows, next_cut, is_before=true),
             position=none if part.is_whole else newest.get('position')
@@ -249,6 +254,7 @@
         'reads_all': reads_all,
         'is_dry': is_dry,
         'again': facts.get('again') or 0,
+        'replayed': facts.get('replayed') or 0,
         'filter': (facts.filter if facts.commands <= 10000 else trueup._get_filter(collection, part, facts.commands))
             if part.is_pinned and not reads_all and newest.seq > 0 and facts.commands <= 1000000 and not facts.get('moves')
             and (facts.commands <= 10000 or not is_decoded or (newest.get('statistics') or {}).get('records_indexed', 0) > 20 * facts.commands)
@@ -270,6 +276,7 @@
             'greatest': facts.get('greatest_order') or newest.get('greatest'),
             'forgotten': newest.get('forgotten'),
             'forgotten_at': newest.get('forgotten_at'),
+            'places': places or none,
         }),
         'reads_again': part.is_whole,
         'forgotten': newest.get('forgotten'),

@@ -14,7 +14,7 @@
     {%- set form = {
         'changes': none, 'old': 'cast(null as map<string, variant>)', 'key_fields': 'cast(null as map<string, variant>)',
         'op': "'upsert'", 'upsert': none, 'truncate': 'false', 'skip': 'false', 'partial': none, 'order': [], 'table': [], 'tags': [],
-        'has_units': false, 'quoted': false, 'binary': 'base64', 'snapshot': none,
+        'has_units': false, 'quoted': false, 'binary': 'base64', 'snapshot': none, 'source': none,
     } -%}
     {%- do form.update(trueup._forms()[macro ~ kind if macro == 'debezium' else macro]) -%}
     {%- do trueup._require_message_arguments(macro, form, given) -%}
@@ -64,7 +64,7 @@ with messages as (
         {{ term }} as log_{{ loop.index }}
         {%- endfor %}
     from {{ given.relation if trueup._has_subquery(arguments | join(', ')) else trueup._marked_log(given.relation) }}
-    {%- set path = modules.re.match('[{]([a-z._]+) string[}]$', form.table[-1]) if given.table and not form.changes %}
+    {%- set path = modules.re.match('[{]?([a-z._]+)( string[}])?$', form.table[-1]) if given.table and not form.changes %}
     {%- if path %}
     -- To read only the name of the table takes less than a tenth of the time that it takes to parse a message.
     {%- set text = trueup._message_text_expr(given.value) %}
@@ -88,12 +88,12 @@ opened as ( -- a converter of Kafka Connect may have put a schema beside the mes
     {% set field = 'field string, name string, parameters map<string, string>' -%}
     select
         *,
-        {{ trueup._payload_expr('body_pair') }} as message
+        {{ trueup._payload_expr('body') }} as message
         {%- if has_key %},
-        try_variant_get({{ trueup._payload_expr('key_body_pair') }}, '$', 'map<string, variant>') as key_object
+        try_variant_get({{ trueup._payload_expr('key_body') }}, '$', 'map<string, variant>') as key_object
         {%- endif %}
         {%- if given.old_key %},
-        try_variant_get({{ trueup._payload_expr('old_key_body_pair') }}, '$', 'map<string, variant>') as old_key_object
+        try_variant_get({{ trueup._payload_expr('old_key_body') }}, '$', 'map<string, variant>') as old_key_object
         {%- endif %}
         {%- if form.has_units %},
         {#- The columns are in the field `after` of an envelope, or they are all fields. #}
@@ -106,6 +106,11 @@ opened as ( -- a converter of Kafka Connect may have put a schema beside the mes
         {%- endif %}
     from pairs
 ),
+{% if form.source -%}
+sourced as (
+    select *, {{ trueup._paths_expr(form.source, form) }} as source from opened
+),
+{% endif -%}
 {% if form.changes -%}
 changes as (
     select * from opened lateral view posexplode({{ trueup._paths_expr(form.changes, form) }}) as nth, change
@@ -115,7 +120,7 @@ changes as (
 -- The other tables of the log are not decoded. Spark would move a filter below the steps before it, and parse each message for it again.
 of_table as (
     select *
-    from {{ 'changes' if form.changes else 'opened' }}
+    from {{ 'changes' if form.changes else 'sourced' if form.source else 'opened' }}
     lateral view explode(if(
         coalesce(
             {%- if form.table | length == 2 %}
@@ -139,7 +144,7 @@ read as (
         {{ trueup._paths_expr(form.old, form) }} as old_fields,
         body is null or coalesce(is_variant_null(message), false) as is_tombstone,
         {{ trueup._place_expr(form, given.sequence_by) }} as source_place
-    from {{ 'of_table' if given.table else 'changes' if form.changes else 'opened' }}
+    from {{ 'of_table' if given.table else 'changes' if form.changes else 'sourced' if form.source else 'opened' }}
 ),
 -- Rule: a tombstone repeats the delete before it. It is a command only if it has a key and an order of its own.
 sided as (
@@ -189,7 +194,7 @@ typed as (
 keyed as (
     {% set key_error = trueup._errors_expr('key_cells', 'key', key, form) -%}
     {% set old_key_error = trueup._errors_expr('old_key_cells', 'before', key, form) -%}
-    {% set is_key_good = '(' ~ key_error ~ ' is null and not is_key_cut)' -%}
+    {% set is_key_good = '(' ~ key_error ~ " = '' and not is_key_cut)" -%}
     {% set is_gone = '(is_truncate or is_tombstone or is_delete' ~ ('' if has_key else ' and not is_key_cut') ~ ')' -%}
     {% set old_key_bytes = 'cast(null as string)' if has_key else trueup._key_json_expr('old_key_fields', key) -%}
     select
@@ -212,7 +217,7 @@ keyed as (
         end as error,
         -- If all columns are null, there is no old key.
         case
-            when not {{ is_gone }} and {{ old_key_error }} is null
+            when not {{ is_gone }} and {{ old_key_error }} = ''
                 and not exists(old_key_cells, _cell -> _cell.json is null) and ({{ trueup._any_not_null_expr(key, 'before') }})
                 and ({{ is_key_good }} or {{ ('old_key_object is not null' if given.old_key else 'false') if has_key else 'old_fields is not null' }})
                 and not (before <=> key)
@@ -220,7 +225,7 @@ keyed as (
         end as old_key,
         -- Otherwise the error of a bad old key would stay.
         case
-            when not {{ is_gone }} and {{ old_key_error }} is not null and ({{ is_key_good }} or not ({{ old_key_bytes }} <=> key_bytes))
+            when not {{ is_gone }} and {{ old_key_error }} <> '' and ({{ is_key_good }} or not ({{ old_key_bytes }} <=> key_bytes))
                 then concat('x', lower(hex(cast({{ old_key_bytes }} as binary))))
         end as old_error_key
     from typed
@@ -253,7 +258,7 @@ select
         {%- endif %}
         'place', if(is_old_side in (true, false), place, null),
         'op', if(is_old_side, 'delete', op),
-        'error', case when op = 'upsert' and not is_old_side then error end,
+        'error', case when op = 'upsert' and not is_old_side and error <> '' then error end,
         'error_key', case
             when is_old_side then old_error_key
             when op = 'truncate' or is_key_good then null
@@ -309,11 +314,12 @@ nullif(case
 {%- endmacro %}
 
 
-{#- The object of a pair, without the schema that a converter of Kafka Connect has put beside it. Null if it is no object. -#}
-{% macro _payload_expr(pair) -%}
+{#- The object in a text, without the schema that a converter of Kafka Connect has put beside it. Null if it is no object. -#}
+{% macro _payload_expr(text) -%}
+    {%- set pair = text ~ '_pair' -%}
     {%- set payload = 'try_variant_get(' ~ pair ~ ", '$[0].payload', 'variant')" -%}
     {{ return(
-        'case when ' ~ trueup._is_pair_expr(pair) ~ ' then case when try_variant_get(' ~ pair ~ ", '$[0].schema', 'variant') is null or "
+        'case when ' ~ trueup._is_pair_expr(pair, text) ~ ' then case when try_variant_get(' ~ pair ~ ", '$[0].schema', 'variant') is null or "
         ~ payload ~ ' is null then try_variant_get(' ~ pair ~ ", '$[0]', 'variant') else " ~ payload ~ ' end end'
     ) }}
 {%- endmacro %}
@@ -346,7 +352,10 @@ case when size({{ values }}) = {{ key | length }} then map_from_arrays(array({{ 
 
 {#- The key columns in a map of variants, as JSON. Null if the map has none of them. -#}
 {% macro _key_json_expr(fields, key) -%}
-    {{ return('nullif(to_json(map_filter(' ~ fields ~ ', (_name, _one) -> _name in (' ~ trueup._literal_list(key) ~ "))), '{}')") }}
+    {{ return(
+        'get(filter(array(to_json(map_filter(' ~ fields ~ ', (_name, _one) -> _name in (' ~ trueup._literal_list(key) ~ ')))),'
+        ~ " _text -> _text <> '{}'), 0)"
+    ) }}
 {%- endmacro %}
 
 

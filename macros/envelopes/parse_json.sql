@@ -5,13 +5,13 @@
 {% macro parse_json(text, schema) -%}
     {%- do trueup._require_expression('parse_json', 'text', text) -%}
     {%- do trueup._require_schema('parse_json', schema) -%}
-    {%- set fields = 'case when ' ~ trueup._is_pair_expr('_read.pair') ~ " then try_variant_get(_read.pair, '$[0]', 'map<string, variant>') end" -%}
+    {%- set fields = 'case when ' ~ trueup._is_pair_expr('_read.pair', '_read.text') ~ " then try_variant_get(_read.pair, '$[0]', 'map<string, variant>') end" -%}
 get(transform(transform(transform(transform(
     array(nullif(cast({{ text }} as string), 'null')),
     _text -> named_struct('text', _text, 'pair', {{ trueup._json_pair_expr('_text') }})
 ), _read -> named_struct(
     'text', _read.text,
-    'is_object', coalesce({{ trueup._is_pair_expr('_read.pair') }}, false),
+    'is_object', coalesce({{ trueup._is_pair_expr('_read.pair', '_read.text') }}, false),
     'cells', {{ trueup._cells_expr(fields, schema) }}
 )), _read -> named_struct(
     'text', _read.text, 'is_object', _read.is_object, 'cells', _read.cells, 'value', {{ trueup._values_expr('_read.cells', schema) }}
@@ -19,7 +19,7 @@ get(transform(transform(transform(transform(
     'value', _read.value,
     'error', case
         when not _read.is_object then concat('The text must be a JSON object. Got: ', left(_read.text, 100))
-        else {{ trueup._errors_expr('_read.cells', '_read.value', schema) }}
+        else nullif({{ trueup._errors_expr('_read.cells', '_read.value', schema) }}, '')
     end,
     'absent', {{ trueup._names_expr('_read.cells', 'json is null') }}
 )), 0)
@@ -36,10 +36,10 @@ get(transform(transform(transform(transform(
 
 
 {#- Whether the text of a pair is one JSON object. -#}
-{% macro _is_pair_expr(pair) -%}
+{% macro _is_pair_expr(pair, text) -%}
     {{ return(
         '(try_variant_get(' ~ pair ~ ", '$[1]._end', 'int') = 0 and try_variant_get(" ~ pair ~ ", '$[2]', 'variant') is null"
-        ~ ' and try_variant_get(' ~ pair ~ ", '$[0]', 'map<string, variant>') is not null)"
+        ~ ' and ' ~ text ~ " rlike '^[ \\\\t\\\\r\\\\n]*[{]')"
     ) }}
 {%- endmacro %}
 

@@ -18,25 +18,29 @@
     {%- if read -%}
         {%- set value = 'coalesce(' ~ (read + [value]) | join(', ') ~ ')' -%}
     {%- endif -%}
-    {%- set is_text = "startswith(to_json(" ~ value ~ "), '\"')" -%}
-transform(array({{ trueup._literal_list(schema) }}), _name -> named_struct(
-    'name', _name,
-    'value', {{ value }},
-    'json', to_json({{ value }}),
-    'text', if({{ is_text }}, try_variant_get({{ value }}, '$', 'string'), to_json({{ value }})),
-    'is_text', {{ is_text }},
-    'is_bare', {{ 'true' if form.get('quoted') or read else 'not ' ~ is_text }},
+transform(transform(
+    transform(array({{ trueup._literal_list(schema) }}), _name -> named_struct('name', _name, 'value', {{ value }})),
+    _cell -> named_struct('name', _cell.name, 'value', _cell.value, 'json', to_json(_cell.value))
+), _cell -> named_struct(
+    'name', _cell.name,
+    'value', _cell.value,
+    'json', _cell.json,
+    'text', if(startswith(_cell.json, '"'), try_variant_get(_cell.value, '$', 'string'), _cell.json),
+    'is_text', startswith(_cell.json, '"'),
+    'is_bare', {{ 'true' if form.get('quoted') or read else "not startswith(_cell.json, '\"')" }},
     {%- if decimals %}
-    'hex', case when _name in ({{ trueup._literal_list(decimals) }}) then hex(try_to_binary(
-        coalesce(try_variant_get({{ value }}, '$.value', 'string'), try_variant_get({{ value }}, '$', 'string')), 'base64'
+    'hex', case when _cell.name in ({{ trueup._literal_list(decimals) }}) then hex(try_to_binary(
+        coalesce(try_variant_get(_cell.value, '$.value', 'string'), try_variant_get(_cell.value, '$', 'string')), 'base64'
     )) end,
     {%- endif %}
     {%- if form.get('has_units') %}
-    'field', get(filter(fields, _field -> _field.field = _name), 0),
+    'field', get(filter(fields, _field -> _field.field = _cell.name), 0),
     {%- endif %}
     'is_marked', {% if marks %}coalesce(
-        try_variant_get({{ value }}, '$', 'string') in ({{ marks | join(', ') }})
-        or try_variant_get({{ value }}, '$[0]', 'string') in ({{ marks | join(', ') }}),
+        {#- A text, or what is no text as JSON. #}
+        startswith(_cell.json, '"') and try_variant_get(_cell.value, '$', 'string') in ({{ marks | join(', ') }})
+        or _cell.json in ({{ marks | join(', ') }}) and _cell.json <> 'null'
+        or startswith(_cell.json, '[') and try_variant_get(_cell.value, '$[0]', 'string') in ({{ marks | join(', ') }}),
         false
     ){% else %}false{% endif %}
 ))
@@ -55,9 +59,13 @@ named_struct(
 {%- endmacro %}
 
 
-{#- What is wrong with the columns that could not be read; null for nothing. -#}
+{#-
+    What is wrong with the columns that could not be read; empty for nothing. With `nullif`, as with `between`, Spark would make
+    another projection, not always at the same place. Then the two uses of the fold in the commit would not share a shuffle, and each
+    of them would decode all messages.
+-#}
 {% macro _errors_expr(cells, values, schema, form={}) -%}
-nullif(concat_ws('; '
+concat_ws('; '
     {%- for name, type in schema.items() %}
     {%- set cell = 'get(' ~ cells ~ ', ' ~ loop.index0 ~ ').' %},
     case
@@ -71,7 +79,7 @@ nullif(concat_ws('; '
         )
     end
     {%- endfor %}
-), '')
+)
 {%- endmacro %}
 
 
@@ -186,7 +194,7 @@ case
 get(transform(array(case
             {%- if is_bytes != 'false' %}
             when {{ "_cell.json rlike '^[{]' or " if has_units }}_cell.is_text and {{ is_bytes }} then case
-                when length(_cell.hex) between 2 and 32
+                when length(_cell.hex) >= 2 and length(_cell.hex) <= 32
                     then concat(if({{ is_negative }}, '-', ''), cast({{ sum }} as string), 'E', cast(-{{ scale }} as string))
             end
             {%- endif %}

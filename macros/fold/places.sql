@@ -32,32 +32,18 @@
 {%- endmacro %}
 
 
-{#-
-    The CTE `places`: one row with what is read after this batch, for the batch row, and `_again`: how many commands of the batch are
-    at places that were read before it.
-
-    Reads: `read`. Ends with: `places`.
--#}
-{% macro _place_ctes(plan) -%}
-places as (
-
-    select array_sort(collect_list(struct(topic, partition, next))) as _places, sum(next) as _offset, coalesce(sum(again), 0) as _again
-    from (
-        select topic, partition, max(next) as next, sum(again) as again
-        from (
-            select
-                read._place.topic, read._place.partition, read._place.offset + 1 as next,
-                int({{ trueup._was_read_expr('read._place') }} and _op <> 'truncate' and not {{ trueup._lacks_order_expr('read.') }}) as again
-            from read
-            left join {{ trueup._known_places(plan.places) }} as known on {{ trueup._same_partition_expr('known', 'read._place') }}
-            where read._place.offset is not null
-            union all
-            select topic, partition, next, 0 from {{ trueup._known_places(plan.places) }}
-        )
-        group by topic, partition
-    )
-
-)
+{#- What is read of a log after a batch, for its row: `before` and `found` are what earlier batches and this one have read. -#}
+{% macro _places_after(before, found) -%}
+    {%- set ends = {} -%}
+    {%- for each in (before or []) + found -%}
+        {%- set partition = (each.get('topic'), each.get('partition')) -%}
+        {%- do ends.update({partition: [each.next, ends.get(partition, 0)] | max}) -%}
+    {%- endfor -%}
+    {%- set places = [] -%}
+    {%- for partition, next in ends.items() -%}
+        {%- do places.append({'topic': partition[0], 'partition': partition[1], 'next': next}) -%}
+    {%- endfor -%}
+    {{ return(places) }}
 {%- endmacro %}
 
 

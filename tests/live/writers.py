@@ -150,18 +150,18 @@ class Rows:
 
 
 OPERATIONS: dict[Callable[[Rows], int], int] = {
-    Rows.put: 40,
-    Rows.change: 40,
-    Rows.delete: 8,
-    Rows.move: 3,
+    Rows.put: 160,
+    Rows.change: 160,
+    Rows.delete: 32,
+    Rows.move: 4,
     Rows.circle: 1,
-    Rows.undo: 4,
-    Rows.touch: 1,
-    Rows.many: 2,
-    Rows.truncate: 1,
-    Rows.alter: 1,
+    Rows.undo: 16,
+    Rows.touch: 4,
+    Rows.many: 8,
+    Rows.truncate: 4,
+    Rows.alter: 4,
 }
-"""How often each of them is done."""
+"""How often each of them is done. A chain of changes of key is a batch for each of its links."""
 
 
 class Writers:
@@ -239,7 +239,7 @@ class Writers:
     def _write(self, random: Random, database: psycopg.Connection) -> None:
         """A short transaction."""
         self._transact(random, database, random.randint(1, 4), 0)
-        time.sleep(random.random() / 10)
+        time.sleep(random.random() / 3)
 
     def _write_slowly(self, random: Random, database: psycopg.Connection) -> None:
         """A transaction of some seconds. Others that begin later commit before it."""
