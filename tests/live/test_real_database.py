@@ -46,7 +46,7 @@ TABLES = [NOTES, MARKS, *[[THINGS, ACCOUNTS][SEED % 2]] * (SECONDS > 0)]
 FAULTS_OF_PAUSE = 20 if SECONDS else 3
 """So many faults happen between two comparisons."""
 WARM, CALM = (120, 240) if SECONDS else (0, 0)
-"""So many seconds nothing breaks, once there are collections: the figures are of the second time."""
+"""So many seconds nothing breaks, first of all: the figures are of the second time."""
 CALM_RATE, FAULT_RATE = 10, 30
 """The transactions of pgbench in a second of each time: each changes 41 rows."""
 LOG = "live.messages"
