@@ -5,8 +5,9 @@ They may only fall. If your change makes one larger, say why here. Seconds belon
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -72,6 +73,46 @@ def test_a_run_with_commands_sends_few_statements_and_commits_once(project: Proj
     assert [each for each in scans if not re.search(r"_kind IN|_kind = 'batch'", each)] == []
     assert len(project.versions("orders__trueup")) == before + 1
     assert project.progress("orders")[-1]["statistics"]["updates"] == KEYS
+
+
+SCHEMA = {"id": "bigint", "name": "string", "price": "decimal(9,2)", "at": "timestamp_ntz"}
+
+
+def say_debezium(number: int, row: dict[str, Any]) -> str:
+    return json.dumps({"op": "u", "before": None, "after": row, "source": {"lsn": number}})
+
+
+def say_wal2json(number: int, row: dict[str, Any]) -> str:
+    columns = [{"name": name, "value": value} for name, value in row.items()]
+    return json.dumps({"action": "U", "lsn": f"0/{number:X}", "columns": columns})
+
+
+@pytest.mark.parametrize(
+    ("say", "more"),
+    [
+        (say_debezium, ", old_key='key', snapshot=true, reclock=['off']"),
+        (say_wal2json, ", value='value', reclock=['off']"),
+    ],
+)
+def test_a_commit_decodes_each_message_once(
+    project: Project, say: Callable[[int, dict[str, Any]], str], more: str
+) -> None:
+    """The two uses of the fold share a shuffle, and the places are those of the look."""
+    name = say.__name__.removeprefix("say_")
+    log = f"{project.name}.{name}_log"
+    project.sql(f"create table {log} (key string, value string, off bigint) using iceberg")
+    call = f"{{{{ trueup.{name}('{log}', {SCHEMA}{more}) }}}}"
+    project.write_model(name, call, ["id"], {})
+    for number in (1, 2):
+        row = {"id": 7, "name": f"name {number}", "price": "1.50", "at": "2026-11-30 10:00:00"}
+        project.insert(f"{name}_log", [('{"id": 7}', say(number, row), number)])
+        with sent("trueup: commit") as statements:
+            project.run(name)
+        assert f"batch {number}: 1 command" in project.messages[0]
+    plan = plan_of(project, statements[0])
+    assert plan.count(f"BatchScan lake.{log}") == 1
+    (written,) = project.sql(f"select name, string(price) from {{}}.{name}")
+    assert tuple(written) == ("name 2", "1.50")
 
 
 def test_a_run_with_nothing_new_sends_fewer_and_reads_no_row(project: Project) -> None:

@@ -105,6 +105,26 @@ def test_new_messages_at_places_that_were_read_before_are_said(own_project: OwnP
     assert log.rows == {"a": "a3", "b": "b1", "c": "c1"}
 
 
+def test_the_places_of_a_run_do_not_move_before_its_last_batch(own_project: OwnProject) -> None:
+    """The batch is cut before a change of key that needs another one."""
+    project = own_project("places_cut")
+    old_key = "if(op like 'k%', struct(op as k), null)"
+    log = Log(project, more=f"{PLACE}, old_key=\"{old_key}\", unchanged_value='same'")
+    log.run(put("k1", 1, "v1", 0))
+    # The operation names the old key. The offsets do not follow the orders.
+    said = log.run(
+        ("k2", 5, "k1", "same", 0, 3),
+        ("k3", 9, "k2", "same", 0, 2),
+        ("k4", 12, "k3", "same", 0, 1),
+    )
+    assert said.startswith("batches 2 to 4")
+    assert "WARNING" not in said
+    places = [next_offsets(batch)["orders", "0"] for batch in log.store.batches()[1:]]
+    assert places == [1, 1, 1, 4]
+    assert log.rows == {"k4": "v1"}
+    log.store.check_laws()
+
+
 def test_a_command_without_an_order_acts_once_as_the_newest(own_project: OwnProject) -> None:
     log = Log(own_project("arrival"), null_order="arrival")
     log.run(

@@ -1,7 +1,8 @@
 """A real database, Kafka and Debezium, and the collections that follow it, while parts are killed.
 
-`make live` plays it for TRUEUP_SECONDS; without them it plays three faults. After some faults the
-writers pause, and each collection must equal its table.
+`make live` plays it for TRUEUP_SECONDS. After some faults the writers pause, and each collection
+must equal its table. The short form, without TRUEUP_SECONDS, has three faults and no watcher: this
+process runs the models.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ TABLES = [NOTES, MARKS, *[[THINGS, ACCOUNTS][SEED % 2]] * (SECONDS > 0)]
 """A cold JVM needs a minute of both cores for each collection, so a seed has three of them."""
 FAULTS_OF_PAUSE = 20 if SECONDS else 3
 """So many faults happen between two comparisons."""
-WARM, CALM = (120, 240) if SECONDS else (0, 0)
+WARM, CALM = (60, 180) if SECONDS else (0, 0)
 """So many seconds nothing breaks, first of all: the figures are of the second time."""
-CALM_RATE, FAULT_RATE = 10, 30
+CALM_RATE, FAULT_RATE = 10, 25
 """The transactions of pgbench in a second of each time: each changes 41 rows."""
 LOG = "live.messages"
 BY_COMMIT, CHANGES = "notes_by_commit", "live.changes"
@@ -71,6 +72,7 @@ class Live:
         topics = ["--kafka", source.brokers, "--topics", "shop[.]public[.].*", "--every", "5"]
         self.lander = self._trueup("lander", "land", LOG, *topics)
         self.watcher = self._trueup("watcher", "watch", "--every", "5")
+        """Not started in the short form."""
 
     def _trueup(self, name: str, *words: str) -> Server:
         """A command of trueup, in a process of its own with its own JVM, and the usual settings."""
@@ -96,7 +98,15 @@ class Live:
     def processes(self) -> list[Server]:
         """All processes, the first ones first."""
         source = self.source
-        return [source.database, source.broker, source.connect, self.lander, self.watcher]
+        watcher = [self.watcher] * (SECONDS > 0)
+        return [source.database, source.broker, source.connect, self.lander, *watcher]
+
+    def follow(self, *names: str) -> None:
+        """In the short form, run models; in the long one, let the watcher do it for a while."""
+        if SECONDS:
+            time.sleep(3)
+        else:
+            self.project.run(*names)
 
     def differences(self, table: Table) -> list[tuple[str, Any]]:
         """The rows that only the database or only the collection has."""
@@ -113,7 +123,7 @@ class Live:
         for table in TABLES:
             while found := self.differences(table):
                 assert time.monotonic() < end, f"{table.name}: {len(found)}: {found[:4]}"
-                time.sleep(3)
+                self.follow(table.name)
 
     def land_changes(self) -> None:
         """Land the changes of the slot, without Kafka."""
@@ -123,6 +133,7 @@ class Live:
 
     def has_read(self, commit: int) -> bool:
         """Whether the collection with ticks has read all commits before a place."""
+        self.follow(BY_COMMIT)
         store = f"{self.project.name}.{BY_COMMIT}__trueup"
         if not self.has_view(BY_COMMIT):
             return False
@@ -130,7 +141,10 @@ class Live:
         return newest[0] is not None and newest[0] >= commit - 1
 
     def check_log(self) -> None:
-        """Run the tests of all collections, in a process with the usual settings."""
+        """Run the tests of all collections; the long form has the usual settings for that."""
+        if not SECONDS:
+            self.project.run(command="test")
+            return
         self.watcher.kill()
         folder = str(self.source.folder / "watcher")
         dbt = str(Path(sys.executable).with_name("dbt"))
@@ -201,7 +215,9 @@ class Live:
     def wait_for_first_rows(self) -> None:
         """Wait until there are all collections."""
         for table in TABLES:
-            wait_until(lambda view=table.name: self.has_view(view))  # type: ignore[misc]
+            wait_until(
+                lambda view=table.name: self.has_view(view) or self.follow(view)  # type: ignore[misc]
+            )
 
     def has_view(self, name: str) -> bool:
         """Whether a collection has its view. Spark does not list views of Iceberg."""
@@ -316,8 +332,10 @@ class Faults:
             self.happened["stores compacted"] += 1
 
     def run_too(self) -> None:
-        """A second run beside the watcher."""
-        self.live.project.run(self.random.choice([NOTES, MARKS]).name, fails=None)
+        """A second run beside the watcher. Without generated code it is slow, so pgbench waits."""
+        rate, self.writers.accounts_a_second = self.writers.accounts_a_second, 1
+        self.live.project.run(MARKS.name, fails=None)
+        self.writers.accounts_a_second = rate
         self.happened["second runs"] += 1
 
     def sequence(self, count: int | None) -> Iterator[Callable[[], None]]:
@@ -325,11 +343,11 @@ class Faults:
         kinds = [
             self.kill_connect,
             self.land_twice,
-            self.kill_watcher,
+            self.kill_database,
             self.lose_slot,
             self.kill_lander,
             self.run_too,
-            self.kill_database,
+            self.kill_watcher,
             self.compact,
             self.kill_broker,
         ]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .tables import Table
 
-KEYS = 40
+KEYS = 200
 """So many keys are written again and again."""
 SCRIPT = Path(__file__).with_name("accounts.sql")
 """What pgbench does in each transaction."""
@@ -150,16 +150,16 @@ class Rows:
 
 
 OPERATIONS: dict[Callable[[Rows], int], int] = {
-    Rows.put: 160,
-    Rows.change: 160,
-    Rows.delete: 32,
-    Rows.move: 4,
+    Rows.put: 800,
+    Rows.change: 800,
+    Rows.delete: 160,
+    Rows.move: 16,
     Rows.circle: 1,
-    Rows.undo: 16,
+    Rows.undo: 80,
     Rows.touch: 4,
-    Rows.many: 8,
-    Rows.truncate: 4,
-    Rows.alter: 4,
+    Rows.many: 40,
+    Rows.truncate: 8,
+    Rows.alter: 16,
 }
 """How often each of them is done. A chain of changes of key is a batch for each of its links."""
 
@@ -239,7 +239,7 @@ class Writers:
     def _write(self, random: Random, database: psycopg.Connection) -> None:
         """A short transaction."""
         self._transact(random, database, random.randint(1, 4), 0)
-        time.sleep(random.random() / 3)
+        time.sleep(random.random())
 
     def _write_slowly(self, random: Random, database: psycopg.Connection) -> None:
         """A transaction of some seconds. Others that begin later commit before it."""
