@@ -281,7 +281,7 @@ counted as ( -- for each partition of the log, if the commands say where they li
         _place.topic,
         _place.partition,
         max(_place.offset) + 1 as next,
-        count_if(_op <> 'truncate' and not {{ trueup._lacks_order_expr() }} and {{ trueup._was_read_expr('_place') }}) as replayed,
+        count_if(_op <> 'truncate' and not {{ trueup._lacks_order_expr() }} and {{ trueup._was_read_expr('_place', '_known') }}) as replayed,
         {%- endif %}
         count(*) as commands,
         count_if(_op = 'truncate') as truncates,
@@ -289,10 +289,10 @@ counted as ( -- for each partition of the log, if the commands say where they li
             {{ trueup._lacks_order_expr() }} or {{ trueup._is_ahead_expr(collection) }}
             {%- for name in collection.options.truncate_scope %} or {{ trueup._quoted(name) }} is null{% endfor %}
         )) as bad_truncates,
-        count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }}{{ ' and not ' ~ trueup._was_read_expr('_place') if arrives }})
+        count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }}{{ ' and not ' ~ trueup._was_read_expr('_place', '_known') if arrives }})
             as unordered,
         {%- if arrives %}
-        count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }} and {{ trueup._was_read_expr('_place') }}) as again,
+        count_if(_op <> 'truncate' and {{ trueup._lacks_order_expr() }} and {{ trueup._was_read_expr('_place', '_known') }}) as again,
         {%- endif %}
         bitmap_construct_agg(pmod({{ trueup._identity_hash_expr(collection) }}, 32768)) as filter,
         max(_order) as greatest_order,
@@ -312,7 +312,9 @@ counted as ( -- for each partition of the log, if the commands say where they li
         {%- endif %}
     from formed
     {%- if collection.has_place %}
-    left join {{ trueup._known_places(newest.get('places')) }} as known on {{ trueup._same_partition_expr('known', '_place') }}
+    -- A struct, because a column of the key may be called `topic`.
+    left join (select struct(*) as _known from {{ trueup._known_places(newest.get('places')) }})
+        on {{ trueup._same_partition_expr('_known', '_place') }}
     group by _place.topic, _place.partition
     {%- endif %}
 

@@ -18,10 +18,10 @@
 {#- More names that exist within a statement beside those of the user: a column may begin with one, but not have it. -#}
 {% macro _names_within_statements() -%}
     {{ return([
-        '_added', '_again', '_batch', '_batch_mark', '_before', '_bound', '_bounds', '_broken', '_bucket', '_change', '_content', '_contents', '_copies',
+        '_added', '_batch', '_batch_mark', '_before', '_bound', '_bounds', '_broken', '_bucket', '_change', '_content', '_contents', '_copies',
         '_cut', '_dead', '_delete_order', '_deleted_before', '_deleted_now', '_do', '_edited', '_fault',
         '_held', '_key', '_late', '_latest', '_left', '_length', '_live', '_mark', '_messages', '_move', '_new', '_next',
-        '_notes', '_old', '_old_mark', '_place', '_places', '_rank', '_read_orders', '_remembered', '_retracted', '_rival',
+        '_notes', '_old', '_old_mark', '_place', '_rank', '_read_orders', '_remembered', '_retracted', '_rival',
         '_rows', '_run', '_said', '_scope', '_settled', '_since', '_text', '_tick', '_times', '_todo', '_top', '_truncated',
         '_truncated_before', '_truncates', '_truncates_read', '_unordered', '_upserted_now', '_verdict', '_winner',
     ]) }}

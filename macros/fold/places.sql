@@ -26,9 +26,9 @@
 {%- endmacro %}
 
 
-{#- A condition: whether a message was read before this batch. `known` is the row of its partition in `_known_places`. -#}
-{% macro _was_read_expr(place) -%}
-    {{ return('coalesce(' ~ place ~ '.offset < known.next, false)') }}
+{#- A condition: whether a message was read before this batch. `known` names the row of its partition in `_known_places`. -#}
+{% macro _was_read_expr(place, known='known') -%}
+    {{ return('coalesce(' ~ place ~ '.offset < ' ~ known ~ '.next, false)') }}
 {%- endmacro %}
 
 

@@ -93,6 +93,24 @@ def test_a_batch_row_has_the_next_offset_of_each_partition(own_project: OwnProje
     log.store.check_laws()
 
 
+def test_columns_of_the_key_may_be_called_like_a_place(own_project: OwnProject) -> None:
+    project = own_project("places_named")
+    key = ["topic", "partition", "next"]
+    project.sql(
+        "create table {}.log (topic string, partition int, next bigint, v string) using {format}"
+    )
+    call = f"""trueup.commands(
+        relation='{project.name}.log', sequence_by=['next'], columns=['v'], reclock={key}
+    )"""
+    project.write_model("c", f"{{{{ {call} }}}}", key, {})
+    project.write_model("d", f"{{{{ {call} }}}}", key, {"null_order": "arrival"})
+    for number in (1, 2):
+        project.insert("log", [("a", 0, number, f"v{number}")])
+        project.run()
+    for name in ("c", "d"):
+        assert next_offsets(Store(project, name, key, ["v"]).batches()[-1]) == {("a", "0"): 3}
+
+
 def test_new_messages_at_places_that_were_read_before_are_said(own_project: OwnProject) -> None:
     log = Log(own_project("places_again"))
     first = [put("a", 1, "a1", 7), put("b", 1, "b1", 8)]
