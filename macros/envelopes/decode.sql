@@ -64,7 +64,7 @@ with messages as (
         {{ term }} as log_{{ loop.index }}
         {%- endfor %}
     from {{ given.relation if trueup._has_subquery(arguments | join(', ')) else trueup._marked_log(given.relation) }}
-    {%- set path = modules.re.match('[{]?([a-z._]+)( string[}])?$', form.table[-1]) if given.table and not form.changes %}
+    {%- set path = modules.re.match('[{]([a-z._]+) string[}]$', form.table[-1]) if given.table and not form.changes %}
     {%- if path %}
     -- To read only the name of the table takes less than a tenth of the time that it takes to parse a message.
     {%- set text = trueup._message_text_expr(given.value) %}
@@ -107,8 +107,13 @@ opened as ( -- a converter of Kafka Connect may have put a schema beside the mes
     from pairs
 ),
 {% if form.source -%}
-sourced as (
-    select *, {{ trueup._paths_expr(form.source, form) }} as source from opened
+sourced as ( -- Spark loses fields of a struct if it prunes them below a generator, so they are columns
+    select
+        *
+        {%- for name in form.source_fields %},
+        source.{{ name }} as source_{{ name }}
+        {%- endfor %}
+    from (select *, {{ trueup._paths_expr(form.source, form) }} as source from opened)
 ),
 {% endif -%}
 {% if form.changes -%}

@@ -11,7 +11,7 @@
     - `delete`, `truncate`, `skip`: conditions.
     - `partial`: in an upsert of this operation a column that `new` lacks is in `old`, or it is unchanged.
     - `order`: the position in the source, the most significant expression first. Without it `sequence_by` is needed.
-    - `source`: a struct of the position. It is read once, as `source`, because it stands in many places.
+    - `source`: the position as a struct. It is read once, because it stands in many places, and `source_lsn` is its field `lsn`.
     - `table`: the schema and the name of the table. `snapshot`: whether a snapshot has read the row, and if it was the last one; all its rows
       have the position at which it began.
     - `quoted`: whether numbers may be texts. `binary`: how bytes are written. `json`: whether JSON columns are texts.
@@ -35,7 +35,7 @@
         40 digits; a Kinesis stream has none.
     -#}
     {%- for form, path in {
-        'debezium': 'source.#', 'debezium_flattened': 'coalesce({__source_# type}, {__# type})',
+        'debezium': 'source_#', 'debezium_flattened': 'coalesce({__source_# type}, {__# type})',
     }.items() -%}
         {%- for name, type in types.items() -%}
             {%- do source.update({name: path | replace('#', name) | replace('type', type)}) -%}
@@ -59,12 +59,14 @@
             'table': ['coalesce(' ~ source.schema ~ ', ' ~ source.db ~ ')', source.table],
         }}) -%}
     {%- endfor -%}
-    {%- set fields = [] -%}
-    {%- for name, type in types.items() -%}
+    {%- set fields, names = [], [] -%}
+    {%- for name, type in types.items() if name not in ['table', 'schema', 'db'] -%}
         {%- do fields.append(name ~ ': ' ~ type) -%}
+        {%- do names.append(name) -%}
     {%- endfor -%}
     {%- do forms.debezium.update({
-        'source': '{source struct<' ~ fields | join(', ') ~ '>}',
+        'source': '{source struct<' ~ fields | join(', ') ~ '>}', 'source_fields': names,
+        'table': ['coalesce({source.schema string}, {source.db string})', '{source.table string}'],
         'new': '{after ' ~ row ~ '}', 'old': '{before ' ~ row ~ '}',
         'op': "case when {source variant} is not null or {before variant} is not null or size(array_except(map_keys({. " ~ row
             ~ "}), array('before', 'after', 'source', 'op', 'ts_ms', 'ts_us', 'ts_ns', 'transaction', 'message'))) = 0 then {op string} end",

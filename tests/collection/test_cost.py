@@ -104,7 +104,7 @@ def test_a_commit_decodes_each_message_once(
     call = f"{{{{ trueup.{name}('{log}', {SCHEMA}{more}) }}}}"
     project.write_model(name, call, ["id"], {})
     for number in (1, 2):
-        row = {"id": 7, "name": f"name {number}", "price": "1.50", "at": "2026-11-30 10:00:00"}
+        row = {"id": 7, "name": f"name {number}", "price": 1.5, "at": "2026-11-30 10:00:00"}
         project.insert(f"{name}_log", [('{"id": 7}', say(number, row), number)])
         with sent("trueup: commit") as statements:
             project.run(name)

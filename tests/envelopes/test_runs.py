@@ -53,6 +53,40 @@ class Topic:
         return {key: status for (key,), (status,) in self.store.rows().items()}
 
 
+def test_a_collection_of_debezium_is_compared_with_its_log(own_project: OwnProject) -> None:
+    """One topic has the changes of several tables, and a header has the old key."""
+    project = own_project("debezium_compared")
+    log, schema = f"{project.name}.log", {"id": "bigint", "status": "string"}
+    columns = "key string, value string, before string"
+    project.sql(f"create table {{}}.log ({columns}) using iceberg")
+    given = {"schema": schema, "table": "public.c", "old_key": "before", "snapshot": True}
+    words = ", ".join(f"{name}={one!r}" for name, one in given.items()).replace("True", "true")
+    project.write_model("c", f"{{{{ trueup.debezium('{log}', {words}) }}}}", ["id"], {})
+    arguments = {
+        "log": log,
+        "key": ["id"],
+        "columns": ["status"],
+        "messages": {"macro": "debezium", **given},
+    }
+    models = [{"name": "c", "data_tests": [{"trueup.agrees_with_log": {"arguments": arguments}}]}]
+    project.write("models/c.yml", json.dumps({"version": 2, "models": models}))
+
+    def say(op: str, key: int, lsn: int, table: str = "c", old: int | None = None) -> None:
+        value = json.loads(change(op, key, lsn, f"{op} {lsn}"))
+        value["source"] |= {"schema": "public", "table": table}
+        before = None if old is None else f'{{"id": {old}}}'
+        project.insert("log", [(f'{{"id": {key}}}', json.dumps(value), before)])
+
+    say("c", 1, 10)
+    say("c", 2, 20)
+    say("c", 2, 30, table="d")
+    project.run("c", command="build")
+    say("u", 3, 40, old=1)
+    say("d", 2, 50)
+    project.run("c", command="build")
+    assert [tuple(row) for row in project.sql("select * from {}.c")] == [(3, "u 40")]
+
+
 @pytest.mark.long
 def test_a_snapshot_of_debezium_deletes_the_keys_that_it_does_not_have(
     own_project: OwnProject,
