@@ -214,10 +214,9 @@ class Live:
 
     def wait_for_first_rows(self) -> None:
         """Wait until there are all collections."""
+        self.follow()
         for table in TABLES:
-            wait_until(
-                lambda view=table.name: self.has_view(view) or self.follow(view)  # type: ignore[misc]
-            )
+            wait_until(lambda view=table.name: self.has_view(view))  # type: ignore[misc]
 
     def has_view(self, name: str) -> bool:
         """Whether a collection has its view. Spark does not list views of Iceberg."""
