@@ -187,7 +187,7 @@ batch as (
                     cast({{ (plan.notes.places | sum(attribute='next')) if plan.notes.places else 'null' }} as bigint) as offset_committed,
                     {#- Another code, a slice and a tick read messages again without a replay. #}
                     {%- if not (plan.cause or plan.is_sliced or plan.ticks) %}
-                    greatest({{ plan.replayed }} - superseded{{ ' - ' ~ plan.again if plan.again }}, 0) as below_places,
+                    greatest({{ plan.replayed or 0 }} - superseded{{ ' - ' ~ plan.again if plan.again }}, 0) as below_places,
                     {%- endif %}
                     {%- endif %}
                     {%- if plan.ticks %}

@@ -181,14 +181,14 @@
         {%- set part = dict(part, rows=trueup._rows_from_cut_select(collection, part.rows, rest.cut)) -%}
     {%- endif -%}
     {%- set facts = trueup._get_facts(collection, part, newest) if part.is_new else {} -%}
-    {%- set ticks = trueup._ticks_of_batch(collection, newest, part, facts, input_upper) if part.is_new -%}
+    {%- set ticks = trueup._ticks_of_batch(collection, newest, part, facts, input_upper) if part.is_new else none -%}
     {%- if ticks -%}
         {%- set part = dict(
             part, rows=trueup._rows_of_ticks_select(part.rows, ticks),
             position=trueup._position_of_ticks(part.position, ticks, none if part.is_whole else newest.get('position'))
         ) -%}
     {%- endif -%}
-    {%- if ticks.has_open and collection.has_place -%}
+    {%- if ticks and ticks.has_open and collection.has_place -%}
         {%- set facts = dict(facts, places=trueup._get_facts(collection, part, newest).places) -%}
     {%- endif -%}
     {%- set places = part.places or facts.get('places') -%}
@@ -254,7 +254,7 @@
         'reads_all': reads_all,
         'is_dry': is_dry,
         'again': facts.get('again') or 0,
-        'replayed': facts.get('replayed') or 0,
+        'replayed': 0 if next_cut else facts.get('replayed') or 0,
         'filter': (facts.filter if facts.commands <= 10000 else trueup._get_filter(collection, part, facts.commands))
             if part.is_pinned and not reads_all and newest.seq > 0 and facts.commands <= 1000000 and not facts.get('moves')
             and (facts.commands <= 10000 or not is_decoded or (newest.get('statistics') or {}).get('records_indexed', 0) > 20 * facts.commands)
@@ -277,6 +277,7 @@
             'forgotten': newest.get('forgotten'),
             'forgotten_at': newest.get('forgotten_at'),
             'places': places or none,
+            'has_rest': true if next_cut else none,
         }),
         'reads_again': part.is_whole,
         'forgotten': newest.get('forgotten'),

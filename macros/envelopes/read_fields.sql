@@ -39,7 +39,7 @@ transform(transform(
     'is_marked', {% if marks %}coalesce(
         {#- A text, or what is no text as JSON. #}
         startswith(_cell.json, '"') and try_variant_get(_cell.value, '$', 'string') in ({{ marks | join(', ') }})
-        or _cell.json in ({{ marks | join(', ') }}) and _cell.json <> 'null'
+        or _cell.json in ({{ marks | join(', ') }}) and _cell.json not rlike '^("|null$)'
         or startswith(_cell.json, '[') and try_variant_get(_cell.value, '$[0]', 'string') in ({{ marks | join(', ') }}),
         false
     ){% else %}false{% endif %}

@@ -37,7 +37,7 @@
     {%- set ends = {} -%}
     {%- for each in (before or []) + found -%}
         {%- set partition = (each.get('topic'), each.get('partition')) -%}
-        {%- do ends.update({partition: [each.next, ends.get(partition, 0)] | max}) -%}
+        {%- do ends.update({partition: [each.next, ends.get(partition, each.next)] | max}) -%}
     {%- endfor -%}
     {%- set places = [] -%}
     {%- for partition, next in ends.items() -%}

@@ -69,7 +69,7 @@
     {%- set found = run_query(
         'select max(_ts) filter (where next <= ' ~ at.offset ~ ' + 1), min(next) - 1, count(distinct coalesce(topic, \'\')) from ('
         ~ "select _ts, inline(from_json(get_json_object(_batch, '$.places'), 'array<struct<topic: string, partition: string, next: bigint>>'))"
-        ~ ' from ' ~ batches ~ ') where partition = ' ~ trueup._literal(at.partition)
+        ~ ' from ' ~ batches ~ " and get_json_object(_batch, '$.has_rest') is null) where partition = " ~ trueup._literal(at.partition)
         ~ (' and topic = ' ~ trueup._literal(at.topic) if at.topic is not none)
     ).rows[0] -%}
     {%- if found[2] != 1 -%}
