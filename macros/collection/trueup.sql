@@ -192,6 +192,9 @@
         {%- set facts = dict(facts, places=trueup._get_facts(collection, part, newest).places) -%}
     {%- endif -%}
     {%- set places = part.places or facts.get('places') -%}
+    {%- if not part.is_pinned and collection.options.null_order == 'arrival' -%}
+        {%- set part = dict(part, rows=trueup._rows_before_places_select(part.rows, places)) -%}
+    {%- endif -%}
     {%- set next_cut = facts.get('cut') -%}
     {%- set next_rest = dict(part, cut=next_cut, places=places) if next_cut -%}
     {%- if next_cut -%}

@@ -48,6 +48,19 @@
 
 
 {#-
+    The rows of a part that were there when the look asked for its `places`. The others are fresh for the next run; without this, the
+    commit would apply them, too.
+-#}
+{% macro _rows_before_places_select(rows, places) -%}
+select part.*
+from {{ trueup._subquery(rows) }} as part
+left join (select struct(*) as _known from {{ trueup._known_places(places) }})
+    on {{ trueup._same_partition_expr('_known', 'part._place') }}
+where part._place.offset is null or {{ trueup._was_read_expr('part._place', '_known') }}
+{%- endmacro %}
+
+
+{#-
     The CTEs up to `arriving`, for the option `null_order: arrival`: what is known of a key when a command without an order
     arrives. A command is fresh if its place is above all that was read of its partition.
 

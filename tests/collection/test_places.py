@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.between import sent_through
 from tests.stores import Store
 
 if TYPE_CHECKING:
@@ -201,6 +202,35 @@ def test_a_command_without_an_order_follows_a_truncate(own_project: OwnProject) 
     assert log.rows == {"d": "e"}
     log.run(put("f", None, "f", 8), delete("d", None, 9))
     assert log.rows == {"f": "f"}
+    log.store.check_laws()
+
+
+def test_a_command_without_an_order_that_arrives_during_a_run_acts_once(
+    own_project: OwnProject,
+) -> None:
+    """A log that trueup cannot pin grows between the look and the commit."""
+    project = own_project("arrival_grows")
+    log = Log(project, null_order="arrival")
+    both = "(select * from {0}.log union all select * from {0}.log where false)"
+    model = project.folder / "models" / "c.sql"
+    text = model.read_text().replace(f"'{project.name}.log'", f"'{both.format(project.name)}'")
+    project.write("models/c.sql", text)
+    late = [put("a", None, "arrived", 1), put("a", 9, "a9", 2)]
+
+    def grow(execute: Callable[[str], None], sql: str) -> None:
+        if "/* trueup: commit */" in sql and late:
+            project.insert("log", late)
+            late.clear()
+        execute(sql)
+
+    with sent_through(grow):
+        log.run(put("b", None, "b", 0))
+    assert late == []
+    assert next_offsets(log.newest) == {("orders", "0"): 1}
+    log.run()
+    assert log.rows == {"a": "a9", "b": "b"}
+    log.run()
+    assert log.rows == {"a": "a9", "b": "b"}
     log.store.check_laws()
 
 

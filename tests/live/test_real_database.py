@@ -214,6 +214,7 @@ class Live:
 
     def wait_for_first_rows(self) -> None:
         """Wait until there are all collections."""
+        wait_until(lambda: bool(self.spark.catalog.tableExists(LOG)))
         self.follow()
         for table in TABLES:
             wait_until(lambda view=table.name: self.has_view(view))  # type: ignore[misc]
