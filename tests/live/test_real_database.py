@@ -44,11 +44,11 @@ PATIENCE = 1800
 """Seconds until the collections must have all that was written before the pause."""
 TABLES = [NOTES, MARKS, *[[THINGS, ACCOUNTS][SEED % 2]] * (SECONDS > 0)]
 """A cold JVM needs a minute of both cores for each collection, so a seed has three of them."""
-FAULTS_OF_PAUSE = 20 if SECONDS else 3
+FAULTS_OF_PAUSE = 40 if SECONDS else 3
 """So many faults happen between two comparisons."""
 WARM, CALM = (60, 180) if SECONDS else (0, 0)
 """So many seconds nothing breaks, first of all: the figures are of the second time."""
-CALM_RATE, FAULT_RATE = 10, 25
+CALM_RATE, FAULT_RATE = 10, 60
 """The transactions of pgbench in a second of each time: each changes 41 rows."""
 LOG = "live.messages"
 BY_COMMIT, CHANGES = "notes_by_commit", "live.changes"
