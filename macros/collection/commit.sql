@@ -136,7 +136,7 @@ joined as (
         newest.* except ({{ trueup._column_list(key) }}, _error_key),
         held.* except ({{ trueup._column_list(key) }}, _error_key),
         {%- if plan.has_truncates %}
-        {{ trueup._truncated_at_tick_expr(collection, key_values) if plan.ticks
+        {{ trueup._newest_truncate_expr(collection, key_values, 'step._tick <= newest._tick') if plan.ticks
             else trueup._of_bound_expr(collection, '_truncated', key_values) }} as _truncated,
         {{ trueup._of_bound_expr(collection, '_is_truncated_now', key_values) }} as _is_truncated_now,
         {%- endif %}

@@ -98,12 +98,6 @@ newest as (
 {%- endmacro %}
 
 
-{#- The order of the newest truncate up to the tick of a row, as an SQL expression. `values` are those of its key. -#}
-{% macro _truncated_at_tick_expr(collection, values) -%}
-    {{ return(trueup._newest_truncate_expr(collection, values, 'step._tick <= newest._tick')) }}
-{%- endmacro %}
-
-
 {#- The order of the newest truncate of a key, before this batch or in a `step` of it that meets a condition. -#}
 {% macro _newest_truncate_expr(collection, values, condition) -%}
     {{ return(

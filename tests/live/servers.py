@@ -8,8 +8,10 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -65,8 +67,10 @@ def fetch_jars() -> None:
     maven = ("mvn", "-q", "-B", f"-Dmaven.repo.local={CACHE}/m2", "-f", str(POM))
     here = CACHE / "servers"
     if not here.exists() or here.stat().st_mtime < POM.stat().st_mtime:
+        part = here.with_suffix(".part")
+        run([*maven, "dependency:copy-dependencies", f"-DoutputDirectory={part}"])
         shutil.rmtree(here, ignore_errors=True)
-        run([*maven, "dependency:copy-dependencies", f"-DoutputDirectory={here}"])
+        part.rename(here)
     for jar in SPARK_JARS:
         if not (CACHE / "spark" / "{1}-{2}.jar".format(*jar.split(":"))).exists():
             folder = f"-DoutputDirectory={CACHE}/spark"
@@ -141,13 +145,22 @@ class Server:
         return self._process is not None and self._process.poll() is None
 
     def kill(self) -> bool:
-        """Kill it and its children, and wait for its end. Return whether it was alive."""
+        """Kill it and its children, and wait for their end. Return whether it was alive."""
         if self._process is None:
             return False
         was_alive = self.is_alive()
+        # The processes of PostgreSQL have sessions of their own, and keep its memory.
+        ask = ["pgrep", "--parent", str(self._process.pid)]
+        found = subprocess.run(ask, check=False, capture_output=True, text=True).stdout.split()
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        for child in map(int, found):
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        end = time.monotonic() + PATIENCE
+        while any(Path(f"/proc/{child}").exists() for child in found) and time.monotonic() < end:
+            time.sleep(0.05)
         return was_alive
 
 
@@ -161,8 +174,7 @@ class Source:
         self.dsn = f"host={LOOPBACK} port={self.port} user=postgres dbname=postgres"
         self.brokers = f"{LOOPBACK}:{self.broker_port}"
         self.database = self._database()
-        self.broker = self._broker()
-        self.connect = self._connect(tables)
+        self._tables = tables
 
     def _database(self) -> Server:
         programs, data = binaries(), self.folder / "database"
@@ -192,7 +204,9 @@ class Source:
             user=user,
         )
 
-    def _broker(self) -> Server:
+    @cached_property
+    def broker(self) -> Server:
+        """Kafka. The tests without it need no JARs."""
         controller = free_port()
         plain = f"PLAINTEXT://{self.brokers}"
         file = self._properties(
@@ -217,8 +231,11 @@ class Source:
             "broker", java("kafka.Kafka", file), self.folder, lambda: listens(self.broker_port)
         )
 
-    def _connect(self, tables: Sequence[str]) -> Server:
+    @cached_property
+    def connect(self) -> Server:
+        """The worker, Kafka Connect, with Debezium."""
         port = free_port()
+        self.connector = f"http://{LOOPBACK}:{port}/connectors/shop"
         converter = "org.apache.kafka.connect.json.JsonConverter"
         worker = self._properties(
             "worker",
@@ -247,7 +264,7 @@ class Source:
                 "plugin.name": "pgoutput",
                 "slot.name": "debezium",
                 "publication.autocreate.mode": "filtered",
-                "table.include.list": ",".join(f"public.{table}" for table in tables),
+                "table.include.list": ",".join(f"public.{table}" for table in self._tables),
                 "snapshot.mode": "when_needed",
                 "skipped.operations": "none",  # by default truncates
                 "poll.interval.ms": 100,
@@ -256,6 +273,20 @@ class Source:
         )
         main = "org.apache.kafka.connect.cli.ConnectStandalone"
         return Server("connect", java(main, worker, connector), self.folder, lambda: listens(port))
+
+    def restart_failed(self) -> bool:
+        """Start the task of the connector again if it has failed, as an operator would.
+
+        If the database is not there while a task starts, Debezium does not try again.
+        """
+        with suppress(OSError):
+            with urlopen(f"{self.connector}/status", timeout=5) as answer:  # noqa: S310
+                has_failed = b'"FAILED"' in answer.read()
+            if has_failed:
+                again = f"{self.connector}/restart?includeTasks=true&onlyFailed=true"
+                urlopen(Request(again, method="POST"), timeout=30).close()  # noqa: S310
+            return has_failed
+        return False
 
     @property
     def offsets(self) -> Path:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg.sql import SQL, Identifier, Placeholder
 
-from .tables import long_text, value
+from .tables import ACCOUNTS, MARKS, NOTES, THINGS, long_text, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,7 +129,8 @@ class Rows:
                 ),
                 keys,
             )
-        return 30 + self.run("delete from {table} where {where}", keys[0])
+            inserted = cursor.rowcount
+        return inserted + self.run("delete from {table} where {where}", keys[0])
 
     def truncate(self) -> int:
         """Delete all rows at once, and insert some in the same transaction."""
@@ -141,11 +142,11 @@ class Rows:
         given = "select column_name from information_schema.columns where table_name = %s"
         there = {name for (name,) in self.database.execute(given, [self.table.name])}
         if "extra" not in there:
-            self.run("alter table {table} add column extra text default 'x'", [])
+            self.run("alter table {table} add column if not exists extra text default 'x'", [])
         elif "renamed" not in there:
             self.run("alter table {table} rename column extra to renamed", [])
         if "renamed" in there:
-            self.run("alter table {table} drop column renamed", [])
+            self.run("alter table {table} drop column if exists renamed", [])
         return self.put()
 
 
@@ -167,20 +168,27 @@ OPERATIONS: dict[Callable[[Rows], int], int] = {
 class Writers:
     """Threads that write until they are stopped. They can be paused."""
 
-    def __init__(self, dsn: str, seed: int, tables: list[Table], *, has_accounts: bool) -> None:
-        """Start the threads, paused. pgbench is one of them if there are accounts."""
+    def __init__(self, dsn: str, seed: int, tables: list[Table]) -> None:
+        """Start the threads, paused: those that these tables need."""
         self.done: Counter[str] = Counter()
         """What was committed, and how often."""
         self.accounts_a_second = 1
         """So many transactions of the script pgbench tries to make in a second."""
+        self._counting = threading.Lock()
         self._dsn = dsn
-        self._tables = tables
+        self._tables = [table for table in tables if table in (NOTES, THINGS)]
+        self._accounts = sum(table in ACCOUNTS for table in tables)
         self._stop = threading.Event()
         self._go = threading.Event()
         self._busy: list[threading.Lock] = []
         self._threads = []
-        works = [self._write, self._write, self._write_slowly, self._mark]
-        for number, work in enumerate(works + [self._bench] * has_accounts):
+        works: list[Callable[[Random, psycopg.Connection], None]] = [
+            *[self._write] * 2,
+            self._write_slowly,
+            *[self._mark] * (MARKS in tables),
+            *[self._bench] * (self._accounts > 0),
+        ]
+        for number, work in enumerate(works):
             busy = threading.Lock()
             self._busy.append(busy)
             random = Random(f"{seed} {number}")  # noqa: S311
@@ -207,6 +215,10 @@ class Writers:
             for table in self._tables:
                 Rows(random, database, table).put()
 
+    def is_alive(self) -> bool:
+        """Whether all threads still write."""
+        return all(thread.is_alive() for thread in self._threads)
+
     def stop(self) -> None:
         """End the threads."""
         self._stop.set()
@@ -228,12 +240,17 @@ class Writers:
                     database.execute("set lock_timeout = '500ms'")
                     database.commit()
                     while self._go.is_set() and not self._stop.is_set():
+                        # Two of them may alter a table at once.
                         with suppress(
-                            psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected
+                            psycopg.errors.LockNotAvailable,
+                            psycopg.errors.DeadlockDetected,
+                            psycopg.errors.UndefinedColumn,
+                            psycopg.errors.DuplicateColumn,
                         ):
                             work(random, database)
             except psycopg.OperationalError:
-                self.done["lost connections"] += 1
+                with self._counting:
+                    self.done["lost connections"] += 1
                 time.sleep(0.5)
 
     def _write(self, random: Random, database: psycopg.Connection) -> None:
@@ -244,7 +261,6 @@ class Writers:
     def _write_slowly(self, random: Random, database: psycopg.Connection) -> None:
         """A transaction of some seconds. Others that begin later commit before it."""
         self._transact(random, database, random.randint(2, 6), 1)
-        self.done["long transactions"] += 1
 
     def _transact(
         self, random: Random, database: psycopg.Connection, count: int, pause: float
@@ -256,13 +272,16 @@ class Writers:
                 operation = random.choices([*OPERATIONS], [*OPERATIONS.values()])[0]
                 if pause and operation in (Rows.truncate, Rows.alter):
                     continue  # its lock would stop all others
-                done["changes"] += operation(rows)
-                done[operation.__name__] += 1
+                changes = operation(rows)
+                done["changes"] += changes
+                done[operation.__name__] += changes > 0 or operation is Rows.undo
                 time.sleep(pause * random.random())
             if random.random() < 0.1:
-                self.done["rollbacks"] += 1
+                done = Counter(rollbacks=1)
                 raise psycopg.Rollback
-        self.done += done
+            done["long transactions"] += pause > 0
+        with self._counting:
+            self.done.update(done)
 
     def _mark(self, _: Random, database: psycopg.Connection) -> None:
         """A row with the time of its commit."""
@@ -277,9 +296,11 @@ class Writers:
         program = [
             *("pgbench", "--no-vacuum", "--time", "2", "--rate", str(self.accounts_a_second)),
             *("--random-seed", str(random.getrandbits(31)), "--file", str(SCRIPT)),
+            *("--define", f"tables={self._accounts}"),
         ]
         ran = subprocess.run([*program, self._dsn], check=False, capture_output=True, text=True)
         found = re.search(r"actually processed: (\d+)", ran.stdout)
         if ran.returncode:
             raise psycopg.OperationalError(ran.stderr)
-        self.done["changes"] += CHANGES_OF_SCRIPT * int(found[1] if found else 0)
+        with self._counting:
+            self.done["changes"] += CHANGES_OF_SCRIPT * int(found[1] if found else 0)
