@@ -52,7 +52,7 @@ KINDS = {
     "json": Kind("json", "string"),
     "jsonb": Kind("jsonb", "string"),
     "ints": Kind("int[]", "array<int>", "array_to_json({})::text", "to_json({})"),
-    "inet": Kind("inet", "string"),
+    "inet": Kind("inet", "string", "host({})"),
     "mood": Kind("mood", "string"),
 }
 

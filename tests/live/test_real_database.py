@@ -48,11 +48,11 @@ TABLES = [*[MARKS] * (SECONDS > 0), NOTES, *(ACCOUNTS if SECONDS and SEED % 2 el
 
 If the first table has one row, a snapshot of Debezium does not say that it is the last one.
 """
-FAULTS_OF_PAUSE = 40 if SECONDS else 3
+FAULTS_OF_PAUSE = 32 if SECONDS else 3
 """So many faults happen between two comparisons."""
 WARM, CALM = (60, 60 * len(TABLES)) if SECONDS else (0, 0)
 """So many seconds nothing breaks, first of all: the figures are of the second time."""
-CALM_RATE, FAULT_RATE = 10, 60
+CALM_RATE, FAULT_RATE = 10, 40
 """The transactions of pgbench in a second of each time: each changes 41 rows."""
 LOG = "live.messages"
 BY_COMMIT, CHANGES = "notes_by_commit", "live.changes"
@@ -129,7 +129,9 @@ class Live:
         end = time.monotonic() + PATIENCE
         for table in TABLES:
             while found := self.differences(table):
-                assert time.monotonic() < end, f"{table.name}: {len(found)}: {found[:4]}"
+                assert time.monotonic() < end, (
+                    f"{table.name}: {len(found)}: {found[0]}, {found[-1]}"
+                )
                 self.follow(table.name)
 
     def land_changes(self) -> None:
