@@ -190,6 +190,7 @@ def test_changed_code_reads_the_log_again_in_slices(own_project: OwnProject) -> 
     log.store.check_laws()
 
 
+@pytest.mark.long
 def test_a_batch_ends_at_a_snapshot_of_the_log(own_project: OwnProject) -> None:
     project = own_project("by_snapshots")
     log = Log(project, max_commands=4)

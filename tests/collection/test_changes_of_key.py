@@ -67,6 +67,7 @@ def test_unchanged_columns_come_from_the_old_key_as_given_at_that_order(moved: P
     assert errors(moved) == []
 
 
+@pytest.mark.long
 def test_no_command_of_one_run_clears_the_order_error_of_the_same_run(moved: Project) -> None:
     # The chain makes two batches.
     chain = [("k2", 5, "a5", SAME, "k1"), ("k3", 9, SAME, SAME, "k2")]

@@ -109,6 +109,7 @@ def test_build_runs_unit_tests_a_contract_and_data_tests(own_project: OwnProject
     assert project.rows("files") == [("b", "two", 2)]
 
 
+@pytest.mark.long
 def test_a_table_of_the_name_is_kept_and_its_rows_are_the_first_batch(
     own_project: OwnProject,
 ) -> None:

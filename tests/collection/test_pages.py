@@ -120,6 +120,7 @@ def test_start_leads_to_a_tested_table(own_project: OwnProject) -> None:
     assert any("wins" in line for line in type_in(project, explain))
 
 
+@pytest.mark.long
 def test_a_select_is_tested_by_its_corrections(own_project: OwnProject) -> None:
     (line,) = re.findall(r"test that a model with\s+`(.*?)` has no", page("docs/how-it-works.md"))
     project = own_project("tested_select")

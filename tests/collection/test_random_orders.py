@@ -309,6 +309,7 @@ def play_number(own_project: Callable[[str], Project], number: int, *only: int) 
     return bundle
 
 
+@pytest.mark.long
 def test_whole_commands_equal_the_oracle(own_project: Callable[[str], Project]) -> None:
     bundle = play_number(own_project, 0)
     assert bundle.options.form == "whole"

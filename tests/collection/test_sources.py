@@ -154,6 +154,7 @@ def test_order_epoch_compares_before_the_order(own_project: OwnProject) -> None:
     log.store.check_laws()
 
 
+@pytest.mark.long
 def test_a_replay_and_one_late_command_are_not_doubted(own_project: OwnProject) -> None:
     log = Log(own_project("replay"))
     first = [put(key, 100 + place, f"{key}1") for place, key in enumerate("abcd")]

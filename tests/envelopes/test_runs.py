@@ -145,6 +145,7 @@ def test_messages_are_compared_with_their_log(own_project: OwnProject) -> None:
     assert "Got 2 results" in project.messages[0]
 
 
+@pytest.mark.long
 def test_a_second_delivery_replaces_the_first_and_an_empty_extract_deletes_all(
     own_project: OwnProject,
 ) -> None:

@@ -71,6 +71,7 @@ def holds(project: Project, key: str) -> list[str]:
     ]
 
 
+@pytest.mark.long
 def test_a_compaction_keeps_rows_and_certificates(kept: Project) -> None:
     store = store_of(kept)
     rows, errors, before = store.rows(), store.errors(), store.batches()
