@@ -200,7 +200,7 @@ SEED = int(os.environ.get("TRUEUP_SEED", "1"))
 THINGS = Table(
     "things",
     {"id": "int"},
-    # Each even seed has every second kind.
+    # Of two even seeds, one has every second kind, and one the others.
     {f"a_{kind}": kind for kind in [*KINDS][SEED // 2 % 2 :: 2]},
 )
 NOTES = Table(
