@@ -275,10 +275,13 @@ class Source:
         return Server("connect", java(main, worker, connector), self.folder, lambda: listens(port))
 
     def restart_failed(self) -> bool:
-        """Start the task of the connector again if it has failed, as an operator would.
+        """Start the worker or its task again if it has ended, as an operator would.
 
-        If the database is not there while a task starts, Debezium does not try again.
+        If the database is not there while they start, Debezium does not try again.
         """
+        if not self.connect.is_alive():
+            self.connect.start()
+            return True
         with suppress(OSError):
             with urlopen(f"{self.connector}/status", timeout=5) as answer:  # noqa: S310
                 has_failed = b'"FAILED"' in answer.read()

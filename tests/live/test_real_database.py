@@ -52,11 +52,11 @@ TABLES = [
 
 If the first table has one row, a snapshot of Debezium does not say that it is the last one.
 """
-FAULTS_OF_PAUSE = 32 if SECONDS else 3
+FAULTS_OF_PAUSE = 66 if SECONDS else 3
 """So many faults happen between two comparisons."""
 WARM, CALM = (60, 60 * len(TABLES)) if SECONDS else (0, 0)
 """So many seconds nothing breaks, first of all: the figures are of the second time."""
-CALM_RATE, FAULT_RATE = 10, 40
+CALM_RATE, FAULT_RATE = 10, 20
 """The transactions of pgbench in a second of each time: each changes 41 rows."""
 LOG = "live.messages"
 BY_COMMIT, CHANGES = "notes_by_commit", "live.changes"
@@ -113,7 +113,7 @@ class Live:
 
     def follow(self, *names: str) -> None:
         """In the short form, run models; in the long one, let the watcher do it for a while."""
-        self.happened["tasks of Debezium restarted"] += self.source.restart_failed()
+        self.happened["Debezium restarted"] += self.source.restart_failed()
         if SECONDS:
             time.sleep(3)
         else:
@@ -408,9 +408,9 @@ def live(home: Path, new_project: Callable[[str], Project]) -> Iterator[Live]:
                 if table in ACCOUNTS:
                     rows = "select generate_series(1, 5000), 0, 'x'"
                     database.execute(f"insert into {table.name} {rows}")
-        made.land_changes()
         for process in processes[1:]:
             process.start()
+        made.land_changes()
         yield made
     finally:
         for process in reversed(processes):
@@ -439,12 +439,14 @@ def test_collections_equal_the_tables_of_a_real_database_whatever_breaks(live: L
             writers.resume()
             time.sleep(random.random() * 3)
             assert writers.is_alive()
-            live.happened["tasks of Debezium restarted"] += live.source.restart_failed()
+            live.happened["Debezium restarted"] += live.source.restart_failed()
             say(fault.__name__)
             before = faults.happened.total()
             fault()
-            assert faults.happened.total() > before, f"{fault.__name__} did not happen"
-            played[fault.__name__] += 1
+            if faults.happened.total() > before:
+                played[fault.__name__] += 1
+            else:
+                live.happened["faults that found their process dead"] += 1
             if number % FAULTS_OF_PAUSE:
                 continue
             time.sleep(random.random() * 5)
