@@ -279,6 +279,17 @@ class Faults:
         self.random = random
         self.happened: Counter[str] = Counter()
 
+    def play(self, fault: Callable[[], None]) -> bool:
+        """Let something break. Return whether it did: a process may be dead already."""
+        self.happened["Debezium restarted"] += self.live.source.restart_failed()
+        say(fault.__name__)
+        before = self.happened.total()
+        fault()
+        if self.happened.total() == before:
+            self.happened["faults that found their process dead"] += 1
+            return False
+        return True
+
     def kill(self, server: Server) -> None:
         """Kill a process, and start it again after a while."""
         self.happened[f"{server.name} killed"] += server.kill()
@@ -439,14 +450,8 @@ def test_collections_equal_the_tables_of_a_real_database_whatever_breaks(live: L
             writers.resume()
             time.sleep(random.random() * 3)
             assert writers.is_alive()
-            live.happened["Debezium restarted"] += live.source.restart_failed()
-            say(fault.__name__)
-            before = faults.happened.total()
-            fault()
-            if faults.happened.total() > before:
+            if faults.play(fault):
                 played[fault.__name__] += 1
-            else:
-                live.happened["faults that found their process dead"] += 1
             if number % FAULTS_OF_PAUSE:
                 continue
             time.sleep(random.random() * 5)
