@@ -248,7 +248,7 @@ class Writers:
                             psycopg.errors.DuplicateColumn,
                         ):
                             work(random, database)
-            except psycopg.OperationalError:
+            except (psycopg.OperationalError, psycopg.Rollback):  # of a connection that is lost
                 with self._counting:
                     self.done["lost connections"] += 1
                 time.sleep(0.5)
