@@ -8,6 +8,7 @@
     `texts`                     the types of the columns that the store keeps as texts, by name in lower case: see `texts.sql`
     `has_ticks`                 whether the commands have ticks of their own (`ts`)
     `has_place`                 whether the commands say where their messages lie in the log (`reclock`)
+    `has_snapshots`             whether the commands say which of them is the first of a snapshot
     `order_type`                the type of `_order`
     `options`                   the value of every option
     `has_store`                 whether the store exists
@@ -48,6 +49,7 @@
         'is_partial': '_unchanged' in names,
         'has_old_key': '_old_key' in names,
         'unchanged_value': '_unchanged_value' in names,
+        'has_snapshots': '_is_first' in names,
         'order_type': trueup._stored_type(order),
         'options': options,
         'has_store': load_relation(trueup._store_of(this)) is not none,
@@ -92,7 +94,7 @@
 
 {#- The columns of a SELECT that make its rows commands, or errors. -#}
 {% macro _command_columns() -%}
-    {{ return(['_order', '_op', '_error', '_error_key', '_unchanged', '_unchanged_value', '_old_key', '_place', '_ts']) }}
+    {{ return(['_order', '_op', '_error', '_error_key', '_unchanged', '_unchanged_value', '_old_key', '_place', '_ts', '_is_first']) }}
 {%- endmacro %}
 
 

@@ -206,6 +206,8 @@
     commands are below `lower`. With `null_order: arrival` also `again`, how many commands without an order were read before.
     If the commands say where they lie in the log, also `places`, what is read after them, and `replayed`, how many commands with an
     order are at places that were read before.
+    If the commands say which are the first of a snapshot, also `begun`, the order of the newest snapshot whose end is not known, and
+    `ended`, that of the newest one that is whole without saying so.
     If a command may change a key, also `moves`, how many do, `lacking`, how many of them leave columns unchanged, and `cut`, the
     order at which the batch must end before one of them.
 -#}
@@ -267,6 +269,9 @@ formed as (
         {%- if collection.has_place %},
         cast(_place as {{ trueup._place_type() }}) as _place
         {%- endif %}
+        {%- if collection.has_snapshots %},
+        _is_first
+        {%- endif %}
         {%- if not part.is_pinned %},
         {{ trueup._command_hash_expr(collection) }} as _hash
         {%- endif %}
@@ -310,6 +315,10 @@ counted as ( -- for each partition of the log, if the commands say where they li
         count(_old_key) as moves,
         {{ 'count_if(_old_key is not null and size(_unchanged) > 0)' if collection.is_partial else 0 }} as lacking
         {%- endif %}
+        {%- if collection.has_snapshots %},
+        {{ trueup._snapshot_items('_order', '_is_first') }},
+        max(_order) filter (where _op = 'truncate') as truncated
+        {%- endif %}
     from formed
     {%- if collection.has_place %}
     -- A struct, because a column of the key may be called `topic`.
@@ -320,6 +329,14 @@ counted as ( -- for each partition of the log, if the commands say where they li
 
 )
 
+{% if collection.has_snapshots -%}
+{%- set open_snapshots = trueup._open_snapshots_expr(collection, newest) -%}
+select
+    * except (_first_orders, _next_orders, _last_change, truncated),
+    {{ trueup._exact_json_expr('array_max(filter(' ~ open_snapshots ~ ', _one -> not coalesce(_one < _last_change, false)))') }} as begun,
+    {{ trueup._exact_json_expr('array_max(filter(' ~ open_snapshots ~ ', _one -> _one < _last_change))') }} as ended
+from (
+{% endif -%}
 select
     {%- set sums = ['commands', 'truncates', 'bad_truncates', 'unordered', 'below']
         + (['again'] if arrives else []) + (['moves', 'lacking'] if collection.has_old_key else [])
@@ -348,8 +365,51 @@ select
     {{ trueup._cut_tick_expr(collection, trueup._bigint(lower)) }} as cut_tick
     {%- endif %}
     {%- endif %}
-from counted
+    {%- if collection.has_snapshots %},
+    flatten(collect_list(_first_orders)) as _first_orders,
+    flatten(collect_list(_next_orders)) as _next_orders,
+    max(_last_change) as _last_change,
+    max(truncated) as truncated
     {%- endif %}
+from counted
+    {{- ') as facts' if collection.has_snapshots }}
+    {%- endif %}
+{%- endmacro %}
+
+
+{#-
+    What the commands say of snapshots, as items of a select: the orders of those of which a first row was read, and of those of
+    which another row was read. Debezium marks the last row of a table, too, but not if it is the first row of all tables: a
+    snapshot with one row has no end. But no change is sent before the snapshot is complete. So a change with a greater order
+    is also an end.
+-#}
+{% macro _snapshot_items(order, is_first) -%}
+collect_set({{ order }}) filter (where {{ is_first }}) as _first_orders,
+        collect_set({{ order }}) filter (where not {{ is_first }}) as _next_orders,
+        max({{ order }}) filter (where {{ is_first }} is null) as _last_change
+{%- endmacro %}
+
+
+{#- The order of the newest snapshot that is whole without saying so, as a select of one row: `_first_order`, null for none. -#}
+{% macro _whole_snapshot_select(rows, order, is_first) -%}
+select array_max(filter(array_except(_first_orders, _next_orders), _one -> _one < _last_change)) as _first_order
+from (
+    select
+        {{ trueup._snapshot_items(order, is_first) }}
+    from {{ rows }}
+) as snapshots
+{%- endmacro %}
+
+
+{#- The orders of the snapshots of which neither the batches before nor this one know the end, as an SQL array. -#}
+{% macro _open_snapshots_expr(collection, newest) -%}
+    {%- set type = 'array<' ~ trueup._sql_type(collection.order_type) ~ '>' -%}
+    {%- set begun = trueup._order_from_json_expr(collection, newest.get('begun')) -%}
+    {%- set truncated = trueup._order_from_json_expr(collection, newest.get('truncated')) -%}
+    {{ return(
+        'filter(array_except(array_compact(array_append(cast(_first_orders as ' ~ type ~ '), ' ~ begun ~ ')), cast(_next_orders as ' ~ type
+        ~ ')), _one -> coalesce(_one > greatest(truncated, ' ~ truncated ~ '), true))'
+    ) }}
 {%- endmacro %}
 
 

@@ -221,7 +221,7 @@
         }) }}
     {%- endif -%}
     {%- do trueup._require_ordered_truncates(collection, facts) -%}
-    {%- set new_truncates = facts.truncates > 0 -%}
+    {%- set new_truncates = facts.truncates > 0 or facts.get('ended') is not none -%}
     {%- set reads_all = new_truncates or not collection.is_log -%}
     {%- set since = newest.seq + 1 if recoded else newest.get('since', 0) -%}
     {%- set cause = (newest.get('slices') or {}).get('cause') if not recoded
@@ -250,6 +250,7 @@
         'has_truncates': new_truncates or newest.get('truncated') is not none,
         'new_truncates': new_truncates,
         'truncated': newest.get('truncated'),
+        'ended': facts.get('ended'),
         'has_unordered': facts.unordered > 0 or newest.get('order_errors', 0) > 0,
         'places': newest.get('places'),
         'is_sliced': (newest.get('slices') or part.slices) and true,
@@ -279,6 +280,7 @@
             'greatest': facts.get('greatest_order') or newest.get('greatest'),
             'forgotten': newest.get('forgotten'),
             'forgotten_at': newest.get('forgotten_at'),
+            'begun': facts.get('begun'),
             'places': places or none,
             'has_rest': true if next_cut else none,
         }),

@@ -23,6 +23,7 @@
     {%- for argument in ['key', 'table', 'old_key', 'unchanged_value'] -%}
         {%- do given.update({argument: given.get(argument)}) -%}
     {%- endfor -%}
+    {#- If the first table of a snapshot has one row, Debezium marks it as the first, but not as the last. -#}
     {{ return(dict(
         relation=trueup._subquery(trueup._decoded_select(form, given, key, values)),
         ts='_command.ts' if given.ts is not none else none,
@@ -37,6 +38,7 @@
         snapshot={
             'id': '_command.snapshot', 'start': ['_command.place'],
             'end': "_command.snapshot in ('last', 'last_in_data_collection') and _command.place is not null",
+            'is_first': "case when _command.place is not null and _command.snapshot not in ('false', 'incremental') then _command.snapshot = 'first' end",
         } if given.get('snapshot') else none,
         reclock=['_command.message.topic', '_command.message.partition', '_command.message.offset'] if given.reclock else none,
     )) }}

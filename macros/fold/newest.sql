@@ -157,6 +157,10 @@ bound as (
         where _op = 'truncate'
         union all
         {%- endif %}
+        {%- if plan.ended %}
+        select {{ trueup._order_from_json_expr(collection, plan.ended) }} as _order, true as _is_new
+        union all
+        {%- endif %}
         {%- if scope %}
         select {{ trueup._parsed_order_expr(collection, 'text') }} as _order, false as _is_new{{ ', cast(null as bigint) as _tick' if plan.ticks }},
             scope as _scope

@@ -60,6 +60,10 @@ select
     {%- if given.reclock -%},
     {{ trueup._message_place_expr(given.reclock) }} as _place
     {%- endif %}
+    {#- The changes of two sources do not compare. -#}
+    {%- if given.snapshot and given.snapshot.is_first and not options.truncate_scope -%},
+    {{ given.snapshot.is_first }} as _is_first
+    {%- endif %}
 from log
 {%- if given.snapshot %}
 -- The end of a complete snapshot is a truncate, too: what the snapshot does not have is gone.
@@ -88,7 +92,7 @@ where not coalesce({{ given.skip_when }}, false)
 {#- Raises unless `snapshot` has an `id`, a `start` for each part of the order, and an `end`. -#}
 {% macro _require_snapshot(snapshot, sequence, ts) -%}
     {%- set subject = trueup._argument('commands', 'snapshot') -%}
-    {%- if snapshot is not none and (snapshot is not mapping or snapshot.keys() | sort != ['end', 'id', 'start']) -%}
+    {%- if snapshot is not none and (snapshot is not mapping or snapshot.keys() | reject('eq', 'is_first') | sort != ['end', 'id', 'start']) -%}
         {%- do trueup._raise_error(
             subject, 'a mapping of `id` (null for a row of no snapshot), `start` (the order at which it began) and `end` (true for'
             ~ ' its last row)', snapshot

@@ -55,7 +55,7 @@
         trueup._get_stored_collection(view, store, given.key),
         name=given.name, given_types=types, is_log='_order' in names and '_op' in names, has_error='_error' in names,
         is_partial='_unchanged' in names, unchanged_value='_unchanged_value' in names, has_old_key='_old_key' in names,
-        has_ticks='_ts' in names,
+        has_ticks='_ts' in names, has_snapshots='_is_first' in names,
     )) }}
 {%- endmacro %}
 
@@ -237,6 +237,16 @@ where {{ trueup._is_wanted_expr('identity', plan) }}
 select
         {{ trueup._fact_items(facts) }}
 from {{ trueup._subquery(rows) }}
+{%- if collection.has_snapshots %}
+union all
+select
+        {{ trueup._fact_items({
+            'part': "'command'", 'op': "'truncate'", 'ord': trueup._sorted_json_expr('_first_order'),
+            'value': "array_repeat('{}', " ~ collection.value_names | length ~ ')',
+        }) }}
+from ({{ trueup._whole_snapshot_select(trueup._subquery(rows), '_order', '_is_first') }})
+where _first_order is not null
+{%- endif %}
 {%- endmacro %}
 
 

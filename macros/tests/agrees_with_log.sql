@@ -142,9 +142,18 @@ commands as (
 
 truncates as (
 
-    select {% if truncate_scope %}{{ trueup._column_list(truncate_scope) }}, {% endif %}max({{ order }}) as _truncated
-    from log
-    where coalesce({{ truncate_when }}{{ ' or ' ~ snapshot.end if snapshot }}, false) and {{ terms[0] }} is not null
+    {%- set scope = trueup._column_list(truncate_scope) ~ ', ' if truncate_scope else '' %}
+
+    select {{ scope }}max(_truncated) as _truncated
+    from (
+        select {{ scope }}{{ order }} as _truncated
+        from log
+        where coalesce({{ truncate_when }}{{ ' or ' ~ snapshot.end if snapshot }}, false) and {{ terms[0] }} is not null
+        {%- if snapshot and snapshot.is_first and not truncate_scope %}
+        union all
+        {{ trueup._whole_snapshot_select('log', order, snapshot.is_first) | indent(8) }}
+        {%- endif %}
+    )
     {%- if truncate_scope %}
     group by {{ trueup._column_list(truncate_scope) }}
     {%- endif %}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.prove.test_prove import prove
 from tests.stores import Store
 
 if TYPE_CHECKING:
@@ -95,12 +96,13 @@ def test_a_snapshot_of_debezium_deletes_the_keys_that_it_does_not_have(
     topic = Topic(own_project("slot"))
     known = [("c", key, 100 + key, "new") for key in (1, 2, 3)]
     # The first rows of the snapshot. It is not at its end, so nothing is deleted.
-    rows = topic.run(*known, ("r", 1, 500, "paid", "first"), ("u", 3, 600, "sent"))
-    assert rows == {1: "paid", 2: "new", 3: "sent"}
+    rows = topic.run(*known, ("r", 1, 500, "paid", "first"))
+    assert rows == {1: "paid", 2: "new", 3: "new"}
     # Its end. The row with the key 3 was changed after the snapshot began. A change of before that
     # comes late and brings no row back. An incremental snapshot deletes nothing.
     rows = topic.run(
         ("r", 3, 500, "new", "last_in_data_collection"),
+        ("u", 3, 600, "sent"),
         ("u", 2, 300, "late"),
         ("r", 5, 700, "added", "incremental"),
     )
@@ -113,6 +115,55 @@ def test_a_snapshot_of_debezium_deletes_the_keys_that_it_does_not_have(
     assert {(one["topic"], one["partition"]): one["next"] for one in places} == {
         ("orders", str(part)): topic.next[part] for part in (0, 1)
     }
+
+
+@pytest.mark.parametrize(
+    "more", [0, pytest.param(1, marks=pytest.mark.long)], ids=["one row", "two rows"]
+)
+def test_a_change_after_a_snapshot_of_one_row_is_its_end(
+    own_project: OwnProject, more: int
+) -> None:
+    """Debezium marks the row of the first table as `first`, and no row of it as the last one."""
+    project = own_project(f"lone_{more}")
+    topic = Topic(project)
+    given = {
+        "schema": {"id": "bigint", "status": "string"},
+        "snapshot": True,
+    }
+    arguments = {
+        "log": f"{project.name}.log",
+        "key": ["id"],
+        "columns": ["status"],
+        "messages": {"macro": "debezium", **given},
+    }
+    models = [{"name": "c", "data_tests": [{"trueup.agrees_with_log": {"arguments": arguments}}]}]
+    project.write("models/c.yml", json.dumps({"version": 2, "models": models}))
+    # A change of before the snapshot says nothing of it.
+    snapshot = [("r", 1, 500, "read", "first"), ("r", 2, 500, "read", "true")][: 1 + more]
+    before = [("c", 2, 100, "new"), ("c", 3, 100, "new"), ("u", 4, 400, "late")]
+    held = topic.run(*before, *snapshot)
+    assert held.keys() == {1, 2, 3, 4}
+    # The run repairs the table first. This keeps that a snapshot has begun.
+    project.sql("update {}.c__trueup set status = 'bad' where _kind = 'row'")
+    rows = topic.run(("c", 5, 600, "new"))
+    # A snapshot of two rows has a last one, which may not have come yet.
+    assert rows == ({1: "read", 5: "new"} if not more else held | {5: "new"})
+    project.run("c", command="test")
+    assert prove(project, "c")["differences"] == []
+    topic.store.check_laws()
+
+
+@pytest.mark.long
+def test_the_whole_log_has_the_same_snapshots_of_one_row(own_project: OwnProject) -> None:
+    topic = Topic(own_project("lone"))
+    topic.run(("c", 2, 100, "new"), ("r", 1, 500, "read", "first"), ("c", 5, 600, "new"))
+    topic.run(("r", 6, 700, "read", "first"), ("r", 7, 900, "read", "first"), ("d", 6, 800))
+    # The change at 800 is after the snapshot at 700, but not after that at 900.
+    expected = {(7,): ("read",)}
+    assert topic.store.rows() == expected
+    topic.project.run("c", "--full-refresh")
+    assert topic.store.rows() == expected
+    assert topic.run(("c", 8, 950, "new")) == {7: "read", 8: "new"}
 
 
 def test_messages_are_compared_with_their_log(own_project: OwnProject) -> None:

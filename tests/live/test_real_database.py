@@ -44,13 +44,13 @@ pytestmark = SERVER_MARKS
 PATIENCE = 1800 if SECONDS else 300
 """Seconds until the collections must have all that was written before the pause."""
 TABLES = [
-    *[MARKS] * (SECONDS > 0 or SEED % 2),
     NOTES,
+    *[MARKS] * (SECONDS > 0 or SEED % 2),
     *(ACCOUNTS if SECONDS and SEED % 2 else [THINGS] * (SEED % 2 == 0)),
 ]
 """A cold JVM needs a minute of both cores for each collection, so they are few.
 
-If the first table has one row, a snapshot of Debezium does not say that it is the last one.
+If the first one has one row, a snapshot of Debezium does not say that it is the last row.
 """
 FAULTS_OF_PAUSE = 66 if SECONDS else 3
 """So many faults happen between two comparisons."""
@@ -350,7 +350,11 @@ class Faults:
                 )
             )
             time.sleep(2)
-            # A table without rows would be in no message of the snapshot.
+            # In every second gap the first table loses all its rows, and gets one again: a table
+            # without rows would be in no message of the snapshot.
+            self.writers.pause()
+            if self.happened["slots lost"] % 2 == 0:
+                database.execute(f"truncate {NOTES.name}")
             self.writers.write_last()
             connect.start()
             self.live.wait_for_slot()
