@@ -206,8 +206,7 @@
     commands are below `lower`. With `null_order: arrival` also `again`, how many commands without an order were read before.
     If the commands say where they lie in the log, also `places`, what is read after them, and `replayed`, how many commands with an
     order are at places that were read before.
-    If the commands say which are the first of a snapshot, also `begun`, the order of the newest snapshot whose end is not known, and
-    `ended`, that of the newest one that is whole without saying so.
+    If the commands say which are the first of a snapshot, also `snapshots` and `ended`: see `_snapshot_facts_items`.
     If a command may change a key, also `moves`, how many do, `lacking`, how many of them leave columns unchanged, and `cut`, the
     order at which the batch must end before one of them.
 -#}
@@ -329,14 +328,7 @@ counted as ( -- for each partition of the log, if the commands say where they li
 
 )
 
-{% if collection.has_snapshots -%}
-{%- set open_snapshots = trueup._open_snapshots_expr(collection, newest) -%}
-select
-    * except (_first_orders, _next_orders, _last_change, truncated),
-    {{ trueup._exact_json_expr('array_max(filter(' ~ open_snapshots ~ ', _one -> not coalesce(_one < _last_change, false)))') }} as begun,
-    {{ trueup._exact_json_expr('array_max(filter(' ~ open_snapshots ~ ', _one -> _one < _last_change))') }} as ended
-from (
-{% endif -%}
+{{ trueup._snapshot_facts_items(collection, newest) ~ '\nfrom (\n' if collection.has_snapshots -}}
 select
     {%- set sums = ['commands', 'truncates', 'bad_truncates', 'unordered', 'below']
         + (['again'] if arrives else []) + (['moves', 'lacking'] if collection.has_old_key else [])
@@ -378,10 +370,11 @@ from counted
 
 
 {#-
-    What the commands say of snapshots, as items of a select: the orders of those of which a first row was read, and of those of
-    which another row was read. Debezium marks the last row of a table, too, but not if it is the first row of all tables: a
-    snapshot with one row has no end. But no change is sent before the snapshot is complete. So a change with a greater order
-    is also an end.
+    What the commands say of snapshots, as items of a select: the orders of those of which a first row was read, the orders of those
+    of which another row was read, and the greatest order of a change.
+
+    Debezium marks the last row of each table. But the first row of all tables is marked as the first one instead, so a snapshot
+    with one row may have no end. Then a change with a greater order is its end: the changes come after the snapshot.
 -#}
 {% macro _snapshot_items(order, is_first) -%}
 collect_set({{ order }}) filter (where {{ is_first }}) as _first_orders,
@@ -390,7 +383,7 @@ collect_set({{ order }}) filter (where {{ is_first }}) as _first_orders,
 {%- endmacro %}
 
 
-{#- The order of the newest snapshot that is whole without saying so, as a select of one row: `_first_order`, null for none. -#}
+{#- The order of the newest snapshot that is complete, although no row says so, as a select of one row: `_first_order`, null for none. -#}
 {% macro _whole_snapshot_select(rows, order, is_first) -%}
 select array_max(filter(array_except(_first_orders, _next_orders), _one -> _one < _last_change)) as _first_order
 from (
@@ -401,15 +394,25 @@ from (
 {%- endmacro %}
 
 
-{#- The orders of the snapshots of which neither the batches before nor this one know the end, as an SQL array. -#}
-{% macro _open_snapshots_expr(collection, newest) -%}
-    {%- set type = 'array<' ~ trueup._sql_type(collection.order_type) ~ '>' -%}
-    {%- set begun = trueup._order_from_json_expr(collection, newest.get('begun')) -%}
+{#-
+    The select items of the facts of a log with snapshots: `snapshots`, what was read of those that no truncate has dealt with, by all
+    batches, as a text for the next one, and `ended`, the order of the newest one that is complete, although no row says so.
+-#}
+{% macro _snapshot_facts_items(collection, newest) -%}
+    {%- set type = trueup._sql_type(collection.order_type) -%}
+    {%- set known = trueup._parsed_expr(trueup._literal_or_null(newest.get('snapshots')),
+        'struct<firsts: array<' ~ type ~ '>, others: array<' ~ type ~ '>, change: ' ~ type ~ '>') -%}
     {%- set truncated = trueup._order_from_json_expr(collection, newest.get('truncated')) -%}
-    {{ return(
-        'filter(array_except(array_compact(array_append(cast(_first_orders as ' ~ type ~ '), ' ~ begun ~ ')), cast(_next_orders as ' ~ type
-        ~ ')), _one -> coalesce(_one > greatest(truncated, ' ~ truncated ~ '), true))'
-    ) }}
+    {%- set orders = {} -%}
+    {%- for name, given in {'firsts': '_first_orders', 'others': '_next_orders'}.items() -%}
+        {%- do orders.update({name: 'filter(array_union(cast(' ~ given ~ ' as array<' ~ type ~ '>), coalesce(' ~ known ~ '.' ~ name
+            ~ ', array())), _one -> coalesce(_one > greatest(truncated, ' ~ truncated ~ '), true))'}) -%}
+    {%- endfor -%}
+    {%- set change = 'greatest(_last_change, ' ~ known ~ '.change)' -%}
+select
+    * except (_first_orders, _next_orders, _last_change, truncated),
+    {{ trueup._exact_json_expr("struct(" ~ orders.firsts ~ ' as firsts, ' ~ orders.others ~ ' as others, ' ~ change ~ ' as change)') }} as snapshots,
+    {{ trueup._exact_json_expr('array_max(filter(array_except(' ~ orders.firsts ~ ', ' ~ orders.others ~ '), _one -> _one < ' ~ change ~ '))') }} as ended
 {%- endmacro %}
 
 

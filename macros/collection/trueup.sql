@@ -280,7 +280,7 @@
             'greatest': facts.get('greatest_order') or newest.get('greatest'),
             'forgotten': newest.get('forgotten'),
             'forgotten_at': newest.get('forgotten_at'),
-            'begun': facts.get('begun'),
+            'snapshots': facts.get('snapshots'),
             'places': places or none,
             'has_rest': true if next_cut else none,
         }),

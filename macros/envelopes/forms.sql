@@ -41,12 +41,16 @@
             {%- do source.update({name: path | replace('#', name) | replace('type', type)}) -%}
         {%- endfor -%}
         {%- set number = number_of_file.format(source.file) -%}
-        {#- By a clock each row of a snapshot has another position. -#}
+        {#-
+            By a clock each row of a snapshot has another position. With a commit before it, the first row is that of a blocking
+            snapshot, after which Debezium goes on even if it was not complete.
+        -#}
         {%- set clock = 'case when ' ~ source.lsn ~ ' is null and ' ~ source.scn ~ ' is null and coalesce(' ~ source.file ~ ', '
             ~ source.commit_lsn ~ ') is null then coalesce(' ~ source.ts_ns ~ ', ' ~ source.ts_us ~ ' * 1000L) end' -%}
         {%- do forms.update({form: {
             'name': 'Debezium', 'has_units': true, 'json': 'text',
-            'snapshot': 'case when ' ~ clock ~ ' is null then ' ~ source.snapshot ~ ' end',
+            'snapshot': 'case when ' ~ clock ~ ' is null then if(' ~ source.snapshot ~ " = 'first' and try_cast(get_json_object("
+                ~ source.sequence ~ ", '$[0]') as bigint) is not null, 'true', " ~ source.snapshot ~ ') end',
             'order': [
                 'case when ' ~ source.lsn ~ ' is not null then greatest(' ~ source.lsn
                 ~ ", try_cast(get_json_object(" ~ source.sequence ~ ", '$[0]') as bigint)) end",

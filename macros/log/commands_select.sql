@@ -92,7 +92,7 @@ where not coalesce({{ given.skip_when }}, false)
 {#- Raises unless `snapshot` has an `id`, a `start` for each part of the order, and an `end`. -#}
 {% macro _require_snapshot(snapshot, sequence, ts) -%}
     {%- set subject = trueup._argument('commands', 'snapshot') -%}
-    {%- if snapshot is not none and (snapshot is not mapping or snapshot.keys() | reject('eq', 'is_first') | sort != ['end', 'id', 'start']) -%}
+    {%- if snapshot is not none and (snapshot is not mapping or snapshot.keys() | reject('eq', 'is_first' if snapshot.id == '_command.snapshot' else none) | sort != ['end', 'id', 'start']) -%}
         {%- do trueup._raise_error(
             subject, 'a mapping of `id` (null for a row of no snapshot), `start` (the order at which it began) and `end` (true for'
             ~ ' its last row)', snapshot

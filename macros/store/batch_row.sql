@@ -110,8 +110,14 @@ from newest
 
 {#- The same of an SQL expression that gives such a text. -#}
 {% macro _parsed_order_expr(collection, text) -%}
+    {{ return(trueup._parsed_expr(text, trueup._sql_type(collection.order_type))) }}
+{%- endmacro %}
+
+
+{#- A text of `_exact_json_expr` as a value of a type. -#}
+{% macro _parsed_expr(text, type) -%}
     {{ return(
-        'from_json(' ~ text ~ ', ' ~ trueup._literal(trueup._sql_type(collection.order_type))
+        'from_json(' ~ text ~ ', ' ~ trueup._literal(type)
         ~ ", map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSSXXXXX', 'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS'))"
     ) }}
 {%- endmacro %}
