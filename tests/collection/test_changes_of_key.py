@@ -108,6 +108,7 @@ def test_a_change_of_key_that_needs_no_other_one_is_in_the_same_batch(moved: Pro
     assert errors(moved) == [("k6", "order")]
 
 
+@pytest.mark.long
 def test_a_change_of_key_without_an_order_is_an_error_of_both_keys(moved: Project) -> None:
     run(moved, ("k1", 1, "a1", "b1", None), ("k1", 0, "a0", "b0", None))
     run(moved, ("k2", None, "a2", "b2", "k1"))
@@ -118,6 +119,7 @@ def test_a_change_of_key_without_an_order_is_an_error_of_both_keys(moved: Projec
     assert errors(moved) == [("k2", "order")]
 
 
+@pytest.mark.long
 def test_a_new_key_whose_old_values_are_unknown_is_an_error_until_they_are_given(
     moved: Project,
 ) -> None:

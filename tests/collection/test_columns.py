@@ -38,6 +38,7 @@ def said(project: Project) -> str:
 # ---------------------------------------------------------------------------------- changes
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_before_it_makes_the_view_leaves_that_to_the_next_one(
     own_project: OwnProject,
 ) -> None:

@@ -91,7 +91,7 @@ def say_wal2json(number: int, row: dict[str, Any]) -> str:
     ("say", "more"),
     [
         (say_debezium, ", old_key='key', snapshot=true, reclock=['off']"),
-        (say_wal2json, ", value='value', reclock=['off']"),
+        pytest.param(say_wal2json, ", value='value', reclock=['off']", marks=pytest.mark.long),
     ],
 )
 def test_a_commit_decodes_each_message_once(
@@ -125,6 +125,7 @@ def test_a_run_with_nothing_new_sends_fewer_and_reads_no_row(project: Project) -
     assert project.version("orders__trueup") == before
 
 
+@pytest.mark.long
 def test_a_large_batch_reads_only_the_rows_that_it_may_change(project: Project) -> None:
     """A batch of many keys has a filter, too. Keys without a command and new keys are right."""
     some, more = range(1000, 13000), range(2000, 14000)

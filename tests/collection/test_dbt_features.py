@@ -158,6 +158,7 @@ def test_a_table_of_the_name_is_kept_and_its_rows_are_the_first_batch(
     assert sorted(project.rows("files")) == [("b", "two", 2), ("z", "kept", 9)]
 
 
+@pytest.mark.long
 def test_a_full_refresh_keeps_the_history_and_a_rebase_begins_again(
     own_project: OwnProject,
 ) -> None:

@@ -112,6 +112,7 @@ def test_columns_of_the_key_may_be_called_like_a_place(own_project: OwnProject) 
         assert next_offsets(Store(project, name, key, ["v"]).batches()[-1]) == {("a", "0"): 3}
 
 
+@pytest.mark.long
 def test_new_messages_at_places_that_were_read_before_are_said(own_project: OwnProject) -> None:
     log = Log(own_project("places_again"))
     first = [put("a", 1, "a1", 7), put("b", 1, "b1", 8)]
@@ -124,6 +125,7 @@ def test_new_messages_at_places_that_were_read_before_are_said(own_project: OwnP
     assert log.rows == {"a": "a3", "b": "b1", "c": "c1"}
 
 
+@pytest.mark.long
 def test_the_places_of_a_run_do_not_move_before_its_last_batch(own_project: OwnProject) -> None:
     """The batch is cut before a change of key that needs another one."""
     project = own_project("places_cut")
@@ -205,6 +207,7 @@ def test_a_command_without_an_order_follows_a_truncate(own_project: OwnProject) 
     log.store.check_laws()
 
 
+@pytest.mark.long
 def test_a_command_without_an_order_that_arrives_during_a_run_acts_once(
     own_project: OwnProject,
 ) -> None:
@@ -234,6 +237,7 @@ def test_a_command_without_an_order_that_arrives_during_a_run_acts_once(
     log.store.check_laws()
 
 
+@pytest.mark.long
 def test_a_command_without_an_order_is_an_error_if_its_place_says_nothing(
     own_project: OwnProject,
 ) -> None:

@@ -121,6 +121,7 @@ def add_agrees_with_log(project: Project) -> None:
     )
 
 
+@pytest.mark.long
 def test_order_epoch_compares_before_the_order(own_project: OwnProject) -> None:
     log = Log(own_project("epoch"))
     begin_again(log)
@@ -169,6 +170,7 @@ def test_a_replay_and_one_late_command_are_not_doubted(own_project: OwnProject) 
     assert "WARNING: 2 of 2 keys" in log.run(*(put(key, 300, "new") for key in "ab"))
 
 
+@pytest.mark.long
 def test_a_select_or_a_window_in_an_argument_makes_each_run_read_the_whole_log(
     own_project: OwnProject,
 ) -> None:
@@ -209,6 +211,7 @@ def delete(key: str, order: int) -> str:
     return f"'{key}', {order}, 'D', null, null, false, null"
 
 
+@pytest.mark.long
 def test_tombstones_are_forgotten_after_their_age(own_project: OwnProject) -> None:
     kept = Log(own_project("kept"))
     kept.run(put("a", 10, "a10"), delete("a", 11))

@@ -139,6 +139,7 @@ def test_a_late_command_acts_at_the_lower_and_only_if_it_is_newer(log: Log) -> N
     log.store.check_laws()
 
 
+@pytest.mark.long
 def test_late_drop_counts_and_forgets_late_commands(own_project: OwnProject) -> None:
     log = Log(own_project("late_drop"), late="drop")
     log.run(put("a", 2, 1, "a2"))
@@ -287,6 +288,7 @@ def test_a_change_of_key_is_at_its_tick(own_project: OwnProject) -> None:
     log.store.check_laws()
 
 
+@pytest.mark.long
 def test_a_command_without_a_tick_is_an_error_beside_the_row(log: Log) -> None:
     log.run(put("x", 1, 1, "one"), put("x", None, 2, "lost"))
     assert log.store.rows() == {("x",): ("one", None)}
@@ -362,6 +364,7 @@ def test_live_shows_open_ticks_and_late_commands(own_project: OwnProject) -> Non
     assert live(log.project) == final
 
 
+@pytest.mark.long
 def test_live_is_refused_where_it_cannot_be_right(log: Log) -> None:
     log.run(put("x", 1, 1, "x1"))
     refused = {

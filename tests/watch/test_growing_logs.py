@@ -128,6 +128,7 @@ def test_appended_commands_become_visible_even_beside_a_failing_model(
     assert all("s; broken: " in line and "\n" not in line for line in failures), failures
 
 
+@pytest.mark.long
 def test_a_select_alone_runs_when_the_collection_that_it_reads_has_grown(
     own_project: Callable[[str], Project],
 ) -> None:
