@@ -370,8 +370,8 @@ from counted
 
 
 {#-
-    What the commands say of snapshots, as items of a select: the orders of those of which a first row was read, the orders of those
-    of which another row was read, and the greatest order of a change.
+    What the commands say of snapshots, as items of a select. All rows of a snapshot have one order. The items are the orders of the
+    first rows, the orders of the other rows, and the greatest order of a change.
 
     Debezium marks the last row of each table. But the first row of all tables is marked as the first one instead, so a snapshot
     with one row may have no end. Then a change with a greater order is its end: the changes come after the snapshot.
@@ -384,7 +384,7 @@ collect_set({{ order }}) filter (where {{ is_first }}) as _first_orders,
 
 
 {#- The order of the newest snapshot that is complete, although no row says so, as a select of one row: `_first_order`, null for none. -#}
-{% macro _whole_snapshot_select(rows, order, is_first) -%}
+{% macro _ended_snapshot_select(rows, order, is_first) -%}
 select array_max(filter(array_except(_first_orders, _next_orders), _one -> _one < _last_change)) as _first_order
 from (
     select
@@ -395,8 +395,8 @@ from (
 
 
 {#-
-    The select items of the facts of a log with snapshots: `snapshots`, what was read of those that no truncate has dealt with, by all
-    batches, as a text for the next one, and `ended`, the order of the newest one that is complete, although no row says so.
+    The select items of the facts of a log with snapshots. `snapshots` is what all batches have read of those that are newer than the
+    newest truncate, as a text for the next batch. `ended` is the order of the newest one that is complete, although no row says so.
 -#}
 {% macro _snapshot_facts_items(collection, newest) -%}
     {%- set type = trueup._sql_type(collection.order_type) -%}

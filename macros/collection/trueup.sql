@@ -280,7 +280,7 @@
             'greatest': facts.get('greatest_order') or newest.get('greatest'),
             'forgotten': newest.get('forgotten'),
             'forgotten_at': newest.get('forgotten_at'),
-            'snapshots': facts.get('snapshots'),
+            'snapshots': facts.get('snapshots') or newest.get('snapshots'),
             'places': places or none,
             'has_rest': true if next_cut else none,
         }),

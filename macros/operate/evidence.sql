@@ -244,7 +244,7 @@ select
             'part': "'command'", 'op': "'truncate'", 'ord': trueup._sorted_json_expr('_first_order'),
             'value': "array_repeat('{}', " ~ collection.value_names | length ~ ')',
         }) }}
-from ({{ trueup._whole_snapshot_select(trueup._subquery(rows), '_order', '_is_first') }})
+from ({{ trueup._ended_snapshot_select(trueup._subquery(rows), '_order', '_is_first') }})
 where _first_order is not null
 {%- endif %}
 {%- endmacro %}

@@ -151,7 +151,7 @@ truncates as (
         where coalesce({{ truncate_when }}{{ ' or ' ~ snapshot.end if snapshot }}, false) and {{ terms[0] }} is not null
         {%- if snapshot and snapshot.is_first and not truncate_scope %}
         union all
-        {{ trueup._whole_snapshot_select('log', order, snapshot.is_first) | indent(8) }}
+        {{ trueup._ended_snapshot_select('log', order, snapshot.is_first) | indent(8) }}
         {%- endif %}
     )
     {%- if truncate_scope %}

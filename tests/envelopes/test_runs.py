@@ -134,10 +134,7 @@ def test_a_change_after_a_snapshot_of_one_row_is_its_end(
     """Debezium marks the row of the first table as `first`, and no row of it as the last one."""
     project = own_project(f"lone_{more}")
     topic = Topic(project)
-    given = {
-        "schema": {"id": "bigint", "status": "string"},
-        "snapshot": True,
-    }
+    given = {"schema": {"id": "bigint", "status": "string"}, "snapshot": True}
     arguments = {
         "log": f"{project.name}.log",
         "key": ["id"],
